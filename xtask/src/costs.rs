@@ -1,4 +1,4 @@
-//! The costs of vmdisk: instructions of six workloads, the size of the binary and the number of crates, compared with
+//! The costs of vmdisk: instructions of seven workloads, the size of the binary and the number of crates, compared with
 //! the numbers in `xtask/costs.txt`.
 //!
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
@@ -38,8 +38,17 @@ const TOLERANCE_PERCENT: u64 = 5;
 /// Number of generated domains, together about 1.3 MB.
 const DOMAINS: u32 = 200;
 
-/// Number of disks on the generated command line, each with a `-blockdev` and a `-device`.
-const PAIRS: usize = 2000;
+/// Number of disks on the generated command lines, each with a `-blockdev` and a `-device`.
+const PAIRS: [usize; 2] = [2000, 20_000];
+
+/// Workloads that read the command lines.
+const COMMAND_LINES: [&str; 2] = [
+    "2,000 disks on a command line",
+    "20,000 disks on a command line",
+];
+
+/// Maximum ratio of instructions for ten times as many disks: reading is linear.
+const MAX_RATIO: u64 = 12;
 
 /// A run of vmdisk whose instructions are counted.
 struct Workload {
@@ -54,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let program = race::build_release()?;
     let found = measure(&program)?;
+    must_be_linear(&found)?;
     let path = repository().join(RECORD);
     if arguments.bless {
         fs::write(&path, record(&found)).with_context(|| path.display().to_string())?;
@@ -78,6 +88,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses a command line of ten times as many disks that costs more than [`MAX_RATIO`] times as much.
+fn must_be_linear(found: &BTreeMap<String, u64>) -> anyhow::Result<()> {
+    let [few, many] = COMMAND_LINES.map(|name| found[&format!("instructions: {name}")]);
+    println!(
+        "{} cost {:.1} times as many instructions as {}",
+        COMMAND_LINES[1],
+        many as f64 / few as f64,
+        COMMAND_LINES[0]
+    );
+    if many > MAX_RATIO * few {
+        bail!("reading is not linear: at most {MAX_RATIO} times as many are allowed");
+    }
+    Ok(())
+}
+
 /// Measures everything, by name.
 fn measure(program: &Path) -> anyhow::Result<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
@@ -96,7 +121,9 @@ fn measure(program: &Path) -> anyhow::Result<BTreeMap<String, u64>> {
 /// every machine.
 fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
     fleet::write_all(&folder.join("domains"), DOMAINS, 1)?;
-    fs::write(folder.join("disks.args"), command_line())?;
+    for pairs in PAIRS {
+        fs::write(folder.join(format!("{pairs}.args")), command_line(pairs))?;
+    }
     for (file, name) in [
         ("specs/web1.yaml", "spec.yaml"),
         ("facts/xfs-nvme.json", "facts.json"),
@@ -112,18 +139,16 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
         workload("one domain", "lint domains/guest-00000.xml"),
         workload("200 domains", "lint -j1 --format concise domains"),
         workload("200 domains as JSON", "lint -j1 --format json domains"),
-        workload(
-            "2,000 disks on a command line",
-            "lint --format concise disks.args",
-        ),
+        workload(COMMAND_LINES[0], "lint --format concise 2000.args"),
+        workload(COMMAND_LINES[1], "lint --format concise 20000.args"),
         workload("a spec with facts", "lint --facts facts.json spec.yaml"),
     ])
 }
 
 /// A command line with many disks.
-fn command_line() -> String {
+fn command_line(pairs: usize) -> String {
     let mut text = String::from("qemu-system-x86_64 -nodefaults -machine q35");
-    for nth in 0..PAIRS {
+    for nth in 0..pairs {
         let _ = write!(
             text,
             " \\\n  -blockdev driver=file,node-name=f{nth},filename=/srv/{nth}.img,cache.direct=on \\\n  \
@@ -232,6 +257,16 @@ mod tests {
         assert!(is_too_large("instructions: a", 106, 100));
         assert!(!is_too_large("crates: a", 100, 100));
         assert!(is_too_large("crates: a", 101, 100));
+    }
+
+    #[test]
+    fn ten_times_as_many_disks_may_cost_twelve_times_as_much() {
+        let costs = |few, many| {
+            let name = |nth: usize| format!("instructions: {}", COMMAND_LINES[nth]);
+            BTreeMap::from([(name(0), few), (name(1), many)])
+        };
+        assert!(must_be_linear(&costs(10, 120)).is_ok());
+        assert!(must_be_linear(&costs(10, 121)).is_err());
     }
 
     #[test]

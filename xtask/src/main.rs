@@ -34,7 +34,7 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Measure the costs of vmdisk: instructions of six workloads, bytes of the binary, crates (needs valgrind)
+    /// Measure the costs of vmdisk: instructions of seven workloads, bytes of the binary, crates (needs valgrind)
     Costs(costs::Arguments),
     /// Fail if files of a crate import each other in a cycle that is not listed as known
     Cycles,

@@ -195,7 +195,8 @@ impl Redactor {
     }
 
     fn part(&self, part: &str) -> String {
-        if self.level == Level::Full || STANDARD.contains(&part) || is_kernel_name(part) {
+        let is_public = STANDARD.contains(&part) || is_kernel_name(part) || is_driver_image(part);
+        if self.level == Level::Full || is_public {
             return part.to_owned();
         }
         let prefix = LINKS
@@ -221,6 +222,17 @@ fn has_credentials(name: &str) -> bool {
 fn is_kernel_name(part: &str) -> bool {
     let path = DevicePath::new(format!("/dev/{part}"));
     matches!(path.kind(), DevicePathKind::KernelName(_))
+}
+
+/// True for the published file name of a virtio-win image; `known-bad-build` reads its version.
+fn is_driver_image(part: &str) -> bool {
+    part.strip_prefix("virtio-win-")
+        .and_then(|rest| rest.strip_suffix(".iso"))
+        .is_some_and(|version| {
+            version
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
+        })
 }
 
 fn partition(part: &str) -> Option<u32> {
