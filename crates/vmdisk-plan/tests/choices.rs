@@ -163,7 +163,7 @@ fn io_uring_needs_leave_from_kernel_qemu_and_libvirt() {
             "not known that this QEMU",
         ),
         (&|_| {}, "libvirt=6.0", "lacks libvirt-io-uring"),
-        (&|_| {}, "qemu=7.1", "hangs in QEMU 7.1.0"),
+        (&|_| {}, "qemu=7.1", "hangs in QEMU 7.1"),
     ];
     for (change, target, why) in changes {
         let (value, reason) = on(change, target);
