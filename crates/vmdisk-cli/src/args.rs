@@ -11,9 +11,9 @@ use vmdisk_collect::Group;
 
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
+use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::selection::SelectionArgs;
-use crate::lint::settings::ConfigurationArgs;
-use crate::parsers::rule;
+use crate::parsers::{rule, severity_parser};
 
 /// The tool that knows VM disks.
 ///
@@ -666,18 +666,6 @@ fn policy_parser() -> impl TypedValueParser<Value = Policy> {
 fn group_parser() -> impl TypedValueParser<Value = Group> {
     PossibleValuesParser::new(Group::ALL.map(Group::name))
         .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
-}
-
-pub(crate) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
-    PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
-        |word| {
-            Severity::ALL
-                .iter()
-                .copied()
-                .find(|severity| severity.as_str() == word)
-                .unwrap_or(Severity::Warning)
-        },
-    )
 }
 
 fn level_parser() -> impl TypedValueParser<Value = Level> {

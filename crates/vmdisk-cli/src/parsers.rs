@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use vmdisk::Severity;
 use vmdisk::rules::{Group, RULES};
 
 /// The word that selects every rule.
@@ -92,6 +93,19 @@ pub(crate) fn rules_of(selector: &str) -> Vec<&'static str> {
     };
     let rules = RULES.iter().filter(is_meant);
     rules.map(|rule| rule.name).collect()
+}
+
+/// One of the severities.
+pub(crate) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
+    PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
+        |word| {
+            Severity::ALL
+                .iter()
+                .copied()
+                .find(|severity| severity.as_str() == word)
+                .unwrap_or(Severity::Warning)
+        },
+    )
 }
 
 #[cfg(test)]

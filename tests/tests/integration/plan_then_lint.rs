@@ -30,8 +30,16 @@ const CASES_PER_IMAGE: u32 = 20;
 /// rest, because the search takes a hundred times as long as a check.
 const SEARCHED: u32 = 1;
 
-/// What is found at warning or above, on the host as the script of the plan leaves it.
-pub(crate) fn findings(plan: &Plan, host: &Host, target: &Target) -> Vec<Diagnostic> {
+/// The result of linting a plan.
+pub(crate) struct Linted {
+    /// Findings of severity warning and above.
+    pub(crate) found: Vec<Diagnostic>,
+    /// The rules that lacked an input, once for each place.
+    pub(crate) not_checked: Vec<&'static str>,
+}
+
+/// Lints a plan on the host as its script leaves it.
+pub(crate) fn linted(plan: &Plan, host: &Host, target: &Target) -> Linted {
     let text = write::libvirt_xml(&plan.domain).expect("the paths are plain");
     let document = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let facts = facts_after(&host.facts, plan);
@@ -42,9 +50,14 @@ pub(crate) fn findings(plan: &Plan, host: &Host, target: &Target) -> Vec<Diagnos
         target: target.clone(),
         ..LintOptions::default()
     };
-    let mut found = lint(&document, &options).diagnostics;
+    let report = lint(&document, &options);
+    let mut found = report.diagnostics;
     found.retain(|diagnostic| diagnostic.severity >= Severity::Warning);
-    found
+    let not_checked = report.not_checked.iter().map(|one| one.rule.name);
+    Linted {
+        found,
+        not_checked: not_checked.collect(),
+    }
 }
 
 /// How often each rule fired on one host.
@@ -55,8 +68,8 @@ fn check(spec: &Spec, host: &Host, target: &Target, fired: &mut Fired) -> Result
     let Ok(plan) = plan(spec, &host.facts, target) else {
         return Ok(false);
     };
-    let found = findings(&plan, host, target);
-    for diagnostic in &found {
+    let result = linted(&plan, host, target);
+    for diagnostic in &result.found {
         let told = || {
             let xml = write::libvirt_xml(&plan.domain).unwrap_or_default();
             format!(
@@ -75,7 +88,7 @@ fn check(spec: &Spec, host: &Host, target: &Target, fired: &mut Fired) -> Result
         if *times > SEARCHED {
             continue;
         }
-        if let Some(other) = otherwise::without(spec, host, target, diagnostic, &found) {
+        if let Some(other) = otherwise::without(spec, host, target, diagnostic, &result) {
             let told = told();
             return Err(format!(
                 "allowed because {reason}, and avoided by\n{other}\n{told}"

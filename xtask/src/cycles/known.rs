@@ -58,11 +58,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-image/src/qcow2/mod.rs",
     ],
     &[
-        "vmdisk-image/src/vhdx/metadata.rs",
-        "vmdisk-image/src/vhdx/mod.rs",
-        "vmdisk-image/src/vhdx/region.rs",
-    ],
-    &[
         "vmdisk-image/src/vmdk/descriptor.rs",
         "vmdisk-image/src/vmdk/mod.rs",
     ],
@@ -118,9 +113,16 @@ pub(super) const KNOWN: &[&[&str]] = &[
     &[
         "vmdisk-rule/src/comparison.rs",
         "vmdisk-rule/src/finding.rs",
+        "vmdisk-rule/src/outcome.rs",
         "vmdisk-rule/src/page.rs",
+        "vmdisk-rule/src/problem.rs",
+        "vmdisk-rule/src/reading/duplicate_value.rs",
+        "vmdisk-rule/src/reading/invalid_value.rs",
+        "vmdisk-rule/src/reading/missing_value.rs",
+        "vmdisk-rule/src/reading/mod.rs",
         "vmdisk-rule/src/rule.rs",
     ],
+    &["vmdisk/src/lint.rs", "vmdisk/src/selection.rs"],
     &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
     &[
         "vmdisk-libvirt/src/vocabulary/controller.rs",

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::config::{Config, NAME};
+use crate::config::file::{Config, NAME, shown};
 use crate::stop::{Stop, plain};
 
 /// Where configurations come from.
@@ -57,35 +57,6 @@ impl Finder {
             known.insert(directory, holds);
         }
         Ok(known.get(directory).cloned().flatten())
-    }
-}
-
-/// The directory of an input, absolute and without `..`; of standard input, the current directory.
-pub(crate) fn directory_of(input: &Path) -> PathBuf {
-    let directory = match input.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        Some(_) | None => Path::new("."),
-    };
-    absolute(directory)
-}
-
-/// A path that is absolute and has no `..` in it.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    let is_up = |component: Component<'_>| component == Component::ParentDir;
-    if path.components().any(is_up)
-        && let Ok(real) = std::fs::canonicalize(path)
-    {
-        return real;
-    }
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// A path as people expect it: relative where it is below the current directory.
-pub(super) fn shown(path: PathBuf) -> PathBuf {
-    let here = absolute(Path::new("."));
-    match path.strip_prefix(&here) {
-        Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
-        Ok(_) | Err(_) => path,
     }
 }
 

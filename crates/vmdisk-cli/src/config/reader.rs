@@ -9,7 +9,8 @@ use toml_edit::{Document, Item, Key, TableLike, Value};
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_source::Span;
 
-use crate::config::{Config, Level, Section, find, mistake};
+use crate::config::file::{self, Config, Level, Section, mistake};
+use crate::lint::read;
 use crate::parsers::{rules_of, selector_name};
 use crate::render::message::Message;
 use crate::stop::Stop;
@@ -33,15 +34,28 @@ pub(super) const FILE_KEYS: [&str; 6] = ["paths", "facts", "hosts", "target", "p
 /// Words of a level besides the severities.
 const LEVELS: [&str; 2] = ["off", "on"];
 
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or contains anything unknown: every mistake with its place.
+    pub(crate) fn read(path: &Path) -> Result<Self, Stop> {
+        let bytes = read::file(path)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Stop::new(format!("{}: not valid UTF-8", path.display())))?;
+        parsed(path, text)
+    }
+}
+
 /// Reads the text of a file.
-pub(super) fn read(path: &Path, text: String) -> Result<Config, Stop> {
+fn parsed(path: &Path, text: String) -> Result<Config, Stop> {
     let document = Document::parse(text.as_str()).map_err(|error| {
         let span = error.span().unwrap_or_default();
         let title = error.message().replace('\n', "; ");
         let span = Span::new(span.start, span.end);
         Stop::from(mistake(path, &text, span, title, None))
     })?;
-    let directory = find::directory_of(path);
+    let directory = file::directory_of(path);
     let mut reader = Reader {
         path,
         text: &text,
@@ -150,7 +164,7 @@ impl Reader<'_> {
         let facts = self.strings(table, "facts").map(|facts| {
             let paths = facts.into_iter();
             paths
-                .map(|(path, span)| (find::shown(self.directory.join(path)), span))
+                .map(|(path, span)| (file::shown(self.directory.join(path)), span))
                 .collect::<Vec<(PathBuf, Span)>>()
         });
         Section {

@@ -3,6 +3,7 @@
 pub(crate) mod checked;
 pub(crate) mod classes;
 pub(crate) mod config_files;
+pub(crate) mod configuration_args;
 mod diff;
 pub(crate) mod gather;
 pub(crate) mod inputs;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use vmdisk::Severity;
 
-use crate::args::severity_parser;
+use crate::parsers::severity_parser;
 use crate::parsers::{rules_of, selector};
 
 /// The rules and severities that the command line asks for.

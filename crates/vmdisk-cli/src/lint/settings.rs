@@ -4,31 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use clap::Args;
 use vmdisk::rules::RULES;
 use vmdisk::{Policy, Selection, Severity, Target};
 
 use crate::args::LintArgs;
 use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
+use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::inputs::{Inputs, Origin};
 use crate::lint::selection::expand;
 use crate::parsers::rules_of;
 use crate::stop::Stop;
-
-/// Where the configuration comes from.
-#[derive(Args, Debug, Default)]
-pub(crate) struct ConfigurationArgs {
-    /// Use this configuration for every input, instead of the nearest vmdisk.toml above each.
-    #[arg(long, value_name = "FILE", help_heading = "Configuration")]
-    config: Option<PathBuf>,
-    /// Use no configuration file.
-    #[arg(long, conflicts_with = "config", help_heading = "Configuration")]
-    no_config: bool,
-    /// Print the settings of each input, with the configuration that they come from, and check nothing.
-    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
-    pub(crate) show_settings: bool,
-}
 
 /// Settings of some inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use vmdisk::Diagnostic;
 use vmdisk::model::{AioMode, CacheMode, DetectZeroes, Discard};
-use vmdisk::plan::{BackendSpec, BusSpec, DiskSpec, GuestSpec, IoThreadCount, Spec};
+use vmdisk::plan::{BackendSpec, BusSpec, DiskSpec, GuestSpec, Spec};
 
 /// A finding, and what was asked for where it was found.
 pub(crate) struct Case<'a> {
@@ -211,14 +211,6 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "io-uring-disabled",
         reason: "it was asked for",
         holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::IoUring)),
-    },
-    Allowed {
-        rule: "iothread-missing-fast-media",
-        reason: "no iothreads were asked for",
-        holds: |case| {
-            let count = case.guest.and_then(|guest| guest.iothreads);
-            count == Some(IoThreadCount::Number(0))
-        },
     },
     Allowed {
         rule: "machine-missing-in-qemu",

@@ -7,30 +7,38 @@ use vmdisk::plan::{
 };
 use vmdisk::{Diagnostic, Target};
 
-use super::findings;
 use super::host::Host;
+use super::{Linted, linted};
 
-/// What would have avoided a finding without another one in its place, if anything would.
+/// Another choice that avoids a finding and causes no other, if there is one.
+///
+/// A choice with which the rule lacks an input does not avoid its finding.
 pub(crate) fn without(
     spec: &Spec,
     host: &Host,
     target: &Target,
     avoided: &Diagnostic,
-    found: &[Diagnostic],
+    result: &Linted,
 ) -> Option<String> {
     let about = |diagnostic: &Diagnostic| {
         let disk = diagnostic.disk.as_ref().map(|disk| disk.index);
         (diagnostic.rule.name, disk)
     };
-    let others: Vec<_> = found
+    let others: Vec<_> = result
+        .found
         .iter()
         .map(about)
         .filter(|one| *one != about(avoided))
         .collect();
+    let gaps = |result: &Linted| {
+        let of_rule = |name: &&&str| **name == avoided.rule.name;
+        result.not_checked.iter().filter(of_rule).count()
+    };
     let avoids = |other: &Spec| {
         plan(other, &host.facts, target).is_ok_and(|plan| {
-            let found = findings(&plan, host, target);
-            found.iter().map(about).all(|one| others.contains(&one))
+            let other = linted(&plan, host, target);
+            let mut found = other.found.iter().map(about);
+            gaps(&other) <= gaps(result) && found.all(|one| others.contains(&one))
         })
     };
     let mut specs = guests(spec);

@@ -1,0 +1,19 @@
+//! Options that choose the configuration file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where the configuration comes from.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ConfigurationArgs {
+    /// Use this configuration for every input, instead of the nearest vmdisk.toml above each.
+    #[arg(long, value_name = "FILE", help_heading = "Configuration")]
+    pub(crate) config: Option<PathBuf>,
+    /// Use no configuration file.
+    #[arg(long, conflicts_with = "config", help_heading = "Configuration")]
+    pub(crate) no_config: bool,
+    /// Print the settings of each input, with the configuration that they come from, and check nothing.
+    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
+    pub(crate) show_settings: bool,
+}
