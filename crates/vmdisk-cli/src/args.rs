@@ -202,14 +202,6 @@ impl LintFormat {
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, LintFormat::Full | LintFormat::Concise)
     }
-
-    /// True if it is one document about all inputs.
-    pub(crate) const fn is_one_document(self) -> bool {
-        !matches!(
-            self,
-            LintFormat::Full | LintFormat::Concise | LintFormat::Github
-        )
-    }
 }
 
 #[derive(Args, Debug)]

@@ -30,16 +30,6 @@ impl std::fmt::Debug for Io<'_> {
 }
 
 impl Io<'_> {
-    /// Writes data.
-    ///
-    /// # Errors
-    /// If it cannot be written; a reader that went away is an error like any other here.
-    pub(crate) fn data(&mut self, write: impl Contents) -> std::io::Result<()> {
-        let mut out = BufWriter::new(&mut *self.stdout);
-        write(&mut out)?;
-        out.flush()
-    }
-
     /// Writes a message for people; a closed stream is not an error.
     pub(crate) fn say(&mut self, text: &str) {
         self.say_with(|out| out.write_all(text.as_bytes()));

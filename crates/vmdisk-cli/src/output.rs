@@ -1,6 +1,6 @@
 //! Where data goes: standard output, or a file that is whole or not there.
 
-use std::io::ErrorKind;
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use crate::atomic;
@@ -25,13 +25,58 @@ pub(crate) fn deliver_with(
         Some(path) => {
             atomic::write_with(path, write).map_err(|error| Stop::file("write", path, error))
         }
-        None => match io.data(write) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        None => {
+            let mut stream = Stream::new(io);
+            stream.write(write)?;
+            stream.end()
+        }
+    }
+}
+
+/// Standard output, for data that is written in pieces.
+pub(crate) struct Stream<'a> {
+    out: BufWriter<&'a mut dyn Write>,
+    /// True if the reader went away, which is not a failure.
+    is_closed: bool,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(io: &'a mut Io<'_>) -> Self {
+        Stream {
+            out: BufWriter::new(&mut *io.stdout),
+            is_closed: false,
+        }
+    }
+
+    /// Writes data.
+    pub(crate) fn write(&mut self, write: impl Contents) -> Result<(), Stop> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let result = write(&mut self.out);
+        self.checked(result)
+    }
+
+    /// Writes what is still in memory.
+    pub(crate) fn end(mut self) -> Result<(), Stop> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let result = self.out.flush();
+        self.checked(result)
+    }
+
+    fn checked(&mut self, result: io::Result<()>) -> Result<(), Stop> {
+        match result {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
             Err(error) => Err(Stop::new(format!(
                 "could not write to standard output: {}",
                 plain(&error)
             ))),
-        },
+            Ok(()) => Ok(()),
+        }
     }
 }

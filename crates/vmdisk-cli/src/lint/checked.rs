@@ -1,4 +1,4 @@
-//! The result of one input: as little as the output needs, so that many inputs fit in memory.
+//! The result of one input: as little as the output needs.
 
 use std::borrow::Cow;
 
@@ -44,11 +44,11 @@ pub(crate) struct Report {
     pub(crate) mended: Vec<String>,
     /// Fixes that were undone.
     pub(crate) failed_fixes: Vec<FailedFix>,
-    /// The numbers of findings that were counted already, and are no longer here.
+    /// What could not be checked, if the output does not name every place.
     pub(crate) counted: Tally,
 }
 
-/// The numbers of a report. They stay when its findings have been printed.
+/// The numbers of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Findings that count, the least severity first.
@@ -188,16 +188,6 @@ impl Report {
             tally.add_missed(missed.rule, missed.why.clone());
         }
         tally
-    }
-
-    /// Counts the findings and lets go of them and of the text, once they have been printed.
-    pub(crate) fn drop_findings(&mut self) {
-        self.counted.add(&self.findings, &self.allowed);
-        self.counted.not_checked.shrink_to_fit();
-        self.findings = Vec::new();
-        self.allowed = Vec::new();
-        self.text = String::new();
-        self.lines = LineIndex::new("");
     }
 
     /// Gives the hosts of findings the numbers that they have among all hosts of the run.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use vmdisk::FoundOn;
 
 use crate::hosts::{Hosts, KnownHost};
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::Report;
 use crate::sanitize::line;
 
 /// The hosts of a run, and the classes that its findings make of them.
@@ -35,26 +35,39 @@ pub(crate) struct ClassNames<'a> {
     pub(crate) not_checked: Vec<&'a str>,
 }
 
-impl<'a> Classes<'a> {
-    /// The classes of hosts by their findings.
-    ///
-    /// Each of `groups` are hosts that the same inputs may run on.
-    pub(crate) fn new<'g>(
-        hosts: &'a Hosts,
-        groups: impl Iterator<Item = &'g [usize]>,
-        all: &[Checked],
-    ) -> Self {
-        let hosts = hosts.known.as_slice();
-        let mut of_host = vec![0; hosts.len()];
+/// The class of each host, split by what was found so far.
+#[derive(Debug)]
+pub(crate) struct Splits(Vec<usize>);
+
+impl Splits {
+    /// Hosts of which nothing is known. Each of `groups` are hosts that the same inputs may run on.
+    pub(crate) fn new<'g>(hosts: &Hosts, groups: impl Iterator<Item = &'g [usize]>) -> Self {
+        let mut of_host = vec![0; hosts.known.len()];
         for group in groups {
             split(&mut of_host, group);
         }
-        for report in all
-            .iter()
-            .filter_map(|checked| checked.outcome.as_ref().ok())
-        {
-            split_by_report(&mut of_host, report);
+        Splits(of_host)
+    }
+
+    /// Splits the classes so that each is in or out of every list of hosts in a report as a whole.
+    pub(crate) fn add(&mut self, report: &Report) {
+        for finding in report.findings.iter().chain(&report.allowed) {
+            if let Some(found) = &finding.hosts {
+                split(&mut self.0, &found.affected);
+                split(&mut self.0, &found.not_checked);
+            }
         }
+        for missed in &report.not_checked {
+            split(&mut self.0, &missed.hosts);
+        }
+    }
+}
+
+impl<'a> Classes<'a> {
+    /// The classes of hosts by all findings.
+    pub(crate) fn new(hosts: &'a Hosts, splits: Splits) -> Self {
+        let hosts = hosts.known.as_slice();
+        let Splits(of_host) = splits;
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {
             // Classes are numbered in the order of their first hosts.
@@ -185,19 +198,6 @@ fn name(hosts: &[KnownHost], members: &[usize]) -> String {
     }
 }
 
-/// Splits the classes so that each is in or out of every list of hosts in a report as a whole.
-fn split_by_report(of_host: &mut [usize], report: &Report) {
-    for finding in report.findings.iter().chain(&report.allowed) {
-        if let Some(found) = &finding.hosts {
-            split(of_host, &found.affected);
-            split(of_host, &found.not_checked);
-        }
-    }
-    for missed in &report.not_checked {
-        split(of_host, &missed.hosts);
-    }
-}
-
 /// Splits the classes by whether their hosts are in a list.
 fn split(of_host: &mut [usize], listed: &[usize]) {
     if listed.is_empty() || listed.len() == of_host.len() {
@@ -247,12 +247,9 @@ mod tests {
                 hosts: listed.to_vec(),
             });
         }
-        let checked = Checked {
-            path: "a.xml".to_owned(),
-            uri: "a.xml".to_owned(),
-            outcome: Ok(report),
-        };
-        let classes = Classes::new(hosts, std::iter::empty(), &[checked]);
+        let mut splits = Splits::new(hosts, std::iter::empty());
+        splits.add(&report);
+        let classes = Classes::new(hosts, splits);
         assert_eq!(classes.of_host, of_host);
         classes
     }

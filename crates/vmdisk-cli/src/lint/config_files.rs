@@ -1,5 +1,6 @@
 //! Files that a command line names with `-readconfig`: they are read with it, and their findings are reported there.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::{ConfigFilePart, Diagnostic, Document, ReadFailure};
@@ -46,6 +47,29 @@ pub(crate) fn joined(input: &Input, document: Document) -> Result<Joined, ReadFa
         joined.document = vmdisk::read_with_config_files(&joined.document.text, &files)?;
     }
     Ok(joined)
+}
+
+/// The paths of files that the command lines among the inputs name, and that can be read with them.
+pub(crate) fn named_by(
+    inputs: &[Input],
+    read_before: &BTreeMap<usize, Vec<u8>>,
+) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for (number, input) in inputs.iter().enumerate() {
+        let Some(bytes) = read::again(number, input, read_before) else {
+            continue;
+        };
+        let may_name = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("-readconfig"));
+        if may_name
+            && (!matches!(input.origin, Origin::Found(_)) || read::is_ours(&input.file, &bytes))
+            && let Ok(document) = vmdisk::read_bytes(&bytes)
+            && let Ok(joined) = joined(input, document)
+        {
+            let parts = joined.document.config_files.iter();
+            named.extend(parts.map(|part| path_of(input, &part.name).display().to_string()));
+        }
+    }
+    named
 }
 
 /// The files that a document was read with, each with its name and its text.

@@ -1,64 +1,127 @@
-//! Combines the results of all inputs.
+//! Combines the results of all inputs, in their order, as soon as they are ready.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::lint::checked::Checked;
+use crate::lint::document::{Document, Items, Renderer};
 use crate::lint::inputs::{Inputs, Origin, Search};
 use crate::lint::mode::Mode;
-use crate::lint::output::Output;
-use crate::lint::results::{Done, Results};
+use crate::lint::results::Done;
+use crate::lint::totals::Totals;
+use crate::output::Stream;
 use crate::render::message::{Message, MessagePlace};
 use crate::render::uri;
+use crate::stop::Stop;
 
-/// Combines the results of all inputs.
-pub(crate) fn gather(
-    inputs: &Inputs,
-    done: Vec<Option<Done>>,
+/// Combines the results of inputs.
+pub(crate) struct Gathering<'a, 'o> {
+    inputs: &'a Inputs,
     mode: Mode,
-    output: &Output,
-) -> Results {
-    let mut results = Results {
-        all: Vec::with_capacity(done.len()),
-        rendered: String::new(),
-        diffs: String::new(),
-        fixed: None,
-    };
-    let mut holds_ours = vec![false; inputs.searches.len()];
-    let named = named_by_others(mode, &done);
-    for (input, one) in inputs.files.iter().zip(done) {
-        let Some(one) = one else { continue };
-        if let Origin::Found(number) = input.origin {
-            holds_ours[number] = true;
-            if named.contains(&one.checked.path) {
-                continue;
-            }
-        }
-        results.rendered.push_str(&one.rendered);
-        results.diffs.push_str(&one.diff);
-        results.fixed = results.fixed.or(one.fixed);
-        results.all.push(one.checked);
-        results.all.extend(one.named);
-    }
-    for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
-        for mut checked in complaints(search, holds_ours) {
-            results.rendered.push_str(&output.render(&mut checked));
-            results.all.push(checked);
-        }
-    }
-    results
+    renderers: &'a [Renderer<'a>],
+    /// The first report, if it is printed as soon as there is something of it.
+    stream: Option<Stream<'o>>,
+    /// A report for each renderer.
+    documents: Vec<Document>,
+    totals: Totals<'a>,
+    /// True for each search that found an input.
+    holds_ours: Vec<bool>,
 }
 
-/// Files that were checked with the command line that names them, and need not be told of a second time; where they
-/// are mended, each is on its own.
-fn named_by_others(mode: Mode, done: &[Option<Done>]) -> BTreeSet<String> {
-    let named = done.iter().flatten().flat_map(|one| &one.named);
-    match mode {
-        Mode::Report => named
-            .filter(|checked| checked.outcome.is_ok())
-            .map(|checked| checked.path.clone())
-            .collect(),
-        Mode::Fix(_) | Mode::Diff(_) => BTreeSet::new(),
+impl<'a, 'o> Gathering<'a, 'o> {
+    /// Begins to combine results; the first report is printed to `stream`, if there is one.
+    pub(crate) fn new(
+        inputs: &'a Inputs,
+        mode: Mode,
+        renderers: &'a [Renderer<'a>],
+        mut stream: Option<Stream<'o>>,
+        totals: Totals<'a>,
+    ) -> Result<Self, Stop> {
+        if let Some(stream) = &mut stream {
+            stream.write(|out| renderers[0].begin(out))?;
+        }
+        Ok(Gathering {
+            inputs,
+            mode,
+            renderers,
+            stream,
+            documents: renderers.iter().map(Document::new).collect(),
+            totals,
+            holds_ours: vec![false; inputs.searches.len()],
+        })
+    }
+
+    /// Adds the result of the input with a number.
+    pub(crate) fn take(&mut self, number: usize, done: Done) -> Result<(), Stop> {
+        if let Origin::Found(search) = self.inputs.files[number].origin {
+            self.holds_ours[search] = true;
+        }
+        if done.is_named_elsewhere {
+            return Ok(());
+        }
+        let Done {
+            checked,
+            named,
+            items,
+            is_named_elsewhere: _,
+            diff,
+            fixed,
+        } = done;
+        if matches!(self.mode, Mode::Diff(_)) && !diff.is_empty() {
+            self.totals.add_change();
+            let diff = vec![diff.into_bytes()];
+            match &mut self.stream {
+                Some(stream) => stream.write(|out| out.write_all(&diff[0]))?,
+                None => self.documents[0].push(&diff)?,
+            }
+        }
+        if fixed.is_some() {
+            self.totals.fixed = fixed;
+        }
+        for (checked, items) in std::iter::once(&checked).chain(&named).zip(&items) {
+            self.add(checked, items)?;
+        }
+        Ok(())
+    }
+
+    /// Adds an input with its items for each report.
+    fn add(&mut self, checked: &Checked, items: &[Items]) -> Result<(), Stop> {
+        self.totals.add(checked)?;
+        let documents = self.documents.iter_mut().zip(self.renderers).zip(items);
+        for (number, ((document, renderer), items)) in documents.enumerate() {
+            match &mut self.stream {
+                Some(stream) if number == 0 => {
+                    let mut items = items.iter();
+                    stream.write(|out| items.try_for_each(|item| out.write_all(item)))?;
+                }
+                Some(_) | None => document.add(renderer, checked, items)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds facts files that could not be read, and messages about searches. Returns the reports that are not printed
+    /// yet, and the numbers.
+    pub(crate) fn finish(
+        mut self,
+        failed: Vec<Checked>,
+    ) -> Result<(Vec<Document>, Totals<'a>), Stop> {
+        let searches = self.inputs.searches.iter().zip(&self.holds_ours);
+        let complaints = searches.flat_map(|(search, holds_ours)| complaints(search, *holds_ours));
+        let late: Vec<Checked> = complaints.chain(failed).collect();
+        for checked in late {
+            let items: Vec<Items> = self
+                .renderers
+                .iter()
+                .map(|one| one.items(&checked))
+                .collect();
+            self.add(&checked, &items)?;
+        }
+        if let Some(mut stream) = self.stream {
+            stream.write(|out| self.renderers[0].end(out))?;
+            stream.end()?;
+            self.documents.remove(0);
+        }
+        Ok((self.documents, self.totals))
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod classes;
 pub(crate) mod config_files;
 pub(crate) mod configuration_args;
 mod diff;
+pub(crate) mod document;
 pub(crate) mod gather;
 pub(crate) mod inputs;
 mod mode;
@@ -18,6 +19,7 @@ mod show_files;
 mod show_settings;
 mod sources;
 pub(crate) mod storage;
+mod totals;
 mod trial;
 mod walk;
 
@@ -26,26 +28,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::OnceLock;
 
-use vmdisk::{Facts, FixScope, LintOptions};
+use vmdisk::{Document, Facts, FixScope, LintOptions};
 
 use crate::age;
 use crate::args::{LintArgs, LintFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::hosts::Hosts;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{Stream, deliver};
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
-use checked::{Checked, Report, Tally};
-use classes::Classes;
-use gather::gather;
-use inputs::{Inputs, Origin};
+use classes::{Classes, Splits};
+use gather::Gathering;
+use inputs::{Input, Inputs, Origin};
 use mode::Mode;
-use output::{Outcome, Output};
-use results::Results;
-use run::Job;
+use output::Results;
+use results::Done;
+use run::{Job, Run};
 use settings::Settings;
 use sources::Sources;
+use totals::Totals;
 
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -76,12 +79,13 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         let wanted = wanted_facts(&inputs, &mut read_before);
         sources.collect(wanted);
     }
-    // Standard output belongs to the mended text where that is asked for.
-    let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
-    let output = Output::new(args, colors, sources.hosts.is_some(), prints_fixed);
+    let failed = sources.failed();
     // Looked for once, and only if a disk is on a volume.
     let found = OnceLock::new();
     let storage = || found.get_or_init(|| storage::of(&inputs.files, &read_before));
+    // Looked for once, and only if a file of options was found.
+    let found_named = OnceLock::new();
+    let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(&plan));
     let job = |settings: &Settings| Job {
         options: LintOptions {
@@ -91,38 +95,108 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             policy: settings.policy,
             ignored: settings.ignored.clone(),
             selection: settings.selection.clone(),
-            detail: output.detail(),
+            detail: output::detail(args),
         },
         mode,
         tester: tester.as_ref(),
         read_before: &read_before,
         storage: &storage,
-        output: &output,
+        named: &named,
+        names_every_place: output::names_every_place(args, sources.hosts.is_some()),
         fail_on: settings.fail_on,
         hosts: &sources.list[settings.source].members,
     };
     let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
-    let done = run::all(&inputs.files, &jobs, &plan.of_input, threads(args));
-    let mut results = gather(&inputs, done, mode, &output);
-    results.all.extend(sources.failed());
-    let classes = sources.hosts.as_ref().map(|hosts| {
-        let groups = sources.list.iter().map(|source| source.members.as_slice());
-        Classes::new(hosts, groups, &results.all)
+    let run = Run {
+        inputs: &inputs.files,
+        jobs: &jobs,
+        of_input: &plan.of_input,
+        threads: threads(args),
+    };
+    let compared = match &sources.hosts {
+        Some(hosts) => Some(compare(&run, mode, hosts, &sources)?),
+        None => None,
+    };
+    let (classes, held) = compared.map_or((None, Held::default()), |(classes, held)| {
+        (Some(classes), held)
     });
-    let exit = exit(args, mode, &results);
+    // Standard output receives the fixed standard input.
+    let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
+    let renderers = output::renderers(args, mode, colors, prints_fixed, classes.as_ref());
+    let is_printed = args.output.is_none() && !prints_fixed && renderers[0].is_stream();
+    let mut gathering = Gathering::new(
+        &inputs,
+        mode,
+        &renderers,
+        is_printed.then(|| Stream::new(io)),
+        Totals::new(args, mode, colors.stderr),
+    )?;
+    for (number, mut done) in held.done {
+        done.render(&renderers);
+        gathering.take(number, done)?;
+    }
+    run.each(held.checked, &renderers, &mut |number, done| {
+        gathering.take(number, done)
+    })?;
+    let (documents, totals) = gathering.finish(failed)?;
+    let exit = totals.exit();
+    let incomplete = totals.incomplete.len();
     let host = sources.only_host();
-    let outcome = Outcome {
-        results: &results,
+    let results = Results {
+        renderers: &renderers,
+        documents,
+        totals,
         classes: classes.as_ref(),
         host: host.as_deref(),
-        exit,
     };
-    output.deliver(args, mode, &outcome, io)?;
-    say_unchecked(args, &results, io);
+    results.deliver(args, mode, io)?;
+    say_unchecked(incomplete, io);
     Ok(exit.max(if_counted(
         args,
         judge_age(args, &sources.dated(), io, colors),
     )))
+}
+
+/// Results that are made before the classes of hosts are known.
+#[derive(Default)]
+struct Held {
+    done: Vec<(usize, Done)>,
+    /// The number of inputs that have results here, or are foreign.
+    checked: usize,
+}
+
+/// Checks all inputs for the classes of the hosts that they may run on. The findings of the first ones are held; the other
+/// inputs are checked again when they are printed, so that memory does not grow with their number.
+fn compare<'a>(
+    run: &Run<'_>,
+    mode: Mode,
+    hosts: &'a Hosts,
+    sources: &Sources,
+) -> Result<(Classes<'a>, Held), Stop> {
+    /// As many inputs of a fleet as fit in memory with the findings on all its hosts.
+    const MAX_HELD: usize = 256;
+    // A fixed file would have no findings the second time.
+    let most = match mode {
+        Mode::Fix(_) => usize::MAX,
+        Mode::Report | Mode::Diff(_) => MAX_HELD,
+    };
+    let mut held = Held {
+        done: Vec::new(),
+        checked: run.inputs.len().min(most),
+    };
+    let groups = sources.list.iter().map(|source| source.members.as_slice());
+    let mut splits = Splits::new(hosts, groups);
+    run.each(0, &[], &mut |number, done| {
+        let reports = done
+            .all()
+            .filter_map(|checked| checked.outcome.as_ref().ok());
+        reports.for_each(|report| splits.add(report));
+        if number < held.checked {
+            held.done.push((number, done));
+        }
+        Ok(())
+    })?;
+    Ok((Classes::new(hosts, splits), held))
 }
 
 /// Statistics are a table or JSON, and every output has a file of its own.
@@ -171,19 +245,9 @@ fn judge_age(args: &LintArgs, dated: &[(String, &Facts)], io: &mut Io<'_>, color
     }
 }
 
-/// Says why `--fail-on-unchecked` fails the run.
-fn say_unchecked(args: &LintArgs, results: &Results, io: &mut Io<'_>) {
-    if !args.fail_on_unchecked {
-        return;
-    }
-    let reports = results
-        .all
-        .iter()
-        .filter_map(|one| one.outcome.as_ref().ok());
-    let incomplete = reports.map(Report::tally).filter(Tally::is_incomplete);
-    let rules: BTreeSet<&str> = incomplete.flat_map(|tally| tally.not_checked).collect();
-    if !rules.is_empty() {
-        let number = rules.len();
+/// Says why `--fail-on-unchecked` fails the run, if it does: the number of rules.
+fn say_unchecked(number: usize, io: &mut Io<'_>) {
+    if number > 0 {
         let plural = if number == 1 { "" } else { "s" };
         io.say(&format!(
             "{number} rule{plural} not checked, which fails the run (--fail-on-unchecked); -v lists why\n"
@@ -230,59 +294,43 @@ fn threads(args: &LintArgs) -> usize {
     }
 }
 
-/// What the documents name on the host. What was read for that is kept.
+/// What the documents name on the host. What was read of a pipe for that is kept.
 pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
     let mut wanted = Wanted::default();
     let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
-        let bytes = match read_before.entry(number) {
-            Entry::Occupied(bytes) => bytes.into_mut(),
-            // What cannot be read is complained about when it is checked.
-            Entry::Vacant(slot) => match read::file(&input.file) {
-                Ok(bytes) => slot.insert(bytes),
-                Err(_) => continue,
-            },
-        };
-        if let Ok(document) = vmdisk::read_bytes(bytes)
-            && let Ok(joined) = config_files::joined(input, document)
+        if !input.file.is_file()
+            && let Entry::Vacant(slot) = read_before.entry(number)
+            && let Ok(bytes) = read::file(&input.file)
         {
-            let document = joined.document;
-            if document.has_volumes() {
-                on_volumes.push(document);
-            } else {
-                wanted.add(document.domain());
-            }
+            slot.insert(bytes);
+        }
+        match joined(number, input, read_before) {
+            Some(document) if document.has_volumes() => on_volumes.push(number),
+            Some(document) => wanted.add(document.domain()),
+            None => {}
         }
     }
     if !on_volumes.is_empty() {
         let storage = storage::of(&inputs.files, read_before);
-        for mut document in on_volumes {
-            document.locate_volumes(&storage);
-            wanted.add(document.domain());
+        for number in on_volumes {
+            if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
+                document.locate_volumes(&storage);
+                wanted.add(document.domain());
+            }
         }
     }
     wanted
 }
 
-fn exit(args: &LintArgs, mode: Mode, results: &Results) -> Exit {
-    let found = |checked: &Checked| match (&checked.outcome, mode) {
-        (Err(_), _) => Exit::CouldNot,
-        (Ok(report), Mode::Report | Mode::Fix(_)) => {
-            let tally = report.tally();
-            let is_unchecked = args.fail_on_unchecked && tally.is_incomplete();
-            if is_unchecked || tally.has_at_least(report.fail_on) {
-                Exit::Findings
-            } else {
-                Exit::Clean
-            }
-        }
-        (Ok(_), Mode::Diff(_)) => Exit::Clean,
-    };
-    let changes = if results.diffs.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Findings
-    };
-    let worst = results.all.iter().map(found).max();
-    if_counted(args, worst.unwrap_or_default().max(changes))
+/// The document of an input with the files that it names. What cannot be read is complained about when it is checked.
+fn joined(
+    number: usize,
+    input: &Input,
+    read_before: &BTreeMap<usize, Vec<u8>>,
+) -> Option<Document> {
+    let bytes = read::again(number, input, read_before)?;
+    let document = vmdisk::read_bytes(&bytes).ok()?;
+    let joined = config_files::joined(input, document).ok()?;
+    Some(joined.document)
 }

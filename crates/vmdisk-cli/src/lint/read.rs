@@ -1,5 +1,7 @@
 //! From an input to a document, or to a message that says why not.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -31,6 +33,18 @@ pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
             read_into(file, usize::try_from(length).unwrap_or_default() + 64)
         })
         .map_err(|error| unreadable(plain(&error)))
+}
+
+/// The bytes of an input that is read more than once; none if that fails, which is reported when the input is checked.
+pub(crate) fn again<'a>(
+    number: usize,
+    input: &Input,
+    read_before: &'a BTreeMap<usize, Vec<u8>>,
+) -> Option<Cow<'a, [u8]>> {
+    match read_before.get(&number) {
+        Some(bytes) => Some(Cow::Borrowed(bytes)),
+        None => file(&input.file).ok().map(Cow::Owned),
+    }
 }
 
 /// Everything a stream has, if it is not far too much.

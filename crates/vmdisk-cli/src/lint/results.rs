@@ -1,6 +1,7 @@
-//! The results of all inputs, in their order.
+//! The result of one input.
 
 use crate::lint::checked::{Checked, Report};
+use crate::lint::document::{Items, Renderer};
 use crate::lint::inputs::Input;
 
 /// One input that is done.
@@ -8,8 +9,10 @@ pub(crate) struct Done {
     pub(crate) checked: Checked,
     /// The files that it names, and that were read with it.
     pub(crate) named: Vec<Checked>,
-    /// Its text in the output.
-    pub(crate) rendered: String,
+    /// For it and for each of these files, the items of each report.
+    pub(crate) items: Vec<Vec<Items>>,
+    /// True for a file that was found, and that is reported with the command line that names it.
+    pub(crate) is_named_elsewhere: bool,
     /// The fixed text, as a diff; empty without changes.
     pub(crate) diff: String,
     /// Standard input after fixing.
@@ -25,20 +28,21 @@ impl Done {
                 outcome: Ok(Report::empty()),
             },
             named: Vec::new(),
-            rendered: String::new(),
+            items: Vec::new(),
+            is_named_elsewhere: false,
             diff: String::new(),
             fixed: None,
         }
     }
-}
 
-/// The results of all inputs.
-pub(crate) struct Results {
-    /// The inputs, and messages about directories.
-    pub(crate) all: Vec<Checked>,
-    /// Their texts, where the output has one for each input.
-    pub(crate) rendered: String,
-    pub(crate) diffs: String,
-    /// Standard input after fixing.
-    pub(crate) fixed: Option<String>,
+    /// The input and the files that it names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Checked> {
+        std::iter::once(&self.checked).chain(&self.named)
+    }
+
+    /// Makes the items of all reports.
+    pub(crate) fn render(&mut self, renderers: &[Renderer<'_>]) {
+        let items = |checked| renderers.iter().map(|one| one.items(checked)).collect();
+        self.items = self.all().map(items).collect();
+    }
 }

@@ -1,28 +1,33 @@
-//! Checks the inputs, several at once, and keeps their order.
+//! Checks the inputs, several at once, and hands over their results in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::{LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::lint::checked::Report;
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
+use crate::lint::document::Renderer;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::mode::Mode;
-use crate::lint::output::Output;
 use crate::lint::read;
 use crate::lint::results::Done;
 use crate::lint::trial::Tester;
 use crate::render::message::{Message, MessagePlace};
+use crate::stop::Stop;
 
 /// Fewer files than this are not worth the start of a thread.
 const WORTH_THREADS: usize = 8;
 
-/// What all inputs share.
+/// The number of inputs for each thread that are done and not yet taken.
+const WINDOW: usize = 16;
+
+/// What all inputs with the same settings share.
 pub(crate) struct Job<'a> {
     pub(crate) options: LintOptions<'a>,
     pub(crate) mode: Mode,
@@ -32,38 +37,81 @@ pub(crate) struct Job<'a> {
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Pools and volumes among the inputs.
     pub(crate) storage: &'a (dyn Fn() -> &'a Storage + Sync),
-    pub(crate) output: &'a Output,
+    /// Paths of files that command lines among the inputs name.
+    pub(crate) named: &'a (dyn Fn() -> &'a BTreeSet<String> + Sync),
+    /// True if a report names every place that was not checked, and not each rule and reason once.
+    pub(crate) names_every_place: bool,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
     /// The numbers of the hosts that the inputs may run on, where there are several.
     pub(crate) hosts: &'a [usize],
 }
 
-/// Handles all inputs; foreign files have no result.
-pub(crate) fn all(
-    inputs: &[Input],
-    jobs: &[Job<'_>],
-    of_input: &[usize],
-    threads: usize,
-) -> Vec<Option<Done>> {
-    let numbered = |(number, input)| unless_it_panics(number, input, &jobs[of_input[number]]);
-    let one_by_one = || inputs.iter().enumerate().map(numbered).collect();
-    if threads < 2 || inputs.len() < WORTH_THREADS {
-        return one_by_one();
+/// All inputs, and how they are checked.
+pub(crate) struct Run<'a> {
+    pub(crate) inputs: &'a [Input],
+    pub(crate) jobs: &'a [Job<'a>],
+    /// The number of the job of each input.
+    pub(crate) of_input: &'a [usize],
+    pub(crate) threads: usize,
+}
+
+impl Run<'_> {
+    /// Checks the inputs from number `first` on and hands the result of each to `take`, in order; foreign files have
+    /// none.
+    pub(crate) fn each(
+        &self,
+        first: usize,
+        renderers: &[Renderer<'_>],
+        take: &mut dyn FnMut(usize, Done) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let one = |number: usize| {
+            let job = &self.jobs[self.of_input[number]];
+            unless_it_panics(number, &self.inputs[number], job, renderers)
+        };
+        let mut numbers = first..self.inputs.len();
+        let Some(pool) = self.pool(numbers.len()) else {
+            return numbers.try_for_each(|number| match one(number) {
+                Some(done) => take(number, done),
+                None => Ok(()),
+            });
+        };
+        let window = WINDOW * self.threads;
+        for start in numbers.step_by(window) {
+            let window = start..self.inputs.len().min(start + window);
+            let done: Vec<Option<Done>> =
+                pool.install(|| window.clone().into_par_iter().map(one).collect());
+            for (number, done) in window.zip(done) {
+                if let Some(done) = done {
+                    take(number, done)?;
+                }
+            }
+        }
+        Ok(())
     }
-    // Where no thread can be had, the work is done without.
-    match rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.min(inputs.len()))
-        .build()
-    {
-        Ok(pool) => pool.install(|| inputs.par_iter().enumerate().map(numbered).collect()),
-        Err(_) => one_by_one(),
+
+    /// Threads for a number of inputs. Where no thread can be had, the work is done without.
+    fn pool(&self, inputs: usize) -> Option<ThreadPool> {
+        if self.threads < 2 || inputs < WORTH_THREADS {
+            return None;
+        }
+        let threads = self.threads.min(inputs);
+        ThreadPoolBuilder::new().num_threads(threads).build().ok()
     }
 }
 
 /// One input; a bug of this program is reported as such, and the other inputs are still checked.
-fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
-    let attempt = panic::catch_unwind(AssertUnwindSafe(|| one(number, input, job)));
+fn unless_it_panics(
+    number: usize,
+    input: &Input,
+    job: &Job<'_>,
+    renderers: &[Renderer<'_>],
+) -> Option<Done> {
+    let attempt = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut done = one(number, input, job)?;
+        done.render(renderers);
+        Some(done)
+    }));
     attempt.unwrap_or_else(|_| {
         let mut done = Done::new(input);
         let place = MessagePlace {
@@ -81,7 +129,7 @@ fn unless_it_panics(number: usize, input: &Input, job: &Job<'_>) -> Option<Done>
             ),
             ..Message::error("could not be checked because of a mistake in vmdisk itself").at(place)
         }));
-        render(&mut done, job.output);
+        done.render(renderers);
         Some(done)
     })
 }
@@ -97,6 +145,10 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
             if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&input.file, &bytes) {
                 return None;
             }
+            if is_named_elsewhere(input, &bytes, job) {
+                done.is_named_elsewhere = true;
+                return Some(done);
+            }
             check(input, &bytes, job, &mut done)
         }
         Err(message) => Err(message),
@@ -109,14 +161,15 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
             }
         }
     }
-    render(&mut done, job.output);
     Some(done)
 }
 
-/// Turns the reports of an input into text, where the output has a text for each.
-fn render(done: &mut Done, output: &Output) {
-    let all = std::iter::once(&mut done.checked).chain(&mut done.named);
-    done.rendered = all.map(|checked| output.render(checked)).collect();
+/// True for a file that is checked with the command line that names it, and need not be reported a second time; where
+/// files are fixed, each is on its own.
+fn is_named_elsewhere(input: &Input, bytes: &[u8], job: &Job<'_>) -> bool {
+    matches!((job.mode, &input.origin), (Mode::Report, Origin::Found(_)))
+        && std::str::from_utf8(bytes).is_ok_and(vmdisk::begins_with_group)
+        && (job.named)().contains(&input.path())
 }
 
 fn check(
@@ -154,7 +207,7 @@ fn check(
                 }
                 None => vmdisk::lint(&document, &job.options),
             };
-            let mut report = Report::new(document, report, job.output.names_every_place());
+            let mut report = Report::new(document, report, job.names_every_place);
             done.named.extend(parts.split(&mut report));
             return Ok(report);
         }
@@ -186,7 +239,7 @@ fn check(
         },
     }
     let parts = Parts::of(input, &fixed.document);
-    let mut report = Report::new(fixed.document, fixed.report, job.output.names_every_place());
+    let mut report = Report::new(fixed.document, fixed.report, job.names_every_place);
     report.mended = fixed.mended;
     report.failed_fixes = fixed.failed;
     done.named.extend(parts.split(&mut report));
@@ -222,6 +275,8 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
 mod tests {
     use super::*;
     use crate::args::LintFormat;
+    use crate::lint::document::Content;
+    use crate::render::View;
 
     #[test]
     fn a_file_that_another_run_fixed_in_the_same_way_is_fixed() {
@@ -249,17 +304,29 @@ mod tests {
             tester: None,
             read_before: &read_before,
             storage: &|| panic!("made up for this test"),
-            output: &Output::plain(LintFormat::Github),
+            named: &|| panic!("there are no files of options"),
+            names_every_place: false,
             fail_on: Severity::Warning,
             hosts: &[],
         };
-        let done: Vec<Done> = all(&inputs, &[job], &[0, 0], 1)
-            .into_iter()
-            .flatten()
-            .collect();
+        let run = Run {
+            inputs: &inputs,
+            jobs: &[job],
+            of_input: &[0, 0],
+            threads: 1,
+        };
+        let github = Content::Findings(LintFormat::Github);
+        let renderers = [Renderer::new(github, View::everything())];
+        let mut done = Vec::new();
+        let result = run.each(0, &renderers, &mut |_, one| {
+            done.push(one);
+            Ok(())
+        });
+        assert!(result.is_ok());
         assert!(done[0].checked.outcome.is_ok());
         let message = done[1].checked.outcome.as_ref().unwrap_err();
         assert!(message.title.contains("a mistake in vmdisk itself"));
-        assert!(done[1].rendered.contains("bad.xml"));
+        let text = String::from_utf8_lossy(&done[1].items[0][0][0]);
+        assert!(text.contains("bad.xml"), "{text}");
     }
 }

@@ -1,6 +1,5 @@
 //! Pools and volumes among the inputs, where the disks of the others may be.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use vmdisk::{RootKind, Storage};
@@ -12,12 +11,8 @@ use crate::lint::read;
 pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Storage {
     let mut storage = Storage::default();
     for (number, input) in inputs.iter().enumerate() {
-        let bytes = match read_before.get(&number) {
-            Some(bytes) => Cow::Borrowed(bytes.as_slice()),
-            None => match read::file(&input.file) {
-                Ok(bytes) => Cow::Owned(bytes),
-                Err(_) => continue,
-            },
+        let Some(bytes) = read::again(number, input, read_before) else {
+            continue;
         };
         add(&mut storage, &bytes);
     }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use quick_xml::Writer;
 use vmdisk::Severity;
 
 use crate::lint::checked::Checked;
@@ -12,18 +11,21 @@ use crate::render::xml::{self, explanation, line};
 /// The version of Checkstyle whose report other linters write as well.
 const VERSION: &str = "4.3";
 
-/// Writes the findings.
-pub(crate) fn write(out: &mut dyn Write, all: &[Checked], view: &View<'_>) -> io::Result<()> {
-    xml::document(out, |writer| {
-        writer
-            .create_element("checkstyle")
-            .with_attribute(("version", VERSION))
-            .write_inner_content(|writer| all.iter().try_for_each(|one| file(writer, one, view)))?;
-        Ok(())
-    })
+/// Name of the root.
+const ROOT: &str = "checkstyle";
+
+/// Writes what stands before all inputs.
+pub(crate) fn begin(out: &mut dyn Write) -> io::Result<()> {
+    xml::begin(out, ROOT, &[("version", VERSION)])
 }
 
-fn file(writer: &mut Writer<&mut dyn Write>, checked: &Checked, view: &View<'_>) -> io::Result<()> {
+/// Writes what stands after all inputs.
+pub(crate) fn end(out: &mut dyn Write) -> io::Result<()> {
+    xml::end(out, ROOT)
+}
+
+/// The findings of an input.
+pub(crate) fn file(checked: &Checked, view: &View<'_>) -> Vec<u8> {
     let errors: Vec<[String; 5]> = match &checked.outcome {
         Ok(report) => {
             let findings = report.findings.iter();
@@ -56,27 +58,29 @@ fn file(writer: &mut Writer<&mut dyn Write>, checked: &Checked, view: &View<'_>)
         }
     };
     if errors.is_empty() {
-        return Ok(());
+        return Vec::new();
     }
-    writer
-        .create_element("file")
-        .with_attribute(("name", line(&checked.path).as_str()))
-        .write_inner_content(|writer| {
-            for [row, column, severity, message, source] in &errors {
-                writer
-                    .create_element("error")
-                    .with_attributes([
-                        ("line", row.as_str()),
-                        ("column", column.as_str()),
-                        ("severity", severity.as_str()),
-                        ("message", message.as_str()),
-                        ("source", source.as_str()),
-                    ])
-                    .write_empty()?;
-            }
-            Ok(())
-        })?;
-    Ok(())
+    xml::inside(|writer| {
+        writer
+            .create_element("file")
+            .with_attribute(("name", line(&checked.path).as_str()))
+            .write_inner_content(|writer| {
+                for [row, column, severity, message, source] in &errors {
+                    writer
+                        .create_element("error")
+                        .with_attributes([
+                            ("line", row.as_str()),
+                            ("column", column.as_str()),
+                            ("severity", severity.as_str()),
+                            ("message", message.as_str()),
+                            ("source", source.as_str()),
+                        ])
+                        .write_empty()?;
+                }
+                Ok(())
+            })?;
+        Ok(())
+    })
 }
 
 /// An attribute has no line ends.

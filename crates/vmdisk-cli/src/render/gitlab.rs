@@ -8,16 +8,17 @@ use vmdisk::Severity;
 
 use crate::lint::checked::Checked;
 use crate::render::View;
-use crate::render::fingerprint::{Fingerprints, hash};
-use crate::render::harmless;
+use crate::render::fingerprint::{self, Fingerprints, hash};
+use crate::render::harmless::{self, Mark, Spliced};
+use crate::render::spool::Spool;
 use crate::render::xml::{explanation, failure, position};
 use crate::sanitize;
 
 #[derive(Debug, Serialize)]
-struct Issue {
+struct Issue<F> {
     description: String,
     check_name: &'static str,
-    fingerprint: String,
+    fingerprint: F,
     severity: &'static str,
     location: Location,
 }
@@ -34,55 +35,61 @@ struct Lines {
     end: usize,
 }
 
-/// Writes the findings; GitLab shows the paths of files relative to `root`, the top of the repository.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    all: &[Checked],
-    view: &View<'_>,
-    root: &Path,
-) -> io::Result<()> {
-    let mut fingerprints = Fingerprints::new(all);
-    let mut issues = Vec::new();
-    for checked in all {
-        let path = relative(&checked.path, root);
-        match &checked.outcome {
-            Ok(report) => {
-                for finding in &report.findings {
-                    issues.push(Issue {
-                        description: sanitize::line(
-                            &explanation(finding, view).replace('\n', "; "),
-                        )
-                        .into_owned(),
-                        check_name: finding.rule.name,
-                        fingerprint: fingerprints.of(checked, report, finding),
-                        severity: severity(finding.severity),
-                        location: Location {
-                            path: path.clone(),
-                            lines: Lines {
-                                begin: finding.place.start.line,
-                                end: finding.place.end.line,
-                            },
-                        },
-                    });
-                }
-            }
-            Err(message) => {
-                let begin = position(message).map_or(1, |position| position.line);
-                let text = failure(message).replace('\n', "; ");
-                issues.push(Issue {
-                    description: sanitize::line(&text).into_owned(),
-                    check_name: "unreadable",
-                    fingerprint: hash(&["unreadable", &checked.uri, &text]),
-                    severity: "blocker",
+/// The issues of an input, as records; GitLab shows the paths of files relative to `root`, the top of the repository.
+pub(crate) fn records(checked: &Checked, view: &View<'_>, root: &Path) -> Vec<u8> {
+    let path = relative(&checked.path, root);
+    let (mut records, mut text) = (Vec::new(), Vec::new());
+    match &checked.outcome {
+        Ok(report) => {
+            for finding in &report.findings {
+                let description = explanation(finding, view).replace('\n', "; ");
+                let issue = Issue {
+                    description: sanitize::line(&description).into_owned(),
+                    check_name: finding.rule.name,
+                    fingerprint: Mark::Fingerprint,
+                    severity: severity(finding.severity),
                     location: Location {
-                        path,
-                        lines: Lines { begin, end: begin },
+                        path: path.clone(),
+                        lines: Lines {
+                            begin: finding.place.start.line,
+                            end: finding.place.end.line,
+                        },
                     },
-                });
+                };
+                text.clear();
+                harmless::item(&mut text, 1, &issue);
+                fingerprint::record(&mut records, checked, report, finding, &text);
             }
         }
+        Err(message) => {
+            let begin = position(message).map_or(1, |position| position.line);
+            let description = failure(message).replace('\n', "; ");
+            let issue = Issue {
+                description: sanitize::line(&description).into_owned(),
+                check_name: "unreadable",
+                fingerprint: hash(&["unreadable", &checked.uri, &description]),
+                severity: "blocker",
+                location: Location {
+                    path,
+                    lines: Lines { begin, end: begin },
+                },
+            };
+            harmless::item(&mut text, 1, &issue);
+            fingerprint::plain_record(&mut records, &text);
+        }
     }
-    harmless::pretty(out, &issues)
+    records
+}
+
+/// Writes the issues of all inputs.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    records: &mut Spool,
+    fingerprints: &Fingerprints,
+) -> io::Result<()> {
+    harmless::pretty_with(out, &Spliced(0), &mut |_, out| {
+        fingerprints.write_items(records, out, |_| 0)
+    })
 }
 
 const fn severity(severity: Severity) -> &'static str {

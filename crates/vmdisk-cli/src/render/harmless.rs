@@ -3,30 +3,140 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::sanitize::{is_hazard, is_plain};
 
 /// Writes a value with line ends and indentation, and a line end after it.
 pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, PrettyFormatter::new())
+    write(out, value, PrettyFormatter::new(), Later::Marks)
+}
+
+/// As [`pretty`], with a value in which each [`Spliced`] is a list whose items `lists` writes.
+pub(crate) fn pretty_with(
+    out: &mut dyn Write,
+    value: &impl Serialize,
+    lists: &mut WriteItems<'_>,
+) -> io::Result<()> {
+    write(out, value, PrettyFormatter::new(), Later::Lists(lists))
 }
 
 /// Writes a value in one line.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, CompactFormatter)
+    write(out, value, CompactFormatter, Later::Marks)
 }
 
-fn write(out: &mut dyn Write, value: &impl Serialize, layout: impl Formatter) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless(layout));
-    value.serialize(&mut serializer)?;
+fn write(
+    out: &mut dyn Write,
+    value: &impl Serialize,
+    layout: impl Formatter,
+    later: Later<'_, '_>,
+) -> io::Result<()> {
+    let layout = Harmless { layout, later };
+    value.serialize(&mut Serializer::with_formatter(&mut *out, layout))?;
     out.write_all(b"\n")
 }
 
-/// A layout whose strings are harmless. Programs read the same strings.
-struct Harmless<F>(F);
+/// Adds an item of a list that is inside of `depth` lists and objects, itself included. It begins with a comma.
+pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
+    let mut layout = PrettyFormatter::new();
+    let written = (0..depth)
+        .try_for_each(|_| layout.begin_array(&mut io::sink()))
+        .and_then(|()| layout.begin_array_value(out, false))
+        .and_then(|()| {
+            let later = Later::Marks;
+            let layout = Harmless { layout, later };
+            let mut serializer = Serializer::with_formatter(&mut *out, layout);
+            value.serialize(&mut serializer).map_err(io::Error::from)
+        });
+    written.expect("the values of reports have names for keys, and memory takes every byte");
+}
 
-impl<F: Formatter> Formatter for Harmless<F> {
+/// Writes the items of the list with a number, and returns false if there are none.
+pub(crate) type WriteItems<'a> = dyn FnMut(usize, &mut dyn Write) -> io::Result<bool> + 'a;
+
+/// A list whose items were written before, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spliced(pub(crate) usize);
+
+impl Serialize for Spliced {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // No report has other numbers of this width.
+        serializer.serialize_u128(self.0 as u128)
+    }
+}
+
+/// A byte that no JSON text has, for a value that is known later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The number of an input.
+    Input = 1,
+    /// The number of a rule.
+    Rule = 2,
+    /// The fingerprint of a finding.
+    Fingerprint = 3,
+}
+
+impl Mark {
+    /// Writes a text in which `fill` writes the values of the marks.
+    pub(crate) fn fill(
+        text: &[u8],
+        out: &mut dyn Write,
+        mut fill: impl FnMut(Mark, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut rest = text;
+        while let Some(at) = rest.iter().position(|byte| (1..=3).contains(byte)) {
+            out.write_all(&rest[..at])?;
+            fill(
+                match rest[at] {
+                    1 => Mark::Input,
+                    2 => Mark::Rule,
+                    _ => Mark::Fingerprint,
+                },
+                out,
+            )?;
+            rest = &rest[at + 1..];
+        }
+        out.write_all(rest)
+    }
+}
+
+impl Serialize for Mark {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u128(*self as u128)
+    }
+}
+
+/// How a [`Spliced`] or a [`Mark`] is written.
+enum Later<'l, 'f> {
+    /// As the byte of a mark.
+    Marks,
+    /// As a list.
+    Lists(&'l mut WriteItems<'f>),
+}
+
+/// A layout whose strings are harmless. Programs read the same strings.
+struct Harmless<'l, 'f, F> {
+    layout: F,
+    later: Later<'l, 'f>,
+}
+
+impl<F: Formatter> Formatter for Harmless<'_, '_, F> {
+    fn write_u128<W: ?Sized + Write>(&mut self, mut writer: &mut W, value: u128) -> io::Result<()> {
+        let number = usize::try_from(value).map_err(io::Error::other)?;
+        match &mut self.later {
+            Later::Marks => writer.write_all(&[u8::try_from(number).map_err(io::Error::other)?]),
+            Later::Lists(write_items) => {
+                self.layout.begin_array(&mut *writer)?;
+                if write_items(number, &mut writer)? {
+                    self.layout.end_array_value(&mut *writer)?;
+                }
+                self.layout.end_array(writer)
+            }
+        }
+    }
+
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
@@ -54,15 +164,15 @@ impl<F: Formatter> Formatter for Harmless<F> {
         writer: &mut W,
         escape: CharEscape,
     ) -> io::Result<()> {
-        self.0.write_char_escape(writer, escape)
+        self.layout.write_char_escape(writer, escape)
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
+        self.layout.begin_array(writer)
     }
 
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
+        self.layout.end_array(writer)
     }
 
     fn begin_array_value<W: ?Sized + Write>(
@@ -70,19 +180,19 @@ impl<F: Formatter> Formatter for Harmless<F> {
         writer: &mut W,
         is_first: bool,
     ) -> io::Result<()> {
-        self.0.begin_array_value(writer, is_first)
+        self.layout.begin_array_value(writer, is_first)
     }
 
     fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
+        self.layout.end_array_value(writer)
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
+        self.layout.begin_object(writer)
     }
 
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
+        self.layout.end_object(writer)
     }
 
     fn begin_object_key<W: ?Sized + Write>(
@@ -90,15 +200,15 @@ impl<F: Formatter> Formatter for Harmless<F> {
         writer: &mut W,
         is_first: bool,
     ) -> io::Result<()> {
-        self.0.begin_object_key(writer, is_first)
+        self.layout.begin_object_key(writer, is_first)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(writer)
+        self.layout.begin_object_value(writer)
     }
 
     fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+        self.layout.end_object_value(writer)
     }
 }
 
@@ -121,5 +231,56 @@ mod tests {
             assert!(json.contains('ü'), "{json}");
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         }
+    }
+
+    #[derive(serde::Serialize)]
+    struct Outer<T> {
+        first: T,
+        second: T,
+    }
+
+    #[test]
+    fn a_spliced_list_is_written_as_a_list() {
+        let whole = Outer {
+            first: vec![
+                Outer {
+                    first: 1,
+                    second: 2,
+                },
+                Outer {
+                    first: 3,
+                    second: 4,
+                },
+            ],
+            second: Vec::new(),
+        };
+        let mut expected = Vec::new();
+        pretty(&mut expected, &whole).unwrap();
+        let mut items = Vec::new();
+        for one in &whole.first {
+            item(&mut items, 2, one);
+        }
+        let spliced = Outer {
+            first: Spliced(0),
+            second: Spliced(1),
+        };
+        let mut out = Vec::new();
+        let mut lists = |number: usize, out: &mut dyn Write| -> io::Result<bool> {
+            out.write_all(if number == 0 { &items[1..] } else { &[] })?;
+            Ok(number == 0)
+        };
+        pretty_with(&mut out, &spliced, &mut lists).unwrap();
+        assert_eq!(String::from_utf8(out), String::from_utf8(expected));
+    }
+
+    #[test]
+    fn a_mark_is_filled_and_no_text_has_one() {
+        let value = (Mark::Rule, "\u{1}\u{2}", Mark::Fingerprint);
+        let mut text = Vec::new();
+        line(&mut text, &value).unwrap();
+        let mut out = Vec::new();
+        Mark::fill(&text, &mut out, |mark, out| write!(out, "{}", mark as u8)).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out, "[2,\"\\u0001\\u0002\",3]\n");
     }
 }

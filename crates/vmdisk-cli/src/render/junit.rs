@@ -11,33 +11,48 @@ use vmdisk::Diagnostic;
 use crate::lint::checked::{Checked, Report};
 use crate::render::View;
 use crate::render::human::allowance;
+use crate::render::spool::Spool;
 use crate::render::xml::{self, explanation, line, lines};
 
-/// Writes the findings. Those that fail the run are failures; the others pass, with their text as output.
-pub(crate) fn write(out: &mut dyn Write, all: &[Checked], view: &View<'_>) -> io::Result<()> {
-    let suites: Vec<Suite<'_>> = all.iter().map(Suite::of).collect();
-    let sum = |number: fn(&Suite<'_>) -> usize| suites.iter().map(number).sum::<usize>();
-    let (tests, failures, errors) = (
-        sum(|suite| suite.tests).to_string(),
-        sum(|suite| suite.failures).to_string(),
-        sum(|suite| suite.errors).to_string(),
-    );
-    xml::document(out, |writer| {
-        writer
-            .create_element("testsuites")
-            .with_attributes([
-                ("name", "vmdisk lint"),
-                ("tests", tests.as_str()),
-                ("failures", failures.as_str()),
-                ("errors", errors.as_str()),
-            ])
-            .write_inner_content(|writer| {
-                suites
-                    .iter()
-                    .try_for_each(|suite| suite.write(writer, view))
-            })?;
-        Ok(())
-    })
+/// Name of the root.
+const ROOT: &str = "testsuites";
+
+/// Numbers of all inputs.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+}
+
+impl Totals {
+    /// Counts the cases of an input.
+    pub(crate) fn add(&mut self, checked: &Checked) {
+        let suite = Suite::of(checked);
+        self.tests += suite.tests;
+        self.failures += suite.failures;
+        self.errors += suite.errors;
+    }
+
+    /// Writes the document, with the suites of all inputs.
+    pub(crate) fn write(&self, out: &mut dyn Write, suites: &mut Spool) -> io::Result<()> {
+        let numbers = [self.tests, self.failures, self.errors].map(|number| number.to_string());
+        let [tests, failures, errors] = numbers.each_ref().map(String::as_str);
+        let attributes = [
+            ("name", "vmdisk lint"),
+            ("tests", tests),
+            ("failures", failures),
+            ("errors", errors),
+        ];
+        xml::begin(out, ROOT, &attributes)?;
+        suites.copy(out)?;
+        xml::end(out, ROOT)
+    }
+}
+
+/// The suite of an input. Findings that fail the run are failures; the others pass, with their text as output.
+pub(crate) fn suite(checked: &Checked, view: &View<'_>) -> Vec<u8> {
+    xml::inside(|writer| Suite::of(checked).write(writer, view))
 }
 
 /// One input.

@@ -14,6 +14,7 @@ pub(crate) mod message;
 pub(crate) mod prometheus;
 pub(crate) mod sarif;
 mod secrets;
+pub(crate) mod spool;
 pub(crate) mod statistics;
 pub(crate) mod summary;
 #[cfg(test)]

@@ -42,14 +42,20 @@ struct RuleCount {
     fixable_unsafely: usize,
 }
 
-impl Statistics {
-    /// Counts the findings that are shown.
-    pub(crate) fn of(all: &[Checked], view: &View<'_>) -> Self {
-        let mut counts: BTreeMap<&str, (&'static Rule, Severity, [usize; 3])> = BTreeMap::new();
-        let reports = all.iter().filter_map(|one| one.outcome.as_ref().ok());
-        for finding in reports.flat_map(|report| view.findings(report)) {
+/// The findings of each rule, as they are counted: all, those that `--fix` fixes, and those that only
+/// `--unsafe-fixes` fixes.
+#[derive(Debug, Default)]
+pub(crate) struct Counts(BTreeMap<&'static str, (&'static Rule, Severity, [usize; 3])>);
+
+impl Counts {
+    /// Counts the findings of an input that are shown.
+    pub(crate) fn add(&mut self, checked: &Checked, view: &View<'_>) {
+        let Ok(report) = &checked.outcome else {
+            return;
+        };
+        for finding in view.findings(report) {
             let first = (finding.rule, finding.severity, [0; 3]);
-            let (_, worst, numbers) = counts.entry(finding.rule.name).or_insert(first);
+            let (_, worst, numbers) = self.0.entry(finding.rule.name).or_insert(first);
             *worst = finding.severity.max(*worst);
             numbers[0] += 1;
             match finding.fix.as_ref().map(|fix| fix.applicability) {
@@ -58,8 +64,23 @@ impl Statistics {
                 None => {}
             }
         }
-        let counted = counts.into_values().map(|(rule, severity, numbers)| {
-            let [findings, fixable, fixable_unsafely] = numbers;
+    }
+
+    /// Writes a line for each rule.
+    pub(crate) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        Statistics::of(self).write_text(out)
+    }
+
+    /// Writes JSON.
+    pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        harmless::pretty(out, &Statistics::of(self))
+    }
+}
+
+impl Statistics {
+    fn of(counts: &Counts) -> Self {
+        let counted = counts.0.values().map(|(rule, severity, numbers)| {
+            let [findings, fixable, fixable_unsafely] = *numbers;
             RuleCount {
                 rule: rule.name,
                 group: rule.group.as_str(),
@@ -77,8 +98,7 @@ impl Statistics {
         }
     }
 
-    /// Writes a line for each rule.
-    pub(crate) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let width = |of: fn(&RuleCount) -> usize| self.rules.iter().map(of).max().unwrap_or(0);
         let number = width(|count| count.findings.to_string().len());
         let severity = width(|count| count.severity.len());
@@ -97,11 +117,6 @@ impl Statistics {
             writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
-    }
-
-    /// Writes JSON.
-    pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        harmless::pretty(out, self)
     }
 }
 

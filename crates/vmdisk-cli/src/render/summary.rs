@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use vmdisk::Severity;
 
-use crate::lint::checked::{Checked, Unchecked};
+use crate::lint::checked::{Checked, Tally, Unchecked};
 use crate::lint::classes::Classes;
 use crate::sanitize::line;
 
@@ -29,27 +29,23 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(all: &[Checked]) -> Self {
-        let mut summary = Summary::default();
-        for checked in all {
-            summary.inputs += 1;
-            let Ok(report) = &checked.outcome else {
-                summary.failed += 1;
-                continue;
-            };
-            summary.fixed += report.mended.len();
-            summary.failed_fixes += report.failed_fixes.len();
-            let tally = report.tally();
-            summary.errors += tally.of(Severity::Error);
-            summary.warnings += tally.of(Severity::Warning);
-            summary.advice += tally.of(Severity::Advice);
-            summary.allowed += tally.allowed;
-            summary.fixable += tally.fixable;
-            summary.fixable_unsafely += tally.fixable_unsafely;
-            summary.rules_not_checked.extend(tally.not_checked);
-            summary.reasons.extend(tally.reasons);
-        }
-        summary
+    /// Counts an input.
+    pub(crate) fn add(&mut self, checked: &Checked, tally: &Tally) {
+        self.inputs += 1;
+        let Ok(report) = &checked.outcome else {
+            self.failed += 1;
+            return;
+        };
+        self.fixed += report.mended.len();
+        self.failed_fixes += report.failed_fixes.len();
+        self.errors += tally.of(Severity::Error);
+        self.warnings += tally.of(Severity::Warning);
+        self.advice += tally.of(Severity::Advice);
+        self.allowed += tally.allowed;
+        self.fixable += tally.fixable;
+        self.fixable_unsafely += tally.fixable_unsafely;
+        self.rules_not_checked.extend(&tally.not_checked);
+        self.reasons.extend(tally.reasons.iter().cloned());
     }
 
     /// Where to read on, if there is anything to read about.
@@ -165,43 +161,51 @@ impl Summary {
     }
 }
 
-/// What could not be checked, a line for each rule and reason.
-pub(crate) fn not_checked(all: &[Checked], classes: Option<&Classes<'_>>) -> String {
-    let mut missed: BTreeMap<(&str, &str), (usize, &str, &Unchecked)> = BTreeMap::new();
-    for checked in all {
+/// What could not be checked in all inputs: by rule and reason, the number of places, and the first of them with the path
+/// of its input.
+#[derive(Debug, Default)]
+pub(crate) struct Missed(BTreeMap<(&'static str, Cow<'static, str>), (usize, String, Unchecked)>);
+
+impl Missed {
+    /// Counts what could not be checked in an input.
+    pub(crate) fn add(&mut self, checked: &Checked) {
         let Ok(report) = &checked.outcome else {
-            continue;
+            return;
         };
         for unchecked in &report.not_checked {
+            let missed = self.0.entry((unchecked.rule, unchecked.why.clone()));
             missed
-                .entry((unchecked.rule, &unchecked.why))
-                .or_insert((0, &checked.path, unchecked))
+                .or_insert_with(|| (0, checked.path.clone(), unchecked.clone()))
                 .0 += 1;
         }
     }
-    let mut out = String::new();
-    for ((rule, why), (number, path, first)) in missed {
-        let _ = write!(
-            out,
-            "not checked: {rule}: {} ({} in {}: {}",
-            line(why),
-            line(&first.field),
-            line(path),
-            line(&first.what)
-        );
-        if let Some(classes) = classes {
-            let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
-        }
-        if number > 1 {
+
+    /// A line for each rule and reason.
+    pub(crate) fn text(&self, classes: Option<&Classes<'_>>) -> String {
+        let mut out = String::new();
+        for ((rule, why), (number, path, first)) in &self.0 {
             let _ = write!(
                 out,
-                "; and {}",
-                count(number - 1, "more place", "more places")
+                "not checked: {rule}: {} ({} in {}: {}",
+                line(why),
+                line(&first.field),
+                line(path),
+                line(&first.what)
             );
+            if let Some(classes) = classes {
+                let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
+            }
+            if *number > 1 {
+                let _ = write!(
+                    out,
+                    "; and {}",
+                    count(number - 1, "more place", "more places")
+                );
+            }
+            out.push_str(")\n");
         }
-        out.push_str(")\n");
+        out
     }
-    out
 }
 
 fn count(number: usize, one: &str, many: &str) -> String {

@@ -8,11 +8,13 @@ use vmdisk::{
     RelatedPlace, ResolvedFix, Severity,
 };
 
+use crate::args::LintFormat;
 use crate::exit::Exit;
 use crate::lint::checked::{Checked, Report, Tally, Unchecked};
+use crate::lint::document::{Content, Document, Outcome, Renderer};
 use crate::render::message::{Message, MessagePlace, MessageText};
-use crate::render::summary::Summary;
-use crate::render::{View, concise, github, human, json, sarif, summary};
+use crate::render::summary::{Missed, Summary};
+use crate::render::{View, concise, github, human};
 
 const TEXT: &str = "\
 <domain type='kvm'>
@@ -220,11 +222,35 @@ fn sample() -> Vec<Checked> {
     ]
 }
 
-/// All textual parts of the sample in one format.
-fn written(write: impl crate::contents::Contents) -> String {
+/// The report of the sample in one format.
+fn written(format: LintFormat) -> String {
+    let renderer = Renderer::new(Content::Findings(format), View::everything());
+    let mut document = Document::new(&renderer);
+    let all = sample();
+    for checked in &all {
+        let added = document.add(&renderer, checked, &renderer.items(checked));
+        added.unwrap_or_else(|stop| panic!("{stop:?}"));
+    }
+    let outcome = Outcome {
+        summary: &summary_of(&all),
+        host: None,
+        exit: Exit::CouldNot,
+    };
     let mut out = Vec::new();
-    write(&mut out).unwrap();
+    document.write(&renderer, outcome, &mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+fn summary_of(all: &[Checked]) -> Summary {
+    let mut summary = Summary::default();
+    for checked in all {
+        let report = checked.outcome.as_ref();
+        summary.add(
+            checked,
+            &report.map_or_else(|_| Tally::default(), Report::tally),
+        );
+    }
+    summary
 }
 
 fn text(of: fn(&str, &Report, &View<'_>) -> String, view: View<'_>) -> String {
@@ -304,14 +330,12 @@ fn for_github() {
 
 #[test]
 fn for_programs() {
-    let all = sample();
-    let report = written(|out| json::v1::write(out, &all, &Summary::of(&all), None));
-    insta::assert_snapshot!(report);
+    insta::assert_snapshot!(written(LintFormat::Json));
 }
 
 #[test]
 fn for_code_scanning() {
-    let log = written(|out| sarif::write(out, &sample(), Exit::CouldNot, None));
+    let log = written(LintFormat::Sarif);
     // The page of the rule is the rule's business.
     let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
     let rule = &mut log["runs"][0]["tool"]["driver"]["rules"][0];
@@ -325,8 +349,10 @@ fn for_code_scanning() {
 #[test]
 fn in_the_end() {
     let all = sample();
-    let mut text = Summary::of(&all).text();
-    text.push_str(&summary::not_checked(&all, None));
+    let mut text = summary_of(&all).text();
+    let mut missed = Missed::default();
+    all.iter().for_each(|checked| missed.add(checked));
+    text.push_str(&missed.text(None));
     for checked in &all {
         if let Err(message) = &checked.outcome {
             text.push_str(&message.render(false));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, Event};
+use quick_xml::events::{BytesDecl, BytesStart, Event};
 
 use crate::lint::checked::{confidence_note, unwritten_note};
 use crate::render::View;
@@ -11,15 +11,42 @@ use crate::render::message::Message;
 use crate::render::secrets::mask_message;
 use crate::sanitize;
 
-/// Writes a document with a declaration and a line end after it.
-pub(crate) fn document(
+/// Writes the beginning of a document: its declaration and the tag of its root.
+pub(crate) fn begin(
     out: &mut dyn Write,
-    contents: impl FnOnce(&mut Writer<&mut dyn Write>) -> io::Result<()>,
+    root: &str,
+    attributes: &[(&str, &str)],
 ) -> io::Result<()> {
-    let mut writer = Writer::new_with_indent(out, b' ', 2);
+    let mut writer = writer(out);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    contents(&mut writer)?;
-    writer.get_mut().write_all(b"\n")
+    let tag = BytesStart::new(root).with_attributes(attributes.iter().copied());
+    writer.write_event(Event::Start(tag))
+}
+
+/// Elements inside of the root.
+pub(crate) fn inside(
+    contents: impl FnOnce(&mut Writer<&mut dyn Write>) -> io::Result<()>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut root = Vec::new();
+    let written = (|| {
+        // The writer indents by the elements that it began.
+        let mut writer = writer(&mut root);
+        writer.write_event(Event::Start(BytesStart::new("root")))?;
+        *writer.get_mut() = &mut out;
+        contents(&mut writer)
+    })();
+    written.expect("memory takes every byte");
+    out
+}
+
+/// Writes the end of a document and a line end after it.
+pub(crate) fn end(out: &mut dyn Write, root: &str) -> io::Result<()> {
+    write!(out, "\n</{root}>\n")
+}
+
+fn writer(out: &mut dyn Write) -> Writer<&mut dyn Write> {
+    Writer::new_with_indent(out, b' ', 2)
 }
 
 /// A text of one line that XML can hold.

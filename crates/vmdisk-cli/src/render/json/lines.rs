@@ -1,7 +1,5 @@
 //! One JSON object per line: findings and inputs that could not be read.
 
-use std::io::{self, Write};
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,27 +21,33 @@ enum Line<'a> {
     FailedInput(Input<'a>),
 }
 
-/// Writes a line for each finding and each input that could not be read, by input.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    all: &[Checked],
-    classes: Option<&Classes<'_>>,
-) -> io::Result<()> {
-    for checked in all {
-        let Ok(report) = &checked.outcome else {
-            harmless::line(out, &Line::FailedInput(v1::input(checked)))?;
-            continue;
-        };
-        for one in &report.findings {
-            let finding = v1::finding(&checked.path, report, one, classes);
-            harmless::line(out, &Line::Finding(finding))?;
-        }
-        for one in &report.allowed {
-            let finding = v1::finding(&checked.path, report, one, classes);
-            harmless::line(out, &Line::Allowed(finding))?;
-        }
+/// A line for each finding of an input, or for an input that could not be read.
+pub(crate) fn file(checked: &Checked, classes: Option<&Classes<'_>>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut line = |line: &Line<'_>| {
+        harmless::line(&mut out, line).expect("memory takes every byte");
+    };
+    let Ok(report) = &checked.outcome else {
+        line(&Line::FailedInput(v1::input(checked)));
+        return out;
+    };
+    for one in &report.findings {
+        line(&Line::Finding(v1::finding(
+            &checked.path,
+            report,
+            one,
+            classes,
+        )));
     }
-    Ok(())
+    for one in &report.allowed {
+        line(&Line::Allowed(v1::finding(
+            &checked.path,
+            report,
+            one,
+            classes,
+        )));
+    }
+    out
 }
 
 /// The JSON Schema of a line.

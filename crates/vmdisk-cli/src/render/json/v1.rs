@@ -7,14 +7,15 @@
 use std::io::{self, Write};
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
 use crate::lint::checked::{Checked, Report, Unchecked};
 use crate::lint::classes::{ClassNames, Classes};
-use crate::render::harmless;
+use crate::render::harmless::{self, Spliced};
 use crate::render::message::Message;
+use crate::render::spool::Spool;
 use crate::render::summary::Summary;
 
 /// Version of the shape.
@@ -32,7 +33,7 @@ pub(crate) struct Envelope<'a> {
     summary: Counts,
     /// Every input in the order it was checked; also facts files that could not be read.
     #[schemars(with = "Vec<Input<'static>>")]
-    inputs: Inputs<'a>,
+    inputs: Spliced,
     /// The hosts that the inputs may run on, where there are several; since 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosts: Option<Vec<Host<'a>>>,
@@ -41,62 +42,13 @@ pub(crate) struct Envelope<'a> {
     host_classes: Option<Vec<HostClass<'a>>>,
     /// Findings that count, by input and then by place.
     #[schemars(with = "Vec<Finding<'static>>")]
-    findings: Findings<'a>,
+    findings: Spliced,
     /// Findings that do not count, each with the reason.
     #[schemars(with = "Vec<Finding<'static>>")]
-    allowed: Findings<'a>,
+    allowed: Spliced,
     /// What rules could not look at: silence means checked and clean, this is neither.
     #[schemars(with = "Vec<NotChecked<'static>>")]
-    not_checked: Missed<'a>,
-}
-
-/// The inputs, each made when it is written.
-#[derive(Debug)]
-struct Inputs<'a>(&'a [Checked]);
-
-impl Serialize for Inputs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(input))
-    }
-}
-
-/// Findings of all inputs, each made when it is written.
-#[derive(Debug)]
-struct Findings<'a> {
-    all: &'a [Checked],
-    classes: Option<&'a Classes<'a>>,
-    list: fn(&Report) -> &[Diagnostic],
-}
-
-impl Serialize for Findings<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(reports(self.all).flat_map(|(path, report)| {
-            let findings = (self.list)(report).iter();
-            findings.map(move |one| finding(path, report, one, self.classes))
-        }))
-    }
-}
-
-/// What could not be checked in all inputs, each entry made when it is written.
-#[derive(Debug)]
-struct Missed<'a> {
-    all: &'a [Checked],
-    classes: Option<&'a Classes<'a>>,
-}
-
-impl Serialize for Missed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(reports(self.all).flat_map(|(path, report)| {
-            let missed = report.not_checked.iter();
-            missed.map(move |one| not_checked(path, one, self.classes))
-        }))
-    }
-}
-
-/// The inputs that could be read, each with its path.
-fn reports(all: &[Checked]) -> impl Iterator<Item = (&str, &Report)> {
-    all.iter()
-        .filter_map(|checked| Some((checked.path.as_str(), checked.outcome.as_ref().ok()?)))
+    not_checked: Spliced,
 }
 
 /// The program that wrote a report.
@@ -391,15 +343,42 @@ struct NotChecked<'a> {
     host_classes: Option<Vec<&'a str>>,
 }
 
-/// Writes the whole report.
+/// Number of lists of the report.
+pub(crate) const LISTS: usize = 4;
+
+/// The items of an input in each list of the report.
+pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
+    let mut lists = [const { Vec::new() }; LISTS];
+    let [inputs, findings, allowed, missed] = &mut lists;
+    add(inputs, &input(checked));
+    if let Ok(report) = &checked.outcome {
+        for one in &report.findings {
+            add(findings, &finding(&checked.path, report, one, classes));
+        }
+        for one in &report.allowed {
+            add(allowed, &finding(&checked.path, report, one, classes));
+        }
+        for one in &report.not_checked {
+            add(missed, &not_checked(&checked.path, one, classes));
+        }
+    }
+    lists
+}
+
+/// Adds an item to a list, which is a member of the report.
+fn add(list: &mut Vec<u8>, item: &impl Serialize) {
+    harmless::item(list, 2, item);
+}
+
+/// Writes the whole report, whose lists have the items of all inputs.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn write<'a>(
+pub(crate) fn write(
     out: &mut dyn Write,
-    all: &'a [Checked],
+    lists: &mut [Spool],
     summary: &Summary,
-    classes: Option<&'a Classes<'a>>,
+    classes: Option<&Classes<'_>>,
 ) -> io::Result<()> {
     let Summary {
         inputs,
@@ -434,22 +413,14 @@ pub(crate) fn write<'a>(
             failed_fixes: *failed_fixes,
             rules_not_checked: rules_not_checked.len(),
         },
-        inputs: Inputs(all),
+        inputs: Spliced(0),
         hosts: classes.map(hosts),
         host_classes: classes.map(host_classes),
-        findings: Findings {
-            all,
-            classes,
-            list: |report| &report.findings,
-        },
-        allowed: Findings {
-            all,
-            classes,
-            list: |report| &report.allowed,
-        },
-        not_checked: Missed { all, classes },
+        findings: Spliced(1),
+        allowed: Spliced(2),
+        not_checked: Spliced(3),
     };
-    harmless::pretty(out, &envelope)
+    harmless::pretty_with(out, &envelope, &mut |list, out| lists[list].copy_items(out))
 }
 
 /// The JSON Schema of the report.

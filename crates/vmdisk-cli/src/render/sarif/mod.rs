@@ -2,6 +2,7 @@
 
 mod model;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -12,12 +13,14 @@ use vmdisk_source::{LineIndex, Span};
 use crate::exit::Exit;
 use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
 use crate::lint::classes::{ClassNames, Classes};
-use crate::render::fingerprint::Fingerprints;
-use crate::render::harmless;
+use crate::render::fingerprint::{self, Fingerprints};
+use crate::render::harmless::{self, Mark, Spliced};
 use crate::render::message::Message;
+use crate::render::spool::Spool;
+use crate::stop::Stop;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
-    Driver, Fix, HostClasses, Invocation, Location, Log, LogicalLocation, Markdown, Notification,
+    Driver, Fix, HostClasses, Invocation, Location, LogicalLocation, Markdown, Notification,
     PhysicalLocation, Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties,
     RuleProperties, RuleReference, Run, RunProperties, Suppression, Text, Tool,
 };
@@ -30,81 +33,158 @@ const FINGERPRINT: &str = "vmdiskField/v1";
 
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Writes the whole log.
-///
-/// # Errors
-/// If it cannot be written.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    all: &[Checked],
-    exit: Exit,
-    classes: Option<&Classes<'_>>,
-) -> io::Result<()> {
-    let rules = rules_in_use(all);
-    let index_of = |name: &str| {
-        rules
-            .iter()
-            .position(|rule| rule.name == name)
-            .unwrap_or_default()
-    };
-    let mut fingerprints = Fingerprints::new(all);
-    let mut results = Vec::new();
-    let mut notifications = Vec::new();
-    for (index, checked) in all.iter().enumerate() {
-        let artifact = Place { checked, index };
-        match &checked.outcome {
-            Ok(report) => {
-                let mut findings: Vec<&Diagnostic> =
-                    report.findings.iter().chain(&report.allowed).collect();
-                findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
-                for finding in findings {
-                    let fingerprint = fingerprints.of(checked, report, finding);
-                    let rule = index_of(finding.rule.name);
-                    let hosts = classes.zip(finding.hosts.as_ref());
-                    results.push(result(&artifact, report, finding, rule, fingerprint, hosts));
-                }
+/// Number of lists with items of inputs: artifacts, results, and notifications about inputs.
+pub(crate) const LISTS: usize = 3;
+
+/// What a run adds to the log input by input, beside the items of lists.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    inputs: usize,
+    fingerprints: Fingerprints,
+    /// Names of rules that a result or a notification refers to.
+    rules: BTreeSet<&'static str>,
+    /// The number of places that a rule could not look at, by rule and reason.
+    missed: BTreeMap<(&'static str, Cow<'static, str>), usize>,
+}
+
+/// The items of an input in each list of the log; results are records.
+pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
+    let mut lists = [const { Vec::new() }; LISTS];
+    let [artifacts, results, notifications] = &mut lists;
+    let at = Place { checked };
+    let location = at.artifact();
+    harmless::item(artifacts, 4, &Artifact { location });
+    match &checked.outcome {
+        Ok(report) => {
+            let mut findings: Vec<&Diagnostic> =
+                report.findings.iter().chain(&report.allowed).collect();
+            findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
+            let mut text = Vec::new();
+            for finding in findings {
+                let hosts = classes.zip(finding.hosts.as_ref());
+                text.clear();
+                harmless::item(&mut text, 4, &result(&at, report, finding, hosts));
+                fingerprint::record(results, checked, report, finding, &text);
             }
-            Err(message) => notifications.push(unreadable(&artifact, message)),
         }
+        Err(message) => harmless::item(notifications, 6, &unreadable(&at, message)),
     }
-    notifications.extend(not_checked(all, index_of));
-    let log = Log {
-        schema: "https://json.schemastore.org/sarif-2.1.0.json",
-        version: "2.1.0",
-        runs: [Run {
-            tool: Tool {
-                driver: Driver {
-                    name: "vmdisk",
-                    semantic_version: env!("CARGO_PKG_VERSION"),
-                    information_uri: REPOSITORY,
-                    rules: rules.iter().copied().map(descriptor).collect(),
-                },
-            },
-            automation_details: AutomationDetails { id: "vmdisk/lint/" },
-            column_kind: "unicodeCodePoints",
-            original_uri_base_ids: BTreeMap::from([(
-                BASE,
-                BaseLocation {
-                    description: text("the directory that vmdisk was started in"),
-                },
-            )]),
-            invocations: [Invocation {
-                execution_successful: exit != Exit::CouldNot,
-                exit_code: exit.code(),
-                tool_execution_notifications: notifications,
-            }],
-            artifacts: all
+    lists
+}
+
+impl Log {
+    /// Adds an input and its items.
+    pub(crate) fn add(
+        &mut self,
+        checked: &Checked,
+        items: &[Vec<u8>],
+        lists: &mut [Spool],
+    ) -> Result<(), Stop> {
+        let number = self.inputs;
+        self.inputs += 1;
+        if let Ok(report) = &checked.outcome {
+            let findings = report.findings.iter().chain(&report.allowed);
+            self.rules.extend(findings.map(|finding| finding.rule.name));
+            for unchecked in &report.not_checked {
+                self.rules.insert(unchecked.rule);
+                let missed = (unchecked.rule, unchecked.why.clone());
+                *self.missed.entry(missed).or_default() += 1;
+            }
+        }
+        for list in [0, 2] {
+            let mut text = Vec::with_capacity(items[list].len() + 16);
+            // The only marks of these lists are numbers of inputs, and memory takes every byte.
+            let _ = Mark::fill(&items[list], &mut text, |_, out| write!(out, "{number}"));
+            lists[list].push(&text)?;
+        }
+        self.fingerprints
+            .add(checked, number, &items[1], &mut lists[1])
+    }
+
+    /// Writes the whole log, whose lists have the items of all inputs.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(
+        &self,
+        out: &mut dyn Write,
+        lists: &mut [Spool],
+        exit: Exit,
+        classes: Option<&Classes<'_>>,
+    ) -> io::Result<()> {
+        let rules = self.rules.iter().copied();
+        let rules: Vec<&'static Rule> = rules.filter_map(vmdisk::rules::find).collect();
+        let index_of = |name: &str| {
+            rules
                 .iter()
-                .enumerate()
-                .map(|(index, checked)| Artifact {
-                    location: Place { checked, index }.artifact(),
-                })
-                .collect(),
-            results,
-            properties: classes.map(run_properties),
-        }],
-    };
-    harmless::pretty(out, &log)
+                .position(|rule| rule.name == name)
+                .unwrap_or_default()
+        };
+        let log = model::Log {
+            schema: "https://json.schemastore.org/sarif-2.1.0.json",
+            version: "2.1.0",
+            runs: [Run {
+                tool: Tool {
+                    driver: Driver {
+                        name: "vmdisk",
+                        semantic_version: env!("CARGO_PKG_VERSION"),
+                        information_uri: REPOSITORY,
+                        rules: rules.iter().copied().map(descriptor).collect(),
+                    },
+                },
+                automation_details: AutomationDetails { id: "vmdisk/lint/" },
+                column_kind: "unicodeCodePoints",
+                original_uri_base_ids: BTreeMap::from([(
+                    BASE,
+                    BaseLocation {
+                        description: text("the directory that vmdisk was started in"),
+                    },
+                )]),
+                invocations: [Invocation {
+                    execution_successful: exit != Exit::CouldNot,
+                    exit_code: exit.code(),
+                    tool_execution_notifications: Spliced(2),
+                }],
+                artifacts: Spliced(0),
+                results: Spliced(1),
+                properties: classes.map(run_properties),
+            }],
+        };
+        harmless::pretty_with(out, &log, &mut |list, out| match list {
+            1 => self.fingerprints.write_items(&mut lists[1], out, index_of),
+            2 => {
+                let has_failures = lists[2].copy_items(out)?;
+                let mut items = Vec::new();
+                self.not_checked(index_of)
+                    .for_each(|notification| harmless::item(&mut items, 6, &notification));
+                let first = usize::from(!has_failures && !items.is_empty());
+                out.write_all(&items[first..])?;
+                Ok(has_failures || !items.is_empty())
+            }
+            other => lists[other].copy_items(out),
+        })
+    }
+
+    /// One notification for each rule and reason: a rule without results may not have looked.
+    fn not_checked(
+        &self,
+        index_of: impl Fn(&str) -> usize,
+    ) -> impl Iterator<Item = Notification<'_>> {
+        self.missed
+            .iter()
+            .map(move |((rule, why), number)| Notification {
+                level: "note",
+                message: text(format!(
+                    "{rule} was not checked at {number} {}: {why}",
+                    if *number == 1 { "place" } else { "places" }
+                )),
+                locations: Vec::new(),
+                associated_rule: Some(RuleReference {
+                    id: rule,
+                    index: index_of(rule),
+                }),
+            })
+    }
 }
 
 /// The hosts that the inputs may run on.
@@ -114,11 +194,10 @@ fn run_properties<'a>(classes: &'a Classes<'_>) -> RunProperties<'a> {
     }
 }
 
-/// An input and its number.
+/// An input.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     checked: &'a Checked,
-    index: usize,
 }
 
 impl<'a> Place<'a> {
@@ -127,7 +206,7 @@ impl<'a> Place<'a> {
         ArtifactLocation {
             uri,
             uri_base_id: (!uri.starts_with("file://")).then_some(BASE),
-            index: self.index,
+            index: Mark::Input,
         }
     }
 
@@ -176,20 +255,6 @@ const fn level(severity: Severity) -> &'static str {
         Severity::Warning => "warning",
         Severity::Advice => "note",
     }
-}
-
-/// Rules that a result or a notification names, in the order of names.
-fn rules_in_use(all: &[Checked]) -> Vec<&'static Rule> {
-    let mut names = BTreeSet::new();
-    for report in all
-        .iter()
-        .filter_map(|checked| checked.outcome.as_ref().ok())
-    {
-        let findings = report.findings.iter().chain(&report.allowed);
-        names.extend(findings.map(|finding| finding.rule.name));
-        names.extend(report.not_checked.iter().map(|missed| missed.rule));
-    }
-    names.into_iter().filter_map(vmdisk::rules::find).collect()
 }
 
 fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
@@ -250,8 +315,6 @@ fn result<'a>(
     at: &Place<'a>,
     report: &'a Report,
     finding: &'a Diagnostic,
-    rule_index: usize,
-    fingerprint: String,
     found_on: Option<(&'a Classes<'_>, &FoundOn)>,
 ) -> ResultItem<'a> {
     let Diagnostic {
@@ -290,7 +353,7 @@ fn result<'a>(
     });
     ResultItem {
         rule_id: rule.name,
-        rule_index,
+        rule_index: Mark::Rule,
         level: level(*severity),
         message: text(message),
         locations: [location],
@@ -303,7 +366,7 @@ fn result<'a>(
                 ..at.location(Some(region(&related.place)))
             })
             .collect(),
-        partial_fingerprints: BTreeMap::from([(FINGERPRINT, fingerprint)]),
+        partial_fingerprints: BTreeMap::from([(FINGERPRINT, Mark::Fingerprint)]),
         fixes: fix
             .iter()
             .map(|fix| Fix {
@@ -387,32 +450,4 @@ fn unreadable<'a>(at: &Place<'a>, message: &'a Message) -> Notification<'a> {
         locations: vec![at.location(region)],
         associated_rule: None,
     }
-}
-
-/// One notification for each rule and reason: a rule without results may not have looked.
-fn not_checked<'a>(all: &'a [Checked], index_of: impl Fn(&str) -> usize) -> Vec<Notification<'a>> {
-    let mut missed: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
-    for report in all
-        .iter()
-        .filter_map(|checked| checked.outcome.as_ref().ok())
-    {
-        for unchecked in &report.not_checked {
-            *missed.entry((unchecked.rule, &unchecked.why)).or_default() += 1;
-        }
-    }
-    missed
-        .into_iter()
-        .map(|((rule, why), number)| Notification {
-            level: "note",
-            message: text(format!(
-                "{rule} was not checked at {number} {}: {why}",
-                if number == 1 { "place" } else { "places" }
-            )),
-            locations: Vec::new(),
-            associated_rule: Some(RuleReference {
-                id: rule,
-                index: index_of(rule),
-            }),
-        })
-        .collect()
 }

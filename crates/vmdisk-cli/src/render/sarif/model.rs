@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::render::harmless::{Mark, Spliced};
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Log<'a> {
@@ -20,9 +22,9 @@ pub(super) struct Run<'a> {
     pub(super) automation_details: AutomationDetails,
     pub(super) column_kind: &'static str,
     pub(super) original_uri_base_ids: BTreeMap<&'static str, BaseLocation>,
-    pub(super) invocations: [Invocation<'a>; 1],
-    pub(super) artifacts: Vec<Artifact<'a>>,
-    pub(super) results: Vec<ResultItem<'a>>,
+    pub(super) invocations: [Invocation; 1],
+    pub(super) artifacts: Spliced,
+    pub(super) results: Spliced,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) properties: Option<RunProperties<'a>>,
 }
@@ -92,10 +94,10 @@ pub(super) struct BaseLocation {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Invocation<'a> {
+pub(super) struct Invocation {
     pub(super) execution_successful: bool,
     pub(super) exit_code: u8,
-    pub(super) tool_execution_notifications: Vec<Notification<'a>>,
+    pub(super) tool_execution_notifications: Spliced,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,20 +128,20 @@ pub(super) struct ArtifactLocation<'a> {
     pub(super) uri: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uri_base_id: Option<&'static str>,
-    pub(super) index: usize,
+    pub(super) index: Mark,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultItem<'a> {
     pub(super) rule_id: &'static str,
-    pub(super) rule_index: usize,
+    pub(super) rule_index: Mark,
     pub(super) level: &'static str,
     pub(super) message: Text<'a>,
     pub(super) locations: [Location<'a>; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) related_locations: Vec<Location<'a>>,
-    pub(super) partial_fingerprints: BTreeMap<&'static str, String>,
+    pub(super) partial_fingerprints: BTreeMap<&'static str, Mark>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fixes: Vec<Fix<'a>>,
     /// Present on every result as soon as one has any, as the standard asks: empty means none.
