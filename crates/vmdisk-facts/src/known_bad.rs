@@ -159,6 +159,22 @@ impl Target {
     }
 }
 
+/// The version in the published file name of a virtio-win driver image.
+///
+/// ```
+/// use vmdisk_facts::{Version, known_bad::virtio_win_version};
+/// assert_eq!(virtio_win_version("virtio-win-0.1.285.iso"), Some(Version(0, 1, 285)));
+/// assert_eq!(virtio_win_version("virtio-win-0.1.285-1.iso"), Some(Version(0, 1, 285)));
+/// assert_eq!(virtio_win_version("virtio-win-of-alice.iso"), None);
+/// ```
+pub fn virtio_win_version(file_name: &str) -> Option<Version> {
+    let version = file_name
+        .strip_prefix("virtio-win-")?
+        .strip_suffix(".iso")?;
+    let is_published = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+    Version::leading(version).filter(|_| version.bytes().all(is_published))
+}
+
 macro_rules! known_bad {
     ($(
         $(#[doc = $doc:literal])+

@@ -69,8 +69,15 @@ fn allow_it(rule: &Rule) -> String {
          For one place, write the reason in a comment before it: `<!-- vmdisk: allow({name}) REASON -->` in XML,\n\
          `# vmdisk: allow({name}) REASON` in a spec. For command lines and whole runs, use `--ignore {name}`.\n"
     );
-    if rule.severity == Severity::Advice {
-        out.push_str("Advice does not fail a run without `--fail-on advice`.\n");
+    match rule.severity {
+        Severity::Pedantic => out.push_str(&format!(
+            "Pedantic findings are reported only on request: `--min-severity pedantic`, `--select {name}`, or\n\
+             `{name} = \"on\"` in the configuration file.\n"
+        )),
+        Severity::Advice => {
+            out.push_str("Advice does not fail a run without `--fail-on advice`.\n");
+        }
+        Severity::Warning | Severity::Error => {}
     }
     if !rule.supersedes.is_empty() {
         out.push_str(&format!(

@@ -5,6 +5,8 @@ use crate::{Comparison, Context, Evidence, Example, Report, page};
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Works as it is; a matter of taste. Reported only on request.
+    Pedantic,
     /// Could be better.
     Advice,
     /// Probably not what was wanted.
@@ -15,11 +17,17 @@ pub enum Severity {
 
 impl Severity {
     /// Every severity, the least first.
-    pub const ALL: &'static [Severity] = &[Severity::Advice, Severity::Warning, Severity::Error];
+    pub const ALL: &'static [Severity] = &[
+        Severity::Pedantic,
+        Severity::Advice,
+        Severity::Warning,
+        Severity::Error,
+    ];
 
     /// The word in reports and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Severity::Pedantic => "pedantic",
             Severity::Advice => "advice",
             Severity::Warning => "warning",
             Severity::Error => "error",

@@ -284,7 +284,7 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
     };
     let title = match severity {
         Severity::Error => format!("{} refuses {whom}: {message}", tried.qemu),
-        Severity::Warning | Severity::Advice => {
+        Severity::Warning | Severity::Advice | Severity::Pedantic => {
             format!("{} warns of {whom}: {message}", tried.qemu)
         }
     };

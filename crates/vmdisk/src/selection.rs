@@ -25,8 +25,10 @@ pub struct Selection {
     pub rules: Option<BTreeSet<String>>,
     /// Severities of findings by the names of their rules, instead of those that the rules report.
     pub severities: BTreeMap<String, Severity>,
-    /// The least severity; `None` means every severity.
+    /// The least severity; `None` means advice, and pedantic findings of the rules in `pedantic`.
     pub least: Option<Severity>,
+    /// Names of rules whose pedantic findings are reported if `least` is `None`.
+    pub pedantic: BTreeSet<String>,
 }
 
 impl Selection {
@@ -37,8 +39,13 @@ impl Selection {
 
     /// True if a finding is asked for.
     pub fn has(&self, diagnostic: &Diagnostic) -> bool {
-        self.has_rule(diagnostic.rule.name)
-            && self.least.is_none_or(|least| diagnostic.severity >= least)
+        let name = diagnostic.rule.name;
+        let least = match self.least {
+            Some(least) => least,
+            None if self.pedantic.contains(name) => Severity::Pedantic,
+            None => Severity::Advice,
+        };
+        self.has_rule(name) && diagnostic.severity >= least
     }
 
     /// Gives findings the severities that the caller wants.
@@ -55,9 +62,6 @@ impl Selection {
 
     /// Removes everything from a report that is not asked for.
     pub(crate) fn apply(&self, report: &mut LintReport) {
-        if self.rules.is_none() && self.least.is_none() {
-            return;
-        }
         report.diagnostics.retain(|diagnostic| self.has(diagnostic));
         report.allowed.retain(|diagnostic| self.has(diagnostic));
         report

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use vmdisk::rules::{Example, RULES};
 use vmdisk::{
-    Facts, FixScope, Fleet, HostIndex, LintOptions, LintReport, Policy, Target, fix, lint, read,
+    Facts, FixScope, Fleet, HostIndex, LintOptions, LintReport, Policy, Selection, Severity,
+    Target, fix, lint, read,
 };
 
 pub use forms::Syntax;
@@ -38,6 +39,10 @@ impl FixCase {
         let options = LintOptions {
             target: self.target.clone(),
             policy: self.policy,
+            selection: Selection {
+                least: Some(Severity::Pedantic),
+                ..Selection::default()
+            },
             ..LintOptions::default()
         };
         match self.facts.as_slice() {

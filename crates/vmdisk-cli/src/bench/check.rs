@@ -84,7 +84,7 @@ fn findings_of(
             severity: match diagnostic.severity {
                 Severity::Error => FindingSeverity::Error,
                 Severity::Warning => FindingSeverity::Warning,
-                Severity::Advice => FindingSeverity::Advice,
+                Severity::Advice | Severity::Pedantic => FindingSeverity::Advice,
             },
             title: diagnostic.title,
         });

@@ -80,6 +80,7 @@ enum PolicyWord {
 #[schemars(rename_all = "kebab-case")]
 #[allow(dead_code, reason = "only its schema is used")]
 enum SeverityWord {
+    Pedantic,
     Advice,
     Warning,
     Error,
@@ -92,6 +93,7 @@ enum SeverityWord {
 enum LevelWord {
     Off,
     On,
+    Pedantic,
     Advice,
     Warning,
     Error,

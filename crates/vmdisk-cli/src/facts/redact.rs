@@ -65,6 +65,12 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         }
         xml(&redactor.domain(document.domain()))
             .map_err(|error| Stop::file("redact", file, error))?
+    } else if let Some(help) = unsupported(&bytes) {
+        let title = format!(
+            "{}: only facts and libvirt XML can be redacted",
+            file.display()
+        );
+        return Err(Stop::new(title).help(help));
     } else {
         let facts = read_facts(file, io, colors)?;
         let redacted = redactor
@@ -74,6 +80,18 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     };
     deliver(io, output.as_deref(), &text)?;
     Ok(Exit::Clean)
+}
+
+/// The remedy for a document that is neither facts nor XML; `None` for anything else.
+fn unsupported(bytes: &[u8]) -> Option<&'static str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if vmdisk::is_spec(text) {
+        Some("run `vmdisk generate SPEC -o guest.xml`, and redact guest.xml")
+    } else if vmdisk::is_command_line(text) {
+        Some("run `vmdisk convert FILE --to libvirt-xml -o guest.xml`, and redact guest.xml")
+    } else {
+        None
+    }
 }
 
 fn xml(domain: &Domain) -> Result<String, write::Unwritable> {

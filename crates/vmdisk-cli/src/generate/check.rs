@@ -103,7 +103,7 @@ fn message(diagnostic: Diagnostic) -> Message {
     let title = format!("{title} [{}]", rule.name);
     let message = match severity {
         Severity::Error => Message::error(title),
-        Severity::Warning | Severity::Advice => Message::warning(title),
+        Severity::Warning | Severity::Advice | Severity::Pedantic => Message::warning(title),
     };
     Message {
         notes,

@@ -52,7 +52,7 @@ pub(crate) struct Report {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Findings that count, the least severity first.
-    by_severity: [usize; 3],
+    by_severity: [usize; Severity::ALL.len()],
     pub(crate) allowed: usize,
     /// Findings with a fix that `--fix` applies.
     pub(crate) fixable: usize,

@@ -191,15 +191,18 @@ fn number_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
 fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
     let mut rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
     let mut severities: BTreeMap<String, Severity> = BTreeMap::new();
+    let mut pedantic: BTreeSet<&str> = BTreeSet::new();
     for (selector, level) in sections.iter().flat_map(|section| &section.rules) {
         for rule in rules_of(selector) {
             severities.remove(rule);
             match level {
                 Level::Off => {
                     rules.remove(rule);
+                    pedantic.remove(rule);
                 }
                 Level::On => {
                     rules.insert(rule);
+                    pedantic.insert(rule);
                 }
                 Level::Severity(severity) => {
                     rules.insert(rule);
@@ -208,15 +211,21 @@ fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
             }
         }
     }
-    let mut rules: BTreeSet<String> = rules.into_iter().map(str::to_owned).collect();
+    let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
+    let (mut rules, mut pedantic): (BTreeSet<String>, BTreeSet<String>) =
+        (owned(rules), owned(pedantic));
     if !args.selection.select.is_empty() {
         rules = expand(&args.selection.select);
+        pedantic.clone_from(&rules);
     }
-    rules.extend(expand(&args.selection.extend_select));
+    let further = expand(&args.selection.extend_select);
+    pedantic.extend(further.iter().cloned());
+    rules.extend(further);
     Selection {
         rules: (rules.len() < RULES.len()).then_some(rules),
         severities,
         least: None,
+        pedantic,
     }
 }
 

@@ -49,7 +49,7 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
     if let Some(target) = &source.target {
         let _ = writeln!(out, "target = {}", quoted(&target.to_string()));
     }
-    let least = selection.least.unwrap_or(Severity::ALL[0]);
+    let least = selection.least.unwrap_or(Severity::Advice);
     let _ = writeln!(
         out,
         "policy = {}\nfail-on = {}\nmin-severity = {}",
@@ -62,10 +62,13 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
         .filter_map(|rule| {
             let is_off = !selection.has_rule(rule.name) || ignored.contains(rule.name);
             let severity = selection.severities.get(rule.name);
+            let is_pedantic = rule.severity == Severity::Pedantic
+                && selection.least.is_none()
+                && selection.pedantic.contains(rule.name);
             match (is_off, severity) {
                 (true, _) => Some((rule.name, "off")),
                 (false, Some(severity)) => Some((rule.name, severity.as_str())),
-                (false, None) => None,
+                (false, None) => is_pedantic.then_some((rule.name, "on")),
             }
         })
         .collect();

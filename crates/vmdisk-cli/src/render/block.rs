@@ -23,6 +23,7 @@ pub(crate) enum Heading {
     Error,
     Warning,
     Advice,
+    Pedantic,
     Allowed,
 }
 
@@ -32,6 +33,7 @@ impl Heading {
             Heading::Error => Level::ERROR,
             Heading::Warning => Level::WARNING,
             Heading::Advice => Level::INFO.with_name("advice"),
+            Heading::Pedantic => Level::NOTE.with_name("pedantic"),
             Heading::Allowed => Level::NOTE.with_name("allowed"),
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn file(checked: &Checked, view: &View<'_>) -> Vec<u8> {
                 let severity = match finding.severity {
                     Severity::Error => "error",
                     Severity::Warning => "warning",
-                    Severity::Advice => "info",
+                    Severity::Advice | Severity::Pedantic => "info",
                 };
                 [
                     start.line.to_string(),

@@ -46,7 +46,7 @@ fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
-        Severity::Advice => "notice",
+        Severity::Advice | Severity::Pedantic => "notice",
     };
     let (start, end) = (finding.place.start, finding.place.end);
     let _ = write!(

@@ -97,6 +97,7 @@ const fn severity(severity: Severity) -> &'static str {
         Severity::Error => "critical",
         Severity::Warning => "major",
         Severity::Advice => "minor",
+        Severity::Pedantic => "info",
     }
 }
 

@@ -41,7 +41,7 @@ fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View<'_>) -> 
     } = finding;
     let is_brief = match (allowed_by, severity) {
         (Some(_), _) => true,
-        (None, Severity::Advice) => !view.verbose,
+        (None, Severity::Advice | Severity::Pedantic) => !view.verbose,
         (None, Severity::Warning | Severity::Error) => false,
     };
     let mut said: Vec<String> = Vec::new();
@@ -71,6 +71,7 @@ fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View<'_>) -> 
         (None, Severity::Error) => Heading::Error,
         (None, Severity::Warning) => Heading::Warning,
         (None, Severity::Advice) => Heading::Advice,
+        (None, Severity::Pedantic) => Heading::Pedantic,
     };
     let edits = fix.as_ref().filter(|_| !is_brief);
     Block {

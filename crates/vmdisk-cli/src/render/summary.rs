@@ -18,6 +18,7 @@ pub(crate) struct Summary {
     pub(crate) errors: usize,
     pub(crate) warnings: usize,
     pub(crate) advice: usize,
+    pub(crate) pedantic: usize,
     pub(crate) allowed: usize,
     pub(crate) fixable: usize,
     pub(crate) fixable_unsafely: usize,
@@ -41,6 +42,7 @@ impl Summary {
         self.errors += tally.of(Severity::Error);
         self.warnings += tally.of(Severity::Warning);
         self.advice += tally.of(Severity::Advice);
+        self.pedantic += tally.of(Severity::Pedantic);
         self.allowed += tally.allowed;
         self.fixable += tally.fixable;
         self.fixable_unsafely += tally.fixable_unsafely;
@@ -50,7 +52,7 @@ impl Summary {
 
     /// Where to read on, if there is anything to read about.
     pub(crate) const fn further_reading(&self) -> Option<&'static str> {
-        if self.errors + self.warnings + self.advice == 0 {
+        if self.errors + self.warnings + self.advice + self.pedantic == 0 {
             return None;
         }
         Some("for more about a rule: vmdisk explain RULE\n")
@@ -66,6 +68,7 @@ impl Summary {
             (self.errors, "error", "errors"),
             (self.warnings, "warning", "warnings"),
             (self.advice, "advice", "advice"),
+            (self.pedantic, "pedantic finding", "pedantic findings"),
         ];
         let found: Vec<String> = counts
             .iter()

@@ -267,6 +267,48 @@ fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
 }
 
 #[test]
+fn a_spec_and_a_command_line_are_not_redacted_and_the_help_says_what_is() {
+    let spec = "version: 1\ndisks:\n- raw: {path: /acme/payroll.img}\n";
+    let line = "qemu-system-x86_64 -drive file=/acme/payroll.img,format=raw,if=virtio\n";
+    let place = Place::with(&[
+        ("guest.yaml", spec),
+        ("guest.args", line),
+        ("salt", "a salt that nobody guesses\n"),
+    ]);
+    for (file, remedy) in [
+        (
+            "guest.yaml",
+            &["generate", "guest.yaml", "-o", "guest.xml"][..],
+        ),
+        (
+            "guest.args",
+            &[
+                "convert",
+                "guest.args",
+                "--to",
+                "libvirt-xml",
+                "-o",
+                "guest.xml",
+            ],
+        ),
+    ] {
+        let run = place.run(&["facts", "redact", file, "--salt-file", "salt"]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(
+            run.stderr
+                .contains("only facts and libvirt XML can be redacted")
+                && run.stderr.contains(&format!("run `vmdisk {} ", remedy[0])),
+            "{run:?}"
+        );
+        let made = place.run(remedy);
+        assert_eq!(made.code, 0, "{made:?}");
+        let redacted = place.run(&["facts", "redact", "guest.xml", "--salt-file", "salt"]);
+        assert_eq!(redacted.code, 0, "{redacted:?}");
+        assert!(!redacted.stdout.contains("acme"), "{redacted:?}");
+    }
+}
+
+#[test]
 fn a_difference_for_programs_is_what_its_published_schema_says() {
     let host = |kernel: &str, disabled: u32| {
         format!(

@@ -186,3 +186,135 @@ fn shells_complete_rules_and_groups() {
     assert!(help.contains("--extend-select <RULE>"), "{help}");
     assert!(!help.contains("cache-unsafe"), "{help}");
 }
+
+#[test]
+fn pedantic_findings_are_reported_and_fixed_only_on_request() {
+    let implicit = TWO.replace(" cache='unsafe'", "");
+    let place = Place::with(&[("a.xml", &implicit)]);
+    let reports = |arguments: &[&str]| {
+        let run = lint(&place, arguments);
+        let line = run
+            .stdout
+            .lines()
+            .find(|line| line.contains("cache-implicit"));
+        line.map(str::to_owned)
+    };
+    let expected = "a.xml:2:3: pedantic[cache-implicit]: `vda` sets no cache mode; QEMU uses writeback (fixable)";
+    for on_request in [
+        ["--min-severity", "pedantic"].as_slice(),
+        &["--select", "cache-implicit"],
+        &["--select", "clarity"],
+        &["--select", "all"],
+        &["--extend-select", "cache-implicit"],
+    ] {
+        assert_eq!(
+            reports(on_request).as_deref(),
+            Some(expected),
+            "{on_request:?}"
+        );
+    }
+    for without in [
+        [].as_slice(),
+        &["--min-severity", "advice"],
+        &["--select", "startup"],
+        &["--select", "all", "--min-severity", "advice"],
+        &["--min-severity", "pedantic", "--ignore", "cache-implicit"],
+    ] {
+        assert_eq!(reports(without), None, "{without:?}");
+    }
+    assert_eq!(lint(&place, &["--select", "cache-implicit"]).code, 0);
+    let strict = ["--select", "cache-implicit", "--fail-on", "pedantic"];
+    let run = lint(&place, &strict);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stderr.contains("1 pedantic finding in 1 file"),
+        "{run:?}"
+    );
+    lint(&place, &["--fix"]);
+    assert_eq!(place.read("a.xml"), implicit);
+    lint(&place, &["--fix", "--min-severity", "pedantic"]);
+    assert!(place.read("a.xml").contains("cache='writeback'"));
+}
+
+#[test]
+fn a_configuration_file_asks_for_pedantic_findings() {
+    let implicit = TWO.replace(" cache='unsafe'", "");
+    for (config, word) in [
+        (
+            "min-severity = 'pedantic'\n",
+            Some("pedantic[cache-implicit]"),
+        ),
+        (
+            "[rules]\ncache-implicit = 'on'\n",
+            Some("pedantic[cache-implicit]"),
+        ),
+        (
+            "[rules]\ncache-implicit = 'warning'\n",
+            Some("warning[cache-implicit]"),
+        ),
+        ("[rules]\nclarity = 'on'\ncache-implicit = 'off'\n", None),
+        ("[rules]\nbus-emulated = 'on'\n", None),
+    ] {
+        let place = Place::with(&[("a.xml", &implicit), ("vmdisk.toml", config)]);
+        let run = lint(&place, &[]);
+        let found = run
+            .stdout
+            .lines()
+            .find(|line| line.contains("cache-implicit"));
+        match word {
+            Some(word) => assert!(
+                found.is_some_and(|line| line.contains(word)),
+                "{config}: {run:?}"
+            ),
+            None => assert_eq!(found, None, "{config}"),
+        }
+        let shown = lint(&place, &["--show-settings"]).stdout;
+        assert_eq!(
+            shown.contains("cache-implicit = \"on\""),
+            config.contains("cache-implicit = 'on'"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn every_format_has_a_word_for_a_pedantic_finding() {
+    let implicit = TWO.replace(" cache='unsafe'", "");
+    let place = Place::with(&[("a.xml", &implicit)]);
+    for (format, word) in [
+        ("full", "pedantic[cache-implicit]"),
+        ("json", "\"severity\": \"pedantic\""),
+        ("json-lines", "\"severity\":\"pedantic\""),
+        ("sarif", "\"level\": \"note\""),
+        ("github", "::notice "),
+        ("gitlab", "\"severity\": \"info\""),
+        ("checkstyle", "severity=\"info\""),
+        ("junit", "cache-implicit"),
+        ("prometheus", "severity=\"pedantic\""),
+    ] {
+        let run = place.run(&[
+            "lint",
+            "a.xml",
+            "--select",
+            "cache-implicit",
+            "--format",
+            format,
+        ]);
+        assert!(run.stdout.contains(word), "{format}: {run:?}");
+        let by_default = place.run(&["lint", "a.xml", "--format", format]);
+        assert!(
+            !by_default.stdout.contains("cache-implicit"),
+            "{format}: {by_default:?}"
+        );
+    }
+    let report = place.run(&[
+        "lint",
+        "a.xml",
+        "--select",
+        "cache-implicit",
+        "--format",
+        "json",
+    ]);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(report["summary"]["pedantic"], 1);
+}

@@ -51,6 +51,7 @@ pub const RULES: &[&str] = &[
     "native-without-direct",
     "odirect-silently-buffered",
     "odirect-unsupported",
+    "qcow2-discard-corruption",
     "shareable-cached",
     "tcg-instead-of-kvm",
     "thin-chunk-large-with-snapshots",

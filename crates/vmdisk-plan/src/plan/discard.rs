@@ -1,6 +1,6 @@
 //! What becomes of the guest's discards.
 
-use vmdisk_facts::{BlockDevice, BlockKind, Capability, Fact};
+use vmdisk_facts::{Answer, Basis, BlockDevice, BlockKind, Bug, Capability, Fact};
 use vmdisk_model::{
     BackendSource, Bytes, Creation, DetectZeroes, Device, Discard, DiskField, Format, HostStorage,
     Image, Protocol, Qcow2Preallocation, Switch, TargetBus,
@@ -147,6 +147,14 @@ fn choose(
         Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin")
     };
     if image.format == Some(Format::Qcow2) {
+        let bug = Bug::Qcow2DiscardDuringCow;
+        if let Answer::Yes(Basis::Assumed(qemu)) = planner.host.target.has_bug(bug) {
+            let fix = bug.row().fix().unwrap_or_default();
+            let reason = format!(
+                "a discard can corrupt a qcow2 image in QEMU {qemu}; QEMU {fix} or later can free space"
+            );
+            return Chosen::by_fact(Discard::Ignore, reason).instead_of("qcow2-discard-corruption");
+        }
         return thin("a qcow2 image");
     }
     if let Some(Creation::ThinVolume(_)) = image.creation {

@@ -24,9 +24,9 @@ fn number<T: TryFrom<u64>>(view: &View<'_>, key: &str) -> Option<T> {
     Some(value)
 }
 
-/// A number between quotes or not, as ports are written.
+/// A number between quotes or not, as ports are written. 0 stands for the default of the protocol.
 fn port(view: &View<'_>) -> Option<u32> {
-    number(view, "port")
+    number(view, "port").filter(|port| *port != 0)
 }
 
 /// Takes a value that says what holds anyway.

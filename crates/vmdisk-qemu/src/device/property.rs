@@ -147,7 +147,8 @@ impl Writer<'_> {
                 Spelling::Named(name) => object.push(name, value),
                 Spelling::Elsewhere => {}
                 Spelling::Unknown => {
-                    let message = format!("{} does not have this option", model.name());
+                    let option = row.libvirt.name();
+                    let message = format!("`{option}` is not supported by {}", model.name());
                     self.problem(device.at(field), message);
                 }
             }

@@ -135,7 +135,8 @@ impl Writer<'_> {
 
     fn refuse_on_sd(&mut self, nth: usize, field: DiskField) {
         let at = FieldPath::Disk(nth, field);
-        self.problem(at, "an SD card does not have this option");
+        let option = fields::disk(field).libvirt.name();
+        self.problem(at, format!("`{option}` is not supported by an SD card"));
     }
 }
 

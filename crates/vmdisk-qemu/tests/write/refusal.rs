@@ -68,7 +68,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
                 disk.frontend.physical_block_size = Some(512);
             },
         ),
-        (F::Wwn, "virtio-blk does not have this option", |disk| {
+        (F::Wwn, "`wwn` is not supported by virtio-blk", |disk| {
             disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),
         (F::Wwn, "'+5' is not a world wide name", |disk| {
@@ -86,10 +86,14 @@ fn what_cannot_be_written_is_refused_at_its_field() {
                 }];
             },
         ),
-        (F::IoThread, "scsi-hd does not have this option", |disk| {
-            disk.frontend.bus = Some(TargetBus::Scsi);
-            disk.frontend.iothread = Some(IoThreadId(1));
-        }),
+        (
+            F::IoThread,
+            "`iothread` is not supported by scsi-hd",
+            |disk| {
+                disk.frontend.bus = Some(TargetBus::Scsi);
+                disk.frontend.iothread = Some(IoThreadId(1));
+            },
+        ),
         (F::Device, "there is no cdrom on bus 'virtio'", |disk| {
             disk.frontend.device = Some(Device::Cdrom);
         }),
@@ -135,7 +139,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::TargetBus, "QEMU has no bus 'xen'", |disk| {
             disk.frontend.bus = Some(TargetBus::Xen);
         }),
-        (F::Wwn, "an SD card does not have this option", |disk| {
+        (F::Wwn, "`wwn` is not supported by an SD card", |disk| {
             disk.frontend.bus = Some(TargetBus::Sd);
             disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),

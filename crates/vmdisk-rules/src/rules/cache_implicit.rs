@@ -8,7 +8,7 @@ declare_rule! {
     /// A disk does not set its cache mode.
     ///
     /// ## What it reports
-    /// Advises to set `cache` on a disk that the guest can write. The disk works without it.
+    /// A disk that the guest can write and that does not set `cache`. The disk works without it.
     ///
     /// ## Why it matters
     /// Without `cache`, QEMU uses `writeback`: the host caches data that the guest caches too. Many administrators
@@ -61,7 +61,7 @@ declare_rule! {
     pub(super) static RULE = {
         name: "cache-implicit",
         group: Group::Clarity,
-        severity: Severity::Advice,
+        severity: Severity::Pedantic,
         since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU qemu-options.hx, -drive cache: the default mode is writeback (since 1.2; writethrough before)"),

@@ -1,6 +1,6 @@
 //! `known-bad-build`
 
-use vmdisk_facts::known_bad::Row;
+use vmdisk_facts::known_bad::{Row, virtio_win_version};
 use vmdisk_facts::{Answer, Bug, FsKind, Version};
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
@@ -409,7 +409,8 @@ fn viostor(context: &Context<'_>, report: &mut Report) {
     let row = Bug::ViostorPagefile.row();
     let Some(version) = context.images().find_map(|(_, disk, image)| {
         let is_cdrom = disk.frontend.effective_device() == Device::Cdrom;
-        driver_image(image).filter(|_| is_cdrom)
+        let name = image.host_path()?.rsplit('/').next()?;
+        virtio_win_version(name).filter(|_| is_cdrom)
     }) else {
         return;
     };
@@ -422,10 +423,4 @@ fn viostor(context: &Context<'_>, report: &mut Report) {
         let instead = "install the drivers of 0.1.271 in the guest".into();
         report_bug(report, row, version, Use { disk, at, instead });
     }
-}
-
-/// The version in the name of a driver image: 0.1.285 in `virtio-win-0.1.285.iso` and `virtio-win-0.1.285-1.iso`.
-fn driver_image(image: &Image) -> Option<Version> {
-    let name = image.host_path()?.rsplit('/').next()?;
-    Version::leading(name.strip_prefix("virtio-win-")?)
 }

@@ -3,14 +3,17 @@
 use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, Piece, phrase, setting};
 use vmdisk_model::{DetectZeroes, Discard, DiskField, FieldPath, Format};
-use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_rule::{
+    Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule, image_facts,
+};
 
 declare_rule! {
     /// Discards can corrupt a qcow2 image with this version of QEMU.
     ///
     /// ## What it reports
     /// Reports writable qcow2 images with `discard='unmap'` if the target is a QEMU before 10.0.11, or from 10.1 to
-    /// 11.0.1. `detect_zeroes='unmap'` discards only together with it.
+    /// 11.0.1. `detect_zeroes='unmap'` discards only together with it. An image whose header shows another format is not
+    /// reported.
     ///
     /// ## Why it matters
     /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
@@ -46,6 +49,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// The file is a raw image, and `format-mismatch` reports it:
+    /// ```xml,not-reported,qemu-7.2,facts-xfs-nvme
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+    ///   <source file='/srv/img/web2.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// Not checked without a target, because the version of QEMU is unknown:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
@@ -57,7 +68,7 @@ declare_rule! {
     pub(super) static RULE = {
         name: "qcow2-discard-corruption",
         group: Group::DataSafety,
-        severity: Severity::Advice,
+        severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
@@ -78,6 +89,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         // Without `discard='unmap'`, zeroes that are detected are not discarded either.
         if disk.backend.discard != Some(Discard::Unmap) {
+            continue;
+        }
+        // An image of another format is not opened as qcow2; format-mismatch reports it.
+        let header = image.host_path().and_then(|path| {
+            let header = image_facts::header(context, path).ok().flatten()?;
+            header.format.value()
+        });
+        if header.is_some_and(|format| format != "qcow2") {
             continue;
         }
         let detects_zeroes = disk.backend.detect_zeroes == Some(DetectZeroes::Unmap);

@@ -3,7 +3,7 @@
 use vmdisk_facts::{BlockDevice, BlockKind, HostIndex};
 use vmdisk_fields::{DiskName, phrase, quoted, setting};
 use vmdisk_model::{
-    Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
+    Bytes, Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -207,13 +207,18 @@ fn rank(name: &str) -> Option<u8> {
 
 /// The device in words, with model and size if they are known.
 fn describe(device: &BlockDevice) -> String {
-    let size = device.size.clone().known();
-    let size = size.map(|size| format!("{} GB", size / 1_000_000_000));
-    let model = device.model.as_str().known().map(str::trim);
-    match (model, size) {
-        (Some(model), Some(size)) => format!("a {} ({model}, {size})", device.kind),
-        (None, Some(size)) => format!("a {} ({size})", device.kind),
-        (Some(model), None) => format!("a {} ({model})", device.kind),
-        (None, None) => format!("a {}", device.kind),
+    let kind = Some(device.kind.as_str().to_owned());
+    let model = device.model.as_str().known();
+    let model = model.map(|model| model.trim().to_owned());
+    let size = device.size.clone().known().map(size_of_drive);
+    let known: Vec<String> = [kind, model, size].into_iter().flatten().collect();
+    format!("a block device ({})", known.join(", "))
+}
+
+/// A size as drives are sold, in powers of ten; a small one as it is configured.
+fn size_of_drive(bytes: u64) -> String {
+    match bytes / 1_000_000_000 {
+        0 => Bytes(bytes).to_string(),
+        gigabytes => format!("{gigabytes} GB"),
     }
 }

@@ -2,6 +2,7 @@
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+use vmdisk_facts::known_bad::virtio_win_version;
 use vmdisk_facts::{NamedFile, named_file};
 use vmdisk_model::{DevicePath, DevicePathKind, Format};
 
@@ -195,7 +196,9 @@ impl Redactor {
     }
 
     fn part(&self, part: &str) -> String {
-        let is_public = STANDARD.contains(&part) || is_kernel_name(part) || is_driver_image(part);
+        // `known-bad-build` reads the version of a driver image.
+        let is_driver_image = virtio_win_version(part).is_some();
+        let is_public = STANDARD.contains(&part) || is_kernel_name(part) || is_driver_image;
         if self.level == Level::Full || is_public {
             return part.to_owned();
         }
@@ -222,17 +225,6 @@ fn has_credentials(name: &str) -> bool {
 fn is_kernel_name(part: &str) -> bool {
     let path = DevicePath::new(format!("/dev/{part}"));
     matches!(path.kind(), DevicePathKind::KernelName(_))
-}
-
-/// True for the published file name of a virtio-win image; `known-bad-build` reads its version.
-fn is_driver_image(part: &str) -> bool {
-    part.strip_prefix("virtio-win-")
-        .and_then(|rest| rest.strip_suffix(".iso"))
-        .is_some_and(|version| {
-            version
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
-        })
 }
 
 fn partition(part: &str) -> Option<u32> {

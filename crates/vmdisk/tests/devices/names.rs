@@ -3,7 +3,7 @@
 use vmdisk::rules::{Applicability, Severity};
 use vmdisk_model::{DiskField, FieldPath, ImageField};
 
-use crate::support::{block, disk, fix_of, guest, lint, lint_on, text_of};
+use crate::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
 
 #[test]
 fn each_further_disk_of_one_name_is_offered_another_free_one() {
@@ -222,4 +222,24 @@ fn a_device_below_an_overlay_is_found_too() {
     );
     let said = lint("unstable-device-path", &text);
     assert_eq!(said.one().at, FieldPath::Image(0, 1, ImageField::Path));
+}
+
+#[test]
+fn a_device_is_described_by_kind_model_and_size() {
+    for (size, words) in [
+        ("1920383410176", "(disk, FAST, 1920 GB)"),
+        ("134217728", "(disk, FAST, 128 MiB)"),
+    ] {
+        let facts = format!(
+            r#"{{"blockdevs": [{{"id": "b1", "dev": "8:16", "kind": "disk", "model": "FAST", "size": {size},
+                "paths": ["/dev/sdb", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"]}}]}}"#
+        );
+        let text = guest("", &block("", "/dev/sdb", "vda", "virtio", ""));
+        let said = lint_with("unstable-device-path", &facts, &text);
+        let said = text_of(said.one());
+        assert!(
+            said.contains(&format!("`/dev/sdb` was a block device {words}")),
+            "{said}"
+        );
+    }
 }

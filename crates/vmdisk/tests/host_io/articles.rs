@@ -29,7 +29,7 @@ fn each_article_is_told_what_its_author_could_not_know() {
     // Two copies of the data speak for copy-on-write, so that it is a matter of choice.
     let corrupts_with_two_copies = ["btrfs-cow-image advice", "btrfs-dio-csum-corruption error"];
     let leaks = ["discard-missing-thin warning", "thin-zeroing-off error"];
-    let implicit = "cache-implicit advice";
+    let implicit = "cache-implicit pedantic";
     let grows = "discard-missing-thin advice";
     for (name, expected) in [
         ("000-btrfs-cache-modes", &corrupts[..]),

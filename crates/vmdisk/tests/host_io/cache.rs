@@ -10,10 +10,10 @@ fn one_cause_in_the_cache_attributes_is_told_once() {
     let native = "native-without-direct error";
     for (device, driver, rest, expected) in [
         ("disk", "cache='none'", "", &[][..]),
-        ("disk", "", "", &["cache-implicit advice"]),
+        ("disk", "", "", &["cache-implicit pedantic"]),
         ("disk", "", "<readonly/>", &[]),
         ("disk", "", "<shareable/>", &[]),
-        ("disk", "", "<transient/>", &["cache-implicit advice"]),
+        ("disk", "", "<transient/>", &["cache-implicit pedantic"]),
         ("cdrom", "", "<readonly/>", &[]),
         ("cdrom", "cache='writethrough'", "", &[]),
         ("floppy", "", "", &[]),

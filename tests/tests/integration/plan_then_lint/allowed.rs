@@ -248,6 +248,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "qcow2-discard-corruption",
+        reason: "discards, or zeroes that become discards, were asked for",
+        holds: |case| {
+            case.disk_asks(|disk| {
+                disk.discard == Some(Discard::Unmap)
+                    || disk.detect_zeroes == Some(DetectZeroes::Unmap)
+            })
+        },
+    },
+    Allowed {
         rule: "qcow2-dirty-bit",
         reason: "the images exist",
         holds: chain_exists,

@@ -19,7 +19,7 @@ use crate::render::spool::Spool;
 use crate::render::summary::Summary;
 
 /// Version of the shape.
-pub(crate) const SCHEMA_VERSION: &str = "1.2";
+pub(crate) const SCHEMA_VERSION: &str = "1.3";
 
 /// The report of one `vmdisk lint` run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,6 +73,8 @@ struct Counts {
     warnings: usize,
     /// Findings of severity `advice`.
     advice: usize,
+    /// Findings of severity `pedantic`; since 1.3.
+    pedantic: usize,
     /// Findings that do not count.
     allowed: usize,
     /// Findings with a fix that `--fix` applies.
@@ -218,6 +220,8 @@ enum SeverityWord {
     Warning,
     /// Could be better.
     Advice,
+    /// Works as it is; reported only on request; since 1.3.
+    Pedantic,
 }
 
 /// How sure a finding is.
@@ -386,6 +390,7 @@ pub(crate) fn write(
         errors,
         warnings,
         advice,
+        pedantic,
         allowed,
         fixable,
         fixable_unsafely,
@@ -406,6 +411,7 @@ pub(crate) fn write(
             errors: *errors,
             warnings: *warnings,
             advice: *advice,
+            pedantic: *pedantic,
             allowed: *allowed,
             fixable: *fixable,
             fixable_unsafely: *fixable_unsafely,
@@ -535,6 +541,7 @@ pub(super) fn finding<'a>(
             Severity::Error => SeverityWord::Error,
             Severity::Warning => SeverityWord::Warning,
             Severity::Advice => SeverityWord::Advice,
+            Severity::Pedantic => SeverityWord::Pedantic,
         },
         confidence: match confidence {
             Confidence::Certain => ConfidenceWord::Certain,

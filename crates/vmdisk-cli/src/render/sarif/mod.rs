@@ -254,6 +254,8 @@ const fn level(severity: Severity) -> &'static str {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Advice => "note",
+        // `none` is for results that are no problem, which code scanning does not show.
+        Severity::Pedantic => "note",
     }
 }
 
@@ -277,13 +279,13 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
             problem_severity: match rule.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
-                Severity::Advice => "recommendation",
+                Severity::Advice | Severity::Pedantic => "recommendation",
             },
             // A score makes an alert a security alert, so only rules about who sees data carry one.
             security_severity: match (rule.group, rule.severity) {
                 (Group::Security, Severity::Error) => Some("7.5"),
                 (Group::Security, Severity::Warning) => Some("5.0"),
-                (Group::Security, Severity::Advice) => Some("3.0"),
+                (Group::Security, Severity::Advice | Severity::Pedantic) => Some("3.0"),
                 _ => None,
             },
             tags: vec!["virtualization", "disk", rule.group.as_str()],
