@@ -162,6 +162,8 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
         if is_xml { "guest.xml" } else { "guest.sh" },
         "--fail-on",
         "error",
+        "--min-severity",
+        "pedantic",
         "--verbose",
     ]
     .map(str::to_owned)
