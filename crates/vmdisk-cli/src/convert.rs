@@ -59,7 +59,16 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         }
         return Ok(exit(args, &written.warnings));
     }
-    let document = read::document(&input, &bytes)?;
+    let document = read::document(&input, &bytes).map_err(|message| {
+        let is_xml = bytes.trim_ascii_start().starts_with(b"<");
+        let help = message.help.clone().or_else(|| {
+            (!is_xml).then(|| {
+                "libvirt XML, command lines of QEMU, files of its -readconfig, QMP commands and specs are understood"
+                    .to_owned()
+            })
+        });
+        Box::new(Message { help, ..*message })
+    })?;
     let Joined {
         mut document,
         failed,
@@ -91,7 +100,8 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         )
     );
     if !stays_xml {
-        warnings = left_behind(&document, &input)?;
+        let writes_os = args.to == ConvertForm::LibvirtXml && !args.resolved;
+        warnings = left_behind(&document, &input, writes_os)?;
         let notes = match args.to {
             ConvertForm::LibvirtXml | ConvertForm::DiskXml | ConvertForm::Spec => {
                 vmdisk::complete(&mut document)
@@ -126,7 +136,7 @@ const fn exit(args: &ConvertArgs, warnings: &[Message]) -> Exit {
 }
 
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
-fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop> {
+fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Vec<Message>, Stop> {
     let losses = vmdisk::losses(document);
     let message = |loss: &Loss| {
         Dropped {
@@ -146,7 +156,10 @@ fn left_behind(document: &Document, input: &Input) -> Result<Vec<Message>, Stop>
         return Err(Stop(grave));
     }
     let mut warnings: Vec<Message> = losses.iter().map(message).collect();
-    let others = vmdisk::not_about_disks(document);
+    let others = match writes_os {
+        true => vmdisk::not_about_disks_in_xml(document),
+        false => vmdisk::not_about_disks(document),
+    };
     if !others.is_empty() {
         let names: Vec<String> = others.into_iter().collect();
         warnings.push(Message::warning(format!(

@@ -35,15 +35,15 @@ fn what_no_choice_can_make_work_is_refused_with_its_place() {
         ),
         (
             "raw:/a,bus=sata,queues=2",
-            "disks[0].queues: bus sata has no such `queues`",
+            "disks[0].queues: bus sata does not support `queues`",
         ),
         (
             "raw:/a,bus=sata,iothread=1",
-            "disks[0].iothread: bus sata has no such",
+            "disks[0].iothread: bus sata does not support",
         ),
         (
             "raw:/a,bus=scsi,queue-size=128",
-            "disks[0].queue-size: bus scsi has no such",
+            "disks[0].queue-size: bus scsi does not support",
         ),
         ("raw:/a,bus=virtio,vendor=x", "disks[0].vendor: bus virtio"),
         ("raw:/a,bus=sata,readonly=on", "no disks that only read"),

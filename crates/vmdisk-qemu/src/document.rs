@@ -8,6 +8,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{SourceMap, Span};
 
 use crate::board::Board;
+use crate::firmware::Firmware;
 use crate::slots::Slots;
 use crate::syntax::form::Form;
 use crate::syntax::option::WrittenOption;
@@ -28,6 +29,8 @@ pub struct Document {
     pub kept: Vec<KeptProperty>,
     /// Options, and parts of options, that the model does not have, in order.
     pub others: Vec<OtherOption>,
+    /// The firmware on flash, which `others` name too.
+    pub firmware: Option<Firmware>,
     /// Files named by `-readconfig` and not given: their contents are unknown.
     pub config_files: Vec<String>,
     /// Names of iothreads, including iothreads without an object.
@@ -69,4 +72,6 @@ pub struct OtherOption {
     pub span: Span,
     /// True if the guest has a disk by it.
     pub has_data: bool,
+    /// True if it is a part of [`Document::firmware`].
+    pub is_firmware: bool,
 }

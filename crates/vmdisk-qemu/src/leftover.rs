@@ -1,6 +1,7 @@
 //! Options, and parts of options, that the model does not have: named where a conversion drops them.
 
 use crate::document::OtherOption;
+use crate::firmware::FoundFirmware;
 use crate::index::Index;
 use crate::lower::Lowered;
 use crate::parse::{Parsed, READCONFIG};
@@ -52,12 +53,15 @@ pub(crate) fn leftovers(
     parsed: &Parsed,
     index: &Index<'_>,
     lowered: &Lowered<'_>,
+    firmware: &FoundFirmware,
 ) -> Vec<OtherOption> {
     let mut found = Leftovers {
         form: parsed.form(),
+        is_firmware: false,
         list: Vec::new(),
     };
     for (nth, option) in index.options().iter().enumerate() {
+        found.is_firmware = firmware.options.contains(&nth);
         let is_read = lowered.owner(nth).is_some() || parsed.is_override(nth);
         match (option.name.as_str(), &option.properties) {
             (UNKNOWN_WORD, _) => {
@@ -66,7 +70,17 @@ pub(crate) fn leftovers(
             }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {
-                found.unused(option, "", properties, &[]);
+                let has_firmware = std::mem::take(&mut found.is_firmware);
+                let flash: &[&str] = if has_firmware {
+                    &["pflash0", "pflash1"]
+                } else {
+                    &[]
+                };
+                found.unused(option, "", properties, flash);
+                found.is_firmware = has_firmware;
+                for key in flash.iter().filter(|key| properties.peek(key).is_some()) {
+                    found.part(option, key, false);
+                }
             }
             _ if is_read => {}
             ("device", Some(device)) => found.device(option, device),
@@ -92,6 +106,8 @@ pub(crate) fn leftovers(
 
 struct Leftovers {
     form: Form,
+    /// True if the option is a part of the firmware; of `-machine`, only its flash is.
+    is_firmware: bool,
     list: Vec<OtherOption>,
 }
 
@@ -101,6 +117,7 @@ impl Leftovers {
             name,
             span: option.span,
             has_data,
+            is_firmware: self.is_firmware,
         });
     }
 

@@ -4,6 +4,7 @@ use vmdisk_source::Span;
 
 use crate::document::Document;
 use crate::failure::ReadFailure;
+use crate::firmware;
 use crate::index::Index;
 use crate::leftover::leftovers;
 use crate::lower::Lowered;
@@ -57,7 +58,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let parsed = Parsed::new(text, command_line, files)?;
     let index = Index::new(parsed.options());
     let mut lowered = Lowered::new(&parsed, &index);
-    let others = leftovers(&parsed, &index, &lowered);
+    let firmware = firmware::find(&index);
+    let others = leftovers(&parsed, &index, &lowered, &firmware);
     let iothread_names = lowered.take_iothread_names();
     let board = lowered.board();
     let (domain, noted) = lowered.finish();
@@ -71,6 +73,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         problems,
         kept: noted.kept,
         others,
+        firmware: firmware.firmware,
         config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
         iothread_names,
         slots: noted.slots,

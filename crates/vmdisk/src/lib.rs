@@ -127,7 +127,7 @@ pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{Detail, LintOptions, LintReport, lint, lint_tried};
-pub use losses::{Loss, losses, not_about_disks};
+pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 pub use selection::Selection;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_libvirt::KeptInside;
 use vmdisk_model::{
     BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, Image,
-    ImageField, Protocol, SecretReference, Switch,
+    ImageField, Protocol, Scope, SecretReference, Switch,
 };
 use vmdisk_source::Span;
 
@@ -146,6 +146,16 @@ pub fn losses(document: &Document) -> Vec<Loss> {
 
 /// Names of what else a document says and its model does not, each once.
 pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
+    others(document, true)
+}
+
+/// As [`not_about_disks`], for a conversion to libvirt XML by [`write::document_xml`](crate::write::document_xml), which
+/// carries firmware on flash over.
+pub fn not_about_disks_in_xml(document: &Document) -> BTreeSet<String> {
+    others(document, document.domain().scope == Scope::DisksOnly)
+}
+
+fn others(document: &Document, with_firmware: bool) -> BTreeSet<String> {
     match &document.source {
         Source::LibvirtXml(source) => source
             .kept
@@ -156,7 +166,7 @@ pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
         Source::QemuCommandLine(source) => source
             .others
             .iter()
-            .filter(|option| !option.has_data)
+            .filter(|option| !option.has_data && (with_firmware || !option.is_firmware))
             .map(|option| format!("`{}`", option.name))
             .collect(),
         Source::Spec(_) => BTreeSet::new(),

@@ -1,7 +1,8 @@
 //! Writes the model in the formats of the field.
 
-use vmdisk_libvirt::{Kept, KeptInside, Resolved};
+use vmdisk_libvirt::{FlashFile, Kept, KeptInside, Resolved};
 use vmdisk_model::{Controller, Disk, Domain};
+use vmdisk_qemu::Flash;
 
 use crate::{Document, Source};
 
@@ -37,7 +38,23 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
 pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
     match &document.source {
         Source::LibvirtXml(source) => vmdisk_libvirt::write_domain(&source.domain, &source.kept),
-        Source::QemuCommandLine(_) | Source::Spec(_) => libvirt_xml(document.domain()),
+        Source::QemuCommandLine(source) => {
+            let mut kept = Kept::default();
+            if let Some(firmware) = &source.firmware {
+                let variables = firmware.variables.as_ref().map(flash_file);
+                kept.add_firmware(flash_file(&firmware.code), variables)?;
+            }
+            vmdisk_libvirt::write_domain(&source.domain, &kept)
+        }
+        Source::Spec(_) => libvirt_xml(document.domain()),
+    }
+}
+
+fn flash_file(flash: &Flash) -> FlashFile<'_> {
+    FlashFile {
+        path: &flash.path,
+        format: flash.format,
+        is_read_only: flash.is_read_only,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk::plan::Spec;
 use vmdisk::write::{self, QemuOptions};
-use vmdisk::{complete, losses, not_about_disks, read};
+use vmdisk::{complete, losses, not_about_disks, not_about_disks_in_xml, read};
 
 /// What a conversion came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,10 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
         .iter()
         .map(|loss| format!("{}: {}", document.breadcrumb(loss.at), loss.what))
         .collect();
-    said.extend(not_about_disks(&document));
+    said.extend(match target {
+        Target::LibvirtXml => not_about_disks_in_xml(&document),
+        Target::Qemu | Target::Spec => not_about_disks(&document),
+    });
     let output = match target {
         Target::LibvirtXml => {
             said.extend(complete(&mut document));

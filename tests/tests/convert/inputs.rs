@@ -232,3 +232,120 @@ fn guests_in_xml_become_command_lines_that_qemu_starts_and_specs() {
         DISKS_IN_XML.len()
     );
 }
+
+/// Disks of a cloud manager, which names devices anew at each start of a guest; `ROOT` is the folder of images.
+const DISKS_OF_A_CLOUD: &[&str] = &[
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='native'/><source dev='/dev/dm-3'/><target dev='vda' bus='virtio'/><serial>0b9ef3a6-4a3c-4b4f-8a8b-6a3d1c2e9f10</serial></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='native' discard='unmap'/><source dev='/dev/dm-12'/><target dev='vdb' bus='virtio'/><serial>0b9ef3a6-4a3c-4b4f-8a8b-6a3d1c2e9f10</serial></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='native'/><source dev='/dev/sdf'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='writeback'/><source dev='/dev/mapper/36001405aa'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/vg0/instance-1_disk'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/disk/by-path/ip-10.0.0.1:3260-iscsi-iqn.2010-10.org.openstack:volume-1-lun-1'/><target dev='vdb' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/nvme1n1'/><target dev='vdb' bus='virtio'/><serial>volume</serial></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/rbd0'/><target dev='vdb' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' error_policy='stop'/><source dev='/dev/dm-4'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' error_policy='stop' rerror_policy='report'/><source dev='/dev/dm-4'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/dm-4'/><target dev='vda' bus='virtio'/><shareable/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/dm-4'/><target dev='vda' bus='virtio'/><iotune><total_bytes_sec>10485760</total_bytes_sec><total_iops_sec>500</total_iops_sec></iotune></disk>",
+    "<disk type='network' device='disk'><driver name='qemu' type='raw' cache='writeback' discard='unmap'/><source protocol='rbd' name='vms/1_disk'><host name='10.0.0.1' port='6789'/><host name='10.0.0.2' port='6789'/></source><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='network' device='disk'><driver name='qemu' type='raw' cache='none'/><source protocol='nbd' name='a'><host name='10.0.0.1' port='10809'/></source><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='network' device='disk'><driver name='qemu' type='raw' cache='none'/><source protocol='iscsi' name='iqn.2010-10.org.openstack:volume-1/1'><host name='10.0.0.1' port='3260'/></source><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/><address type='pci' domain='0x0000' bus='0x01' slot='0x00' function='0x0'/></disk><controller type='pci' index='0' model='pcie-root'/><controller type='pci' index='1' model='pcie-root-port'><target chassis='1' port='0x10'/></controller>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none' io='native'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' type='raw' cache='none'/><source file='ROOT/a.raw'/><target dev='sda' bus='sata'/><readonly/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' type='raw' error_policy='report'/><source startupPolicy='optional'/><target dev='sdc' bus='sata'/><readonly/></disk>",
+    "<disk type='file' device='cdrom'><driver name='qemu' error_policy='report'/><target dev='sdc' bus='sata'/><readonly/><alias name='ua-1'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'/><disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' discard='unmap'/><source dev='/dev/dm-5'/><target dev='sda' bus='scsi'/><serial>v</serial></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'/><disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/><source file='ROOT/a.qcow2'/><target dev='sda' bus='scsi'/><address type='drive' controller='0' bus='0' target='0' unit='0'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'><driver queues='4'/></controller><disk type='file' device='disk' snapshot='no'><driver name='qemu' type='qcow2' cache='none' error_policy='stop' io='threads'/><source file='ROOT/a.qcow2'/><target dev='sda' bus='scsi'/><serial>0b9ef3a6-4a3c</serial><boot order='1'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'/><disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='ROOT/a.raw'><seclabel model='dac' relabel='no'/></source><target dev='sda' bus='scsi'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/><source file='ROOT/a.qcow2'/><target dev='sda' bus='sata'/><serial>0b9ef3a6-4a3c-4b4f-8</serial></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='writethrough'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><boot order='1'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><address type='pci'/></disk><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/b.raw'/><target dev='vdb' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='ROOT/a.raw'/><backingStore/><target dev='vda' bus='virtio'/><alias name='virtio-disk0'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='directsync' io='native'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+];
+
+#[test]
+fn guests_of_a_cloud_manager_become_command_lines_and_specs() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.raw", "b.raw"] {
+        let file = File::create(folder.path().join(name)).unwrap();
+        file.set_len(1 << 20).unwrap();
+    }
+    let builds = qemus("convert");
+    let newest = builds.iter().max_by_key(|build| build.version);
+    if let Some(build) = newest {
+        let made = std::process::Command::new(build.program("qemu-img"))
+            .args(["create", "-q", "-f", "qcow2"])
+            .arg(folder.path().join("a.qcow2"))
+            .arg("1M")
+            .status();
+        assert!(made.unwrap().success());
+    }
+    let guests: Vec<String> = DISKS_OF_A_CLOUD
+        .iter()
+        .enumerate()
+        .map(|(nth, disks)| {
+            guest_xml(disks, folder.path())
+                .replace("<name>a</name>", &format!("<name>a{nth}</name>"))
+        })
+        .collect();
+    for build in libvirts("convert") {
+        let session = build.session();
+        let verdicts = session.verdicts(Step::Define, guests.iter().map(String::as_str));
+        for (disks, verdict) in DISKS_OF_A_CLOUD.iter().zip(&verdicts) {
+            assert_eq!(verdict.refusal(), None, "{disks}");
+        }
+    }
+    let mut started = 0;
+    for (disks, xml) in DISKS_OF_A_CLOUD.iter().zip(&guests) {
+        if let Conversion::Refused(reason) = convert(xml, Target::Spec) {
+            panic!("{disks} to a spec: {reason}");
+        }
+        let output = match convert(xml, Target::Qemu) {
+            Conversion::Refused(reason) => panic!("{disks}: {reason}"),
+            Conversion::Done { output, .. } => output,
+        };
+        // Devices and servers are not here.
+        let is_here = !disks.contains("type='block'") && !disks.contains("type='network'");
+        if let Some(build) = newest.filter(|_| is_here) {
+            let qemu = Launch::paused(build.emulator())
+                .args(output.lines().skip(1))
+                .start();
+            if let Err(error) = qemu {
+                panic!("QEMU {}: {disks}: {error}", build.name);
+            }
+            started += 1;
+        }
+    }
+    println!(
+        "guests of a cloud manager: {} inputs, {started} started",
+        DISKS_OF_A_CLOUD.len()
+    );
+}
+
+#[test]
+fn command_lines_come_back_from_the_model_as_command_lines_with_the_same_disks() {
+    let mut compared = 0;
+    for (nth, disks) in DISKS_OF_A_MANAGER.iter().enumerate() {
+        let line = command_line(nth, disks);
+        let output = match convert(&line, Target::Qemu) {
+            Conversion::Done { output, .. } => output,
+            Conversion::Refused(reason) => panic!("{disks}: {reason}"),
+        };
+        let words: Vec<String> = output.lines().map(str::to_owned).collect();
+        let again = serde_json::to_string(&words).unwrap();
+        let (before, after) = (vmdisk::read(&line).unwrap(), vmdisk::read(&again).unwrap());
+        let sources = |document: &vmdisk::Document| -> Vec<String> {
+            let disks = document.domain().disks.iter();
+            disks
+                .map(|disk| format!("{:?}", disk.backend.source))
+                .collect()
+        };
+        assert_eq!(sources(&after), sources(&before), "{disks}");
+        compared += 1;
+    }
+    println!("command lines there and back: {compared} inputs");
+}

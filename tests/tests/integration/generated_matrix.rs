@@ -210,3 +210,129 @@ fn start(build: &QemuBuild, case: &Case) {
         case.text
     );
 }
+
+/// Guests that disks are added to, each called `guest`.
+const GUESTS: [&str; 5] = [
+    "<domain type='qemu'><name>guest</name><memory unit='MiB'>64</memory><vcpu>2</vcpu>\
+     <os><type arch='x86_64' machine='q35'>hvm</type></os></domain>",
+    "<domain type='qemu'>\n  <name>guest</name>\n  <memory unit='MiB'>64</memory>\n  <vcpu>2</vcpu>\n  \
+     <os>\n    <type arch='x86_64' machine='pc'>hvm</type>\n  </os>\n  <devices>\n    \
+     <disk type='file' device='cdrom'>\n      <target dev='hda' bus='ide'/>\n      <readonly/>\n    </disk>\n  \
+     </devices>\n</domain>\n",
+    "<domain type='qemu'>\n  <name>guest</name>\n  <memory unit='MiB'>64</memory>\n  <vcpu>4</vcpu>\n  \
+     <iothreads>2</iothreads>\n  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n  </os>\n  <devices>\n    \
+     <controller type='scsi' index='0' model='virtio-scsi'>\n      <driver iothread='1'/>\n    </controller>\n    \
+     <disk type='file' device='disk'>\n      <driver name='qemu' type='raw' iothread='2'/>\n      \
+     <source file='/srv/img/root.img'/>\n      <target dev='vda' bus='virtio'/>\n    </disk>\n    \
+     <disk type='file' device='disk'>\n      <driver name='qemu' type='raw'/>\n      \
+     <source file='/srv/img/data.img'/>\n      <target dev='sda' bus='scsi'/>\n    </disk>\n  </devices>\n</domain>\n",
+    "<domain type='qemu'>\n  <name>guest</name>\n  <memory unit='MiB'>64</memory>\n  <vcpu>2</vcpu>\n  \
+     <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n  </os>\n  <devices>\n    \
+     <controller type='pci' index='0' model='pcie-root'/>\n    \
+     <controller type='pci' index='1' model='pcie-root-port'/>\n    \
+     <controller type='sata' index='0'/>\n    \
+     <disk type='file' device='disk'>\n      <driver name='qemu' type='raw'/>\n      \
+     <source file='/srv/img/root.img'/>\n      <target dev='vda' bus='virtio'/>\n      \
+     <address type='pci' domain='0x0000' bus='0x01' slot='0x00' function='0x0'/>\n    </disk>\n    \
+     <disk type='file' device='cdrom'>\n      <target dev='sdb' bus='sata'/>\n      <readonly/>\n      \
+     <address type='drive' controller='0' bus='0' target='0' unit='1'/>\n    </disk>\n  </devices>\n</domain>\n",
+    "<domain type='qemu'>\n  <name>guest</name>\n  <memory unit='MiB'>64</memory>\n  <vcpu>1</vcpu>\n  \
+     <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n  </os>\n  <devices>\n    \
+     <controller type='usb' index='0' model='qemu-xhci'/>\n    \
+     <disk type='file' device='disk'>\n      <driver name='qemu' type='raw'/>\n      \
+     <source file='/srv/img/root.img'/>\n      <target dev='sda' bus='usb'/>\n    </disk>\n    \
+     <interface type='user'/>\n    <memballoon model='virtio'/>\n  </devices>\n</domain>\n",
+];
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the number of cases is worth knowing")]
+fn each_libvirt_defines_domains_that_disks_were_added_to() {
+    let folder = tempfile::tempdir().unwrap();
+    for libvirt in libvirts("disks added to domains") {
+        let target = libvirt.target().to_string();
+        let mut all = Vec::new();
+        let mut refused = 0;
+        for (nth, guest) in GUESTS.iter().enumerate() {
+            let file = folder.path().join(format!("guest{nth}.xml"));
+            std::fs::write(&file, guest).unwrap();
+            let form = ["--into", file.to_str().unwrap()];
+            let (cases, counts) = cases(&target, &form, "/srv/img", &["", "xfs-nvme"]);
+            // Without its disks it is accepted, so that a refusal is about what was added.
+            all.push(Case {
+                arguments: format!("the guest {nth} alone"),
+                text: (*guest).to_owned(),
+            });
+            all.extend(cases);
+            refused += counts[1];
+        }
+        let verdicts = define(&libvirt, &all);
+        let complaints: Vec<String> = all
+            .iter()
+            .zip(verdicts)
+            .filter(|(_, verdict)| *verdict != Verdict::Accepted)
+            .map(|(case, verdict)| format!("{}: {verdict:?}\n{}", case.arguments, case.text))
+            .collect();
+        assert!(
+            complaints.is_empty(),
+            "{target}:\n{}",
+            complaints.join("\n")
+        );
+        println!(
+            "{target}: libvirt defines {} domains with disks added to {}; {refused} cases were refused",
+            all.len(),
+            GUESTS.len()
+        );
+        assert!(all.len() > 300, "{}", all.len());
+    }
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the number of cases is worth knowing")]
+fn a_mapping_of_queues_starts_on_each_qemu_that_has_it_and_libvirt_defines_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let image = format!("{directory}/web2.img");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    // The fast storage of the recorded host, at a place that is here.
+    let facts = std::fs::read_to_string(fixtures().join("facts/xfs-nvme.json")).unwrap();
+    let file = format!("{directory}/facts.json");
+    std::fs::write(&file, facts.replace("/srv/img", directory)).unwrap();
+    let disk = format!("raw:{image},cache=writeback,io=threads");
+    let arguments = |target: &str, form: &[&str]| {
+        let mut all = vec!["generate", "--vcpus", "8", "--memory", "256M"];
+        all.extend(["--disk", &disk, "--facts", &file, "--target", target]);
+        all.extend(form);
+        generate(&all).unwrap_or_else(|message| panic!("{target}: {message}"))
+    };
+    let mut mapped = 0;
+    for build in qemus("mappings of queues") {
+        let text = arguments(
+            &build.target().to_string(),
+            &["--to", "qemu", "--qemu-format", "json"],
+        );
+        let has_mapping = text.contains("iothread-vq-mapping");
+        assert_eq!(
+            has_mapping,
+            build.version >= vmdisk::facts::Version(9, 0, 0),
+            "{text}"
+        );
+        mapped += u32::from(has_mapping);
+        let case = Case {
+            arguments: disk.clone(),
+            text: text.replace("\"kvm\"", "\"tcg\""),
+        };
+        start(&build, &case);
+    }
+    for libvirt in libvirts("mappings of queues") {
+        let text = arguments(&libvirt.target().to_string(), &[]);
+        let case = Case {
+            arguments: disk.clone(),
+            text: text.replace("type='kvm'", "type='qemu'"),
+        };
+        assert_eq!(define(&libvirt, &[case]), [Verdict::Accepted], "{text}");
+    }
+    println!("{mapped} versions of QEMU start a mapping of queues");
+}

@@ -116,6 +116,13 @@ fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
         );
         return Err(Stop::new(what).help("`vmdisk convert --to spec` makes a spec of a domain"));
     }
+    if !vmdisk::is_spec(&text) && vmdisk::is_command_line(&text) {
+        let what = format!(
+            "{} is a command line of QEMU, and a spec is YAML or JSON",
+            sanitize::line(&name)
+        );
+        return Err(Stop::new(what).help("`vmdisk convert --to spec` makes a spec of it"));
+    }
     match Spec::from_yaml(&text) {
         Ok(spec) => {
             let disks = spec.disks.len();

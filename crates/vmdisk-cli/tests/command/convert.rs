@@ -310,3 +310,78 @@ fn what_no_spec_says_is_told_or_refused() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn firmware_on_flash_becomes_loader_and_nvram() {
+    let drives = "-drive if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/CODE.fd \
+        -drive if=pflash,format=raw,unit=1,file=/srv/a&b.fd";
+    let nodes = "-blockdev driver=file,node-name=c,filename=/usr/share/CODE.fd,read-only=on \
+        -blockdev driver=file,node-name=f,filename=/srv/a&b.fd -blockdev driver=raw,node-name=v,file=f \
+        -machine pflash0=c,pflash1=v";
+    let nested = "-blockdev driver=raw,node-name=c,read-only=on,file.driver=file,file.filename=/usr/share/CODE.fd \
+        -blockdev driver=raw,node-name=v,file.driver=file,file.filename=/srv/a&b.fd -machine pflash0=c,pflash1=v";
+    let place = Place::with(&[]);
+    for flash in [drives, nodes, nested] {
+        let flash = flash.replace('&', "\\&");
+        let line = format!(
+            "qemu-system-x86_64 -name a -M q35 -accel kvm -m 1G {flash} -drive file=/srv/a.img,format=raw,if=virtio\n"
+        );
+        let xml = place.run_with_input(&["convert", "-", "--to", "libvirt-xml"], line.as_bytes());
+        assert_eq!((xml.code, xml.stderr.as_str()), (0, ""), "{flash}: {xml:?}");
+        for element in [
+            "<loader readonly='yes' type='pflash'>/usr/share/CODE.fd</loader>",
+            "<nvram>/srv/a&amp;b.fd</nvram>",
+        ] {
+            assert!(xml.stdout.contains(element), "{flash}: {xml:?}");
+        }
+        // Other forms have no place for it, and it is named.
+        for form in ["qemu", "spec", "disk-xml"] {
+            let run = place.run_with_input(&["convert", "-", "--to", form], line.as_bytes());
+            let is_named = run.stderr.contains("pflash");
+            assert!(is_named, "{form}: {run:?}");
+        }
+    }
+    // Flash that libvirt cannot have, and code that is not there.
+    for flash in [
+        "-drive if=pflash,format=raw,unit=1,file=/srv/b.fd",
+        "-drive if=pflash,format=raw,unit=0,file=nbd://h/x",
+        "-drive if=pflash,format=raw,unit=7,file=/srv/b.fd",
+        "-machine pflash0=nobody",
+    ] {
+        let line = format!("qemu-system-x86_64 -name a -M q35 -accel kvm -m 1G {flash}\n");
+        let run = place.run_with_input(&["convert", "-", "--to", "libvirt-xml"], line.as_bytes());
+        assert!(run.stderr.contains("pflash"), "{flash}: {run:?}");
+        assert!(!run.stdout.contains("<loader"), "{flash}: {run:?}");
+    }
+}
+
+#[test]
+fn a_port_of_0_is_the_default_of_the_protocol() {
+    let xml = "<disk type='network' device='disk'><driver name='qemu' type='raw'/>\
+        <source protocol='rbd' name='p/i'><host name='mon1'/></source><target dev='vda' bus='virtio'/></disk>";
+    let place = Place::with(&[]);
+    let line = place.run_with_input(&["convert", "-", "--to", "qemu"], xml.as_bytes());
+    assert!(line.stdout.contains("\"port\":\"0\""), "{line:?}");
+    let back = place.run_with_input(
+        &["convert", "-", "--to", "disk-xml"],
+        line.stdout.as_bytes(),
+    );
+    assert!(back.stdout.contains("<host name='mon1'/>"), "{back:?}");
+}
+
+#[test]
+fn what_an_iothread_has_beside_its_number_is_named() {
+    let xml = "<domain type='kvm'><name>a</name><iothreads>1</iothreads><iothreadids>\
+        <iothread id='1' thread_pool_max='4'><poll max='32768'/></iothread></iothreadids>\
+        <devices><disk type='file' device='disk'><driver name='qemu' type='raw' iothread='1'/>\
+        <source file='/a.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>";
+    let place = Place::with(&[]);
+    let run = place.run_with_input(&["convert", "-", "--to", "spec"], xml.as_bytes());
+    assert_eq!(run.code, 0, "{run:?}");
+    for loss in [
+        "how long the iothread polls",
+        "the size of the iothread's pool",
+    ] {
+        assert!(run.stderr.contains(loss), "{loss}: {run:?}");
+    }
+}

@@ -453,3 +453,152 @@ fn a_domain_that_cannot_take_the_disks_is_refused() {
     ]);
     assert!(text(script).contains("qemu-img create"));
 }
+
+/// A facts file of the repository.
+fn facts(name: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/facts");
+    folder.join(format!("{name}.json")).display().to_string()
+}
+
+#[test]
+fn a_disk_on_fast_storage_gets_several_iothreads_if_there_are_processors_to_spare() {
+    let place = Place::with(&[]);
+    let facts = facts("xfs-nvme");
+    let generate = |vcpus: &str, target: &str, disks: &[&str]| {
+        let mut arguments = vec!["generate", "--vcpus", vcpus, "--memory", "8G"];
+        arguments.extend(["--facts", &facts, "--target", target]);
+        arguments.extend(disks.iter().flat_map(|disk| ["--disk", disk]));
+        let run = place.run(&arguments);
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stdout
+    };
+    let new = "qemu=10.0,libvirt=11.3";
+    let disk = "raw:/srv/img/web2.img";
+    let mapped = generate("8", new, &[disk]);
+    assert!(mapped.contains("<iothreads>4</iothreads>"), "{mapped}");
+    assert_eq!(mapped.matches("<iothread id='").count(), 4, "{mapped}");
+    let two = generate("8", new, &[disk, "raw:/srv/img/new.img,size=1G"]);
+    assert!(two.contains("<iothreads>4</iothreads>"), "{two}");
+    assert_eq!(two.matches("<iothread id='").count(), 4, "{two}");
+    // Too few vCPUs, a QEMU or a libvirt without mappings, one thread that was asked for, and a SCSI disk.
+    for (vcpus, target, disk) in [
+        ("2", new, disk),
+        ("8", "qemu=8.2,libvirt=11.3", disk),
+        ("8", "qemu=10.0,libvirt=9.10", disk),
+        ("8", new, "raw:/srv/img/web2.img,iothread=auto"),
+        ("8", new, "raw:/srv/img/web2.img,bus=virtio-scsi"),
+    ] {
+        let one = generate(vcpus, target, &[disk]);
+        assert!(
+            one.contains("<iothreads>1</iothreads>"),
+            "{target} {disk}: {one}"
+        );
+        assert!(one.contains("iothread='1'"), "{target} {disk}: {one}");
+    }
+    let asked = generate("8", new, &["raw:/srv/img/web2.img,iothread=1+3"]);
+    assert_eq!(asked.matches("<iothread id='").count(), 4, "{asked}");
+    assert!(asked.contains("<iothread id='3'/>"), "{asked}");
+}
+
+#[test]
+fn a_disk_on_a_thin_pool_pauses_the_guest_when_the_pool_is_full() {
+    let place = Place::with(&[]);
+    let generate = |disk: &str| place.run(&["generate", "--disk", disk]).stdout;
+    let policies = "error_policy='stop' rerror_policy='report'";
+    let thin = generate("lvm-thin:vg0/web,size=10G,pool=p");
+    assert!(thin.contains(policies), "{thin}");
+    for other in [
+        "lvm:vg0/web,size=10G",
+        "raw:/srv/a.img,size=10G",
+        "lvm-thin:vg0/web,size=10G,pool=p,error-policy=report",
+    ] {
+        let xml = generate(other);
+        assert!(!xml.contains("'stop'"), "{other}: {xml}");
+    }
+    let asked = generate("lvm-thin:vg0/web,size=10G,pool=p,read-error-policy=ignore");
+    assert!(
+        asked.contains("error_policy='stop' rerror_policy='ignore'"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn an_iso_is_a_cd_unless_it_is_asked_to_be_a_disk() {
+    let place = Place::with(&[]);
+    let generate = |disk: &str| place.run(&["generate", "--disk", disk]).stdout;
+    let cd = generate("raw:/srv/debian.ISO");
+    assert!(
+        cd.contains("device='cdrom'") && cd.contains("bus='sata'") && cd.contains("<readonly/>"),
+        "{cd}"
+    );
+    for disk in [
+        "raw:/srv/debian.iso,media=disk",
+        "raw:/srv/debian.iso,bus=virtio",
+        "raw:/srv/new.iso,size=1G",
+    ] {
+        let xml = generate(disk);
+        assert!(xml.contains("device='disk'"), "{disk}: {xml}");
+    }
+}
+
+#[test]
+fn a_qcow2_image_keeps_its_space_on_a_qemu_that_corrupts_it_by_discards() {
+    let place = Place::with(&[]);
+    for (target, discard) in [
+        ("qemu=7.2,libvirt=9.0", "ignore"),
+        ("qemu=10.0.10", "ignore"),
+        ("qemu=11.0.1", "ignore"),
+        ("qemu=10.0.11", "unmap"),
+        ("qemu=11.1", "unmap"),
+        ("libvirt=9.0", "unmap"),
+    ] {
+        let disk = ["--disk", "qcow2:/srv/a.qcow2,size=1G"];
+        let run = place.run(&[&["generate", "--target", target][..], &disk].concat());
+        let expected = format!("discard='{discard}'");
+        assert!(run.stdout.contains(&expected), "{target}: {run:?}");
+        let said = [
+            "lint",
+            "-",
+            "--target",
+            target,
+            "--select",
+            "qcow2-discard-corruption",
+        ];
+        let lint = place.run_with_input(&said, run.stdout.as_bytes());
+        assert_eq!((lint.code, lint.stdout.as_str()), (0, ""), "{lint:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_spec_is_refused_with_the_way_out() {
+    let place = Place::with(&[("guest.args", "qemu-system-x86_64 -m 1G -hda /srv/a.img\n")]);
+    for (arguments, word) in [
+        (
+            &["generate", "guest.args"][..],
+            "`vmdisk convert --to spec` makes a spec of it",
+        ),
+        (
+            &["generate", "--disk", "path=/srv/a.img,size=10,format=qcow2"],
+            "write `qcow2:/srv/web1.qcow2,size=10G`",
+        ),
+        (
+            &["generate", "--disk", "raw:/srv/a.img,bus=sata,queues=4"],
+            "bus sata does not support `queues`",
+        ),
+        (
+            &["generate", "--disk", "raw:/srv/a.img,iothread=1+x"],
+            "expected numbers between `+`",
+        ),
+        (
+            &["generate", "--disk", "device:/dev/sda1"],
+            "[unstable-device-path]",
+        ),
+    ] {
+        let run = place.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(run.stderr.contains(word), "{run:?}");
+    }
+    let run = place.run_with_input(&["convert", "-", "--to", "spec"], b"hello world\n");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("command lines of QEMU"), "{run:?}");
+}

@@ -135,10 +135,12 @@ impl Planner<'_> {
             return Some(Device::Lun);
         }
         let media = self.decide_disk(index, DiskField::Device, "media", disk.media, |_| {
-            Some(Chosen::by_default(
-                MediaSpec::Disk,
-                "nothing else was asked for",
-            ))
+            let media = disk.media();
+            let reason = match media {
+                MediaSpec::Cdrom => "its name ends in .iso; write `media: disk` for a disk",
+                MediaSpec::Disk | MediaSpec::Floppy => "nothing else was asked for",
+            };
+            Some(Chosen::by_default(media, reason))
         });
         media.map(MediaSpec::device)
     }
@@ -245,9 +247,9 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
         .machine
         .as_ref()
         .is_some_and(MachineType::is_i440fx);
-    match disk.media {
-        Some(MediaSpec::Floppy) => Chosen::by_default(BusSpec::Fdc, "a floppy drive"),
-        Some(MediaSpec::Cdrom) => match planner.domain.architecture {
+    match disk.media() {
+        MediaSpec::Floppy => Chosen::by_default(BusSpec::Fdc, "a floppy drive"),
+        MediaSpec::Cdrom => match planner.domain.architecture {
             Some(Architecture::X86_64 | Architecture::I686) if is_pc => Chosen::by_default(
                 BusSpec::Ide,
                 "every installer has a driver for a CD drive there",
@@ -258,11 +260,11 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
             ),
             _ => Chosen::by_default(BusSpec::VirtioScsi, "this machine has no AHCI"),
         },
-        Some(MediaSpec::Disk) | None if wants_hidden_discards(planner, disk) => {
+        MediaSpec::Disk if wants_hidden_discards(planner, disk) => {
             let reason = "with this machine type virtio-blk hides discards from the guest";
             Chosen::by_fact(BusSpec::VirtioScsi, reason).instead_of("machine-type-old-defaults")
         }
-        Some(MediaSpec::Disk) | None => Chosen {
+        MediaSpec::Disk => Chosen {
             source: ChoiceSource::Default,
             ..Chosen::by_default(
                 BusSpec::Virtio,

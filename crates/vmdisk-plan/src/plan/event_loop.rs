@@ -17,7 +17,12 @@ enum Wish {
     /// QEMU's main loop, or whatever its controller has.
     Nothing,
     /// An iothread, whichever.
-    Any { reason: String, is_asked: bool },
+    Any {
+        reason: String,
+        is_asked: bool,
+        /// True if several iothreads may share its queues.
+        may_have_several: bool,
+    },
     /// These.
     These(Vec<u32>),
 }
@@ -35,8 +40,12 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
     // How many disks each iothread serves; asked-for ones count first, so that the others avoid them.
     let mut load: BTreeMap<u32, usize> = planner.existing.iothreads();
     let has_own = !load.is_empty();
+    let per_disk = match has_own {
+        true => 1,
+        false => threads_per_disk(planner, count, &wishes),
+    };
     if !has_own {
-        let most = most_threads(planner, count, &wishes);
+        let most = most_threads(planner, count, &wishes) * per_disk;
         load.extend((1..=most).map(|id| (id, 0)));
     }
     for (index, wish) in wishes.iter().enumerate() {
@@ -64,7 +73,19 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
         match wish {
             Wish::Nothing => {}
             Wish::These(ids) => assign(planner, index, &ids),
-            Wish::Any { reason, is_asked } => {
+            Wish::Any { reason, .. } if per_disk > 1 => {
+                let ids: Vec<u32> = std::iter::from_fn(|| by_load.pop_first())
+                    .take(per_disk as usize)
+                    .map(|(_, id)| id)
+                    .collect();
+                for id in &ids {
+                    *load.entry(*id).or_default() += 1;
+                }
+                assign_several(planner, index, &ids, &reason);
+            }
+            Wish::Any {
+                reason, is_asked, ..
+            } => {
                 let Some((disks, id)) = by_load.pop_first() else {
                     let message = "the guest has no iothreads, and the disk wants one";
                     planner.refuse(SpecPath::disk(index).key("iothread"), message);
@@ -98,6 +119,7 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
             return Wish::Any {
                 reason,
                 is_asked: true,
+                may_have_several: false,
             };
         }
         None => {}
@@ -109,6 +131,7 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
     let any = |reason: String| Wish::Any {
         reason,
         is_asked: false,
+        may_have_several: may_have_several(planner, index),
     };
     match count {
         Some(IoThreadCount::Number(0)) => return Wish::Nothing,
@@ -153,6 +176,70 @@ fn most_threads(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[W
     }
 }
 
+/// True if several iothreads may share the queues of a disk.
+fn may_have_several(planner: &Planner<'_>, index: usize) -> bool {
+    let frontend = &planner.domain.disks[index].frontend;
+    let target = &planner.host.target;
+    frontend.bus == Some(TargetBus::Virtio)
+        && frontend.queues.is_none_or(|queues| queues >= MOST_PER_DISK)
+        && target.can(Capability::IothreadVqMappingBlk).is_yes()
+        && planner.host.may(Capability::LibvirtIothreadMapping)
+        && planner.host.may(Capability::MachineQueuePerVcpu)
+}
+
+/// The most iothreads that one disk gets unasked. Red Hat's and QEMU's examples of such mappings have two to four.
+const MOST_PER_DISK: u32 = 4;
+
+/// How many iothreads each disk gets: several if there are vCPUs and processors to spare for all disks.
+fn threads_per_disk(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[Wish]) -> u32 {
+    let mut takers: u32 = 0;
+    for wish in wishes {
+        match wish {
+            Wish::Nothing => {}
+            Wish::Any {
+                may_have_several: true,
+                ..
+            } => takers += 1,
+            Wish::Any { .. } | Wish::These(_) => return 1,
+        }
+    }
+    let Fact::Known(processors) = planner.host.index.facts().cpu.count else {
+        return 1;
+    };
+    if takers == 0 || matches!(count, Some(IoThreadCount::Number(_))) {
+        return 1;
+    }
+    // Half of the vCPUs have requests to serve while the other half waits for them.
+    let spare = planner.domain.effective_vcpus().min(processors) / 2;
+    let per_disk = (spare / takers).clamp(1, MOST_PER_DISK);
+    // Each thread needs slots for native AIO of its own, and one for each disk is counted.
+    let more = u64::from(takers * (per_disk - 1));
+    match planner.host.has_aio_requests(planner.native_threads + more) {
+        true => per_disk,
+        false => 1,
+    }
+}
+
+/// Gives a disk several chosen iothreads.
+fn assign_several(planner: &mut Planner<'_>, index: usize, ids: &[u32], reason: &str) {
+    let shown: Vec<String> = ids.iter().map(u32::to_string).collect();
+    planner.decide_disk(index, DiskField::IoThreadMapping, "iothread", None, |_| {
+        let reason =
+            format!("{reason}; several threads share its queues, as there are processors for them");
+        Some(Chosen::by_fact(shown.join(", "), reason).instead_of("iothread-missing-fast-media"))
+    });
+    planner.disk(index).frontend.iothread_mapping = mapping(ids);
+}
+
+/// A mapping that leaves the choice of queues to QEMU.
+fn mapping(ids: &[u32]) -> Vec<IoThreadQueues> {
+    let row = |id: &u32| IoThreadQueues {
+        iothread: IoThreadId(*id),
+        queues: Vec::new(),
+    };
+    ids.iter().map(row).collect()
+}
+
 /// Gives a disk the iothreads it asked for.
 fn assign(planner: &mut Planner<'_>, index: usize, ids: &[u32]) {
     let at = SpecPath::disk(index).key("iothread");
@@ -193,13 +280,7 @@ fn assign(planner: &mut Planner<'_>, index: usize, ids: &[u32]) {
     let shown: Vec<String> = ids.iter().map(u32::to_string).collect();
     let field = FieldPath::Disk(index, DiskField::IoThreadMapping);
     planner.note_asked(field, "iothread", Some(shown.join(", ")));
-    planner.disk(index).frontend.iothread_mapping = ids
-        .iter()
-        .map(|id| IoThreadQueues {
-            iothread: IoThreadId(*id),
-            queues: Vec::new(),
-        })
-        .collect();
+    planner.disk(index).frontend.iothread_mapping = mapping(ids);
 }
 
 fn assign_chosen(planner: &mut Planner<'_>, index: usize, id: u32, reason: String, is_asked: bool) {

@@ -6,6 +6,7 @@ mod bus;
 mod cache;
 mod choice;
 mod discard;
+mod error_policy;
 mod event_loop;
 mod existing;
 mod guest;

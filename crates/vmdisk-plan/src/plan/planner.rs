@@ -117,6 +117,7 @@ impl<'a> Planner<'a> {
         self.plan_cache(index, spec);
         self.plan_aio(index, spec);
         self.plan_discard(index, spec);
+        self.plan_error_policy(index, spec);
         self.close_served(index, socket);
         self.plan_block_sizes(index, spec);
         self.plan_metadata_cache(index, spec);
@@ -246,7 +247,7 @@ impl<'a> Planner<'a> {
 fn first_disk(spec: &Spec) -> Option<usize> {
     let disks = spec.disks.iter().enumerate();
     disks
-        .filter(|(_, disk)| matches!(disk.media, None | Some(MediaSpec::Disk)))
+        .filter(|(_, disk)| disk.media() == MediaSpec::Disk)
         .min_by_key(|(index, disk)| (disk.boot.unwrap_or(u32::MAX), *index))
         .map(|(index, _)| index)
 }

@@ -95,7 +95,7 @@ impl Planner<'_> {
 
     fn refuse_for_media(&mut self, at: &SpecPath, spec: &DiskSpec) {
         let bus = spec.bus;
-        let media = spec.media.unwrap_or(MediaSpec::Disk);
+        let media = spec.media();
         if media == MediaSpec::Disk && matches!(spec.backend, BackendSpec::Empty(_)) {
             self.refuse(at.key("empty"), "only a CD or floppy drive can be empty")
                 .help = Some("write `media: cdrom` or `media: floppy`".to_owned());
@@ -142,11 +142,11 @@ impl Planner<'_> {
     }
 
     fn refuse_for_bus(&mut self, at: &SpecPath, spec: &DiskSpec) {
-        let default = match spec.media {
-            Some(MediaSpec::Cdrom) => BusSpec::Sata,
-            Some(MediaSpec::Floppy) => BusSpec::Fdc,
-            Some(MediaSpec::Disk) | None if is_lun(spec) => BusSpec::VirtioScsi,
-            Some(MediaSpec::Disk) | None => BusSpec::Virtio,
+        let default = match spec.media() {
+            MediaSpec::Cdrom => BusSpec::Sata,
+            MediaSpec::Floppy => BusSpec::Fdc,
+            MediaSpec::Disk if is_lun(spec) => BusSpec::VirtioScsi,
+            MediaSpec::Disk => BusSpec::Virtio,
         };
         let bus = spec.bus.unwrap_or(default);
         let is_virtio = bus == BusSpec::Virtio;
@@ -181,9 +181,9 @@ impl Planner<'_> {
             spec.has(**field) && is_elsewhere(**field) && !is_the_controllers
         });
         keys.extend(misplaced.filter_map(|field| Some((fields::disk(*field).spec?, true))));
-        let why = format!("bus {bus} has no such");
+        let why = format!("bus {bus} does not support");
         self.refuse_keys(at, &keys, &why);
-        let is_disk = matches!(spec.media, None | Some(MediaSpec::Disk));
+        let is_disk = spec.media() == MediaSpec::Disk;
         if let Some(why) = spec.backend.only_read_because()
             && is_ata
             && is_disk
@@ -297,6 +297,8 @@ const CHOSEN: &[DiskField] = &[
     DiskField::Aio,
     DiskField::Discard,
     DiskField::DiscardNoUnref,
+    DiskField::ErrorPolicy,
+    DiskField::ReadErrorPolicy,
     DiskField::MetadataCacheSize,
     DiskField::Queues,
     DiskField::QueueSize,

@@ -412,7 +412,7 @@ fn storage_of(backend: &BackendSpec) -> String {
 fn may_share(first: &DiskSpec, second: &DiskSpec) -> bool {
     let only_reads = |disk: &DiskSpec| {
         disk.readonly == Some(true)
-            || disk.media == Some(MediaSpec::Cdrom)
+            || disk.media() == MediaSpec::Cdrom
             || disk.backend.only_read_because().is_some()
             || matches!(disk.backend, BackendSpec::Empty(_))
     };

@@ -130,6 +130,30 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
 }
 
 impl DiskSpec {
+    /// The kind of drive: as asked for, else a CD drive for an existing file called `*.iso` on a bus that has CD
+    /// drives, else a disk.
+    pub fn media(&self) -> MediaSpec {
+        let is_iso = match &self.backend {
+            BackendSpec::Raw(raw) => {
+                let ending = raw.path.rsplit('.').next();
+                raw.size.is_none()
+                    && ending.is_some_and(|ending| ending.eq_ignore_ascii_case("iso"))
+            }
+            _ => false,
+        };
+        let is_on_cd_bus = matches!(
+            self.bus,
+            None | Some(
+                BusSpec::Sata | BusSpec::Ide | BusSpec::Scsi | BusSpec::VirtioScsi | BusSpec::Usb
+            )
+        );
+        match self.media {
+            Some(media) => media,
+            None if is_iso && is_on_cd_bus => MediaSpec::Cdrom,
+            None => MediaSpec::Disk,
+        }
+    }
+
     /// A disk with every option left open.
     pub fn new(backend: impl Into<BackendSpec>) -> Self {
         DiskSpec {
@@ -244,6 +268,15 @@ impl SpecValue for IoThreadSpec {
                     .collect::<Option<_>>()
                     .map(IoThreadSpec::Several)
             }
+            // A one-liner has no lists.
+            Value::Text(text) if text.contains('+') => {
+                let numbers: Option<Vec<u32>> =
+                    text.split('+').map(|part| part.parse().ok()).collect();
+                if numbers.is_none() {
+                    reader.refuse(format!("expected numbers between `+`, found `{text}`"));
+                }
+                numbers.map(IoThreadSpec::Several)
+            }
             Value::Text(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let found = describe(&Value::Text(text));
                 reader.refuse(format!(
@@ -269,6 +302,7 @@ impl SpecValue for IoThreadSpec {
             "anyOf": [
                 { "const": "auto" },
                 number,
+                { "type": "string", "pattern": "^[0-9]+([+][0-9]+)+$" },
                 { "type": "array", "items": number, "minItems": 1 }
             ]
         })

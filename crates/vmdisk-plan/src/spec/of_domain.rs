@@ -4,8 +4,8 @@ use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BackendSource, Backing, BootDevice, Device, Discard, Disk, DiskField, Domain,
     DomainField, DomainType, DriveAddress, FieldPath, Fields, Format, Frontend, FrontendKind,
-    HostStorage, Image, ImageField, MemoryBacking, Protocol, Scope, Switch, TargetBus,
-    VhostUserSocket,
+    HostStorage, Image, ImageField, IoThreadField, MemoryBacking, Polling, Protocol, Scope, Switch,
+    TargetBus, VhostUserSocket,
 };
 
 use super::of_network::network_of;
@@ -214,6 +214,16 @@ fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
         );
         may_have_one && iothread_of(domain, disk).is_none()
     };
+    for (nth, thread) in domain.iothreads.iter().enumerate() {
+        if thread.polling != Polling::default() {
+            let at = FieldPath::IoThread(nth, IoThreadField::Polling);
+            report.leave(at, "how long the iothread polls", false);
+        }
+        if thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some() {
+            let at = FieldPath::IoThread(nth, IoThreadField::ThreadPoolMax);
+            report.leave(at, "the size of the iothread's pool", false);
+        }
+    }
     let count = domain.iothreads.len();
     if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
         let what = "that some disks have no iothread, although there are some,";
@@ -271,7 +281,9 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     let mut spec = DiskSpec::new(backend_spec);
     spec.bus = Some(bus);
     spec.media = match device {
-        Device::Disk | Device::Lun => None,
+        // A file called *.iso would be planned as a CD.
+        Device::Disk => (spec.media() != MediaSpec::Disk).then_some(MediaSpec::Disk),
+        Device::Lun => None,
         Device::Cdrom => Some(MediaSpec::Cdrom),
         Device::Floppy => Some(MediaSpec::Floppy),
     };

@@ -280,6 +280,12 @@ impl Tree {
     fn read_kind(&mut self, part: &Part) -> Option<&'static str> {
         let help = format!("write {}", DiskSpec::ONE_LINER);
         let Some((word, place)) = part.text.split_once(':') else {
+            let help = match part.text.starts_with("path=") {
+                // The grammar of virt-install, where a size is in GiB.
+                true => "write `qcow2:/srv/web1.qcow2,size=10G` for `path=/srv/web1.qcow2,size=10,format=qcow2`"
+                    .to_owned(),
+                false => help,
+            };
             let message = match part.text.as_str() {
                 "" => "a disk is written as KIND:PLACE, and nothing is there".to_owned(),
                 text => format!("`{}` does not say what kind of disk it is", shortened(text)),

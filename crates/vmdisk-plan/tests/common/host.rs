@@ -11,7 +11,7 @@ kvm: {dev_kvm: true}
 cpu: {count: 8, arch: x86_64}
 limits: {io_uring_disabled: 0, memlock_bytes: 8388608, aio_max_nr: 65536, aio_nr: 0}
 memory: {hugepages: {2048: {nr: 1024, free: 1024}}}
-qemu: [{path: /usr/bin/qemu-system-x86_64, version: [10, 0, 0], aio: [threads, native, io_uring]}]
+qemu: [{path: /usr/bin/qemu-system-x86_64, version: [10, 0, 11], aio: [threads, native, io_uring]}]
 libvirt: {version: [11, 3, 0]}
 mounts:
 - {id: m1, point: /ext4, fs: f1, options: {data: null}}
