@@ -29,7 +29,7 @@ pub(crate) fn read(
             other(&mut element)
         }
         Some("pci") => {
-            element.take_text("type");
+            element.take_known("type");
             Some(Address::Pci(PciAddress {
                 domain: element.take("domain", any_base).unwrap_or_default(),
                 bus: element.take("bus", any_base).unwrap_or_default(),
@@ -39,7 +39,7 @@ pub(crate) fn read(
             }))
         }
         Some("drive") => {
-            element.take_text("type");
+            element.take_known("type");
             Some(Address::Drive(DriveAddress {
                 controller: element.take("controller", unsigned32).unwrap_or_default(),
                 bus: element.take("bus", unsigned32).unwrap_or_default(),
@@ -54,7 +54,7 @@ pub(crate) fn read(
         Some("spapr-vio") => {
             let register = element.take("reg", any_base);
             if register.is_some() {
-                element.take_text("type");
+                element.take_known("type");
             }
             let address = register.map(Address::SpaprVio);
             address.or_else(|| other(&mut element))
@@ -79,7 +79,7 @@ fn other(element: &mut Element<'_>) -> Option<Address> {
 fn read_usb(element: &mut Element<'_>) -> Option<Address> {
     element.peek("bus").and_then(unsigned32)?;
     element.peek("port").filter(|port| !port.is_empty())?;
-    element.take_text("type");
+    element.take_known("type");
     Some(Address::Usb(UsbAddress {
         bus: element.take("bus", unsigned32)?,
         port: element.take_text("port")?,
@@ -91,7 +91,7 @@ fn read_ccw(element: &mut Element<'_>) -> Option<Address> {
     for part in ["cssid", "ssid", "devno"] {
         element.peek(part).and_then(any_base)?;
     }
-    element.take_text("type");
+    element.take_known("type");
     Some(Address::Ccw(CcwAddress {
         cssid: element.take("cssid", any_base)?,
         ssid: element.take("ssid", any_base)?,

@@ -75,7 +75,7 @@ fn read_image(
     }
     let source_type = element.peek("type").unwrap_or("file").to_owned();
     let image = source::read_image(reader, &mut element, depth, &mut None, kept);
-    element.take_text("type");
+    element.take_known("type");
     let image = image.unwrap_or_else(|| {
         let attribute = source::main_attribute(&source_type);
         let message =

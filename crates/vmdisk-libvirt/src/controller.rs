@@ -34,7 +34,7 @@ pub(crate) fn read<'d>(
     let mut element = reader.open(node, spec, fields, outer, whose);
     let kept = &mut KeptInside::default();
     let mut controller = Controller::new(controller_type, 0);
-    element.take_text("type");
+    element.take_known("type");
     controller.index = None;
     if is_scsi {
         controller.scsi_model = element.take("model", ScsiControllerModel::from_wire);

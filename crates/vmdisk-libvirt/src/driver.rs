@@ -62,7 +62,7 @@ pub(crate) fn read_scaled(
     let text = element.content();
     let unit = element.peek("unit").unwrap_or(default_unit);
     if let Some(size) = scaled(text.trim(), unit) {
-        element.take_text("unit");
+        element.take_known("unit");
         return (Some(size), None);
     }
     if let Err(error) = Bytes::scale(unit) {

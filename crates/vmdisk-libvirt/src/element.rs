@@ -62,7 +62,8 @@ impl<'d> Element<'d> {
                 is_taken: false,
             }
         };
-        let children = node.children().map(child).collect();
+        let mut children = Vec::with_capacity(node.children().count());
+        children.extend(node.children().map(child));
         Element {
             node,
             spec,
@@ -105,6 +106,11 @@ impl<'d> Element<'d> {
     /// Takes an attribute as text.
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name, |value| Some(value.to_owned()))
+    }
+
+    /// Takes an attribute whose value is known.
+    pub(crate) fn take_known(&mut self, name: &str) {
+        self.take(name, |_| Some(()));
     }
 
     /// The attributes that have not been taken.

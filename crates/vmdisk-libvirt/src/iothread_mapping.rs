@@ -43,7 +43,7 @@ pub(crate) fn read(
                 continue;
             };
             let mut queue = reader.open_child(&row, node, row.whose);
-            queue.take_text("id");
+            queue.take_known("id");
             kept.note(KeptAt::nth(QUEUE, queue_count), reader.close(queue));
             queue_count += 1;
             queues.push(id);

@@ -75,7 +75,7 @@ fn read_listed(
             depth: 0,
         };
         let mut element = reader.open_child(&list, node, whose);
-        element.take_text("id");
+        element.take_known("id");
         let mut thread = IoThread::new(IoThreadId(id));
         thread.is_listed = true;
         thread.thread_pool_min = element.take("thread_pool_min", unsigned32);

@@ -72,8 +72,8 @@ fn read_pages(
             continue;
         };
         let mut page = reader.open_child(pages, node, pages.whose);
-        page.take_text("size");
-        page.take_text("unit");
+        page.take_known("size");
+        page.take_known("unit");
         kept.note(KeptAt::nth(PAGE, page_sizes.len()), reader.close(page));
         page_sizes.push(size);
     }

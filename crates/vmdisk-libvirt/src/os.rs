@@ -38,7 +38,7 @@ pub(crate) fn read(
             continue;
         };
         let mut boot = reader.open_child(&os, node, os.whose);
-        boot.take_text("dev");
+        boot.take_known("dev");
         kept.note(
             KeptAt::nth(BOOT, domain.boot_devices.len()),
             reader.close(boot),

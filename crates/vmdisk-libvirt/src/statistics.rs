@@ -31,7 +31,7 @@ pub(crate) fn read(
             continue;
         };
         let mut statistic = reader.open_child(&element, node, element.whose);
-        statistic.take_text("interval");
+        statistic.take_known("interval");
         let at = KeptAt::nth(STATISTIC, statistics.intervals.len());
         kept.note(at, reader.close(statistic));
         statistics.intervals.push(interval);
@@ -48,7 +48,7 @@ pub(crate) fn read(
                 continue;
             };
             let mut bin = reader.open_child(&histogram, node, histogram.whose);
-            bin.take_text("start");
+            bin.take_known("start");
             kept.note(KeptAt::nth(BIN, bin_count), reader.close(bin));
             bin_count += 1;
             bin_starts.push(start);

@@ -1,11 +1,12 @@
 //! The places of the fields of a model, stored outside the model.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::Span;
 
 /// A typed name of a model field that knows its enclosing field.
-pub trait SourcePath: Copy + Ord {
+pub trait SourcePath: Copy + Ord + Hash {
     /// The enclosing field, used when the exact one was not written; `None` at the top.
     fn parent(self) -> Option<Self>;
 }
@@ -22,20 +23,65 @@ pub struct Place {
 }
 
 /// Places of the fields of one document.
+///
+/// Every field that is written has one and few are looked up, so recording one must be cheap.
 #[derive(Clone, Debug)]
 pub struct SourceMap<P> {
-    places: BTreeMap<P, Place>,
+    places: HashMap<P, Place, BuildHasherDefault<PathHasher>>,
+}
+
+/// A fast hash of paths. A path is a few small numbers, of which a text chooses only how large they get.
+#[derive(Clone, Copy, Default)]
+struct PathHasher(u64);
+
+impl PathHasher {
+    const fn add(&mut self, number: u64) {
+        // An odd number with bits all over, 2^64 divided by the golden ratio.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(FACTOR);
+    }
+}
+
+impl Hasher for PathHasher {
+    fn finish(&self) -> u64 {
+        // The table takes the lowest bits, and the product has its best ones at the top.
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.add(u64::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.add(number as u64);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.add(number.cast_unsigned() as u64);
+    }
 }
 
 impl<P> Default for SourceMap<P> {
     fn default() -> Self {
         SourceMap {
-            places: BTreeMap::new(),
+            places: HashMap::default(),
         }
     }
 }
 
 impl<P: SourcePath> SourceMap<P> {
+    /// An empty map with room for places of a text that is so long.
+    pub fn of_text(text: &str) -> Self {
+        // As libvirt writes it, there is at most one place for each 48 bytes. A hostile text gets no large map.
+        const MOST: usize = 1 << 12;
+        let expected = (text.len() / 48).min(MOST);
+        SourceMap {
+            places: HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default()),
+        }
+    }
+
     /// Records the place of `path`; the first place of a path is kept.
     pub fn record(&mut self, path: P, place: Place) {
         self.places.entry(path).or_insert(place);
@@ -59,7 +105,10 @@ impl<P: SourcePath> SourceMap<P> {
 
     /// All places, in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (P, &Place)> {
-        self.places.iter().map(|(path, place)| (*path, place))
+        let mut places: Vec<(P, &Place)> =
+            self.places.iter().map(|(path, it)| (*path, it)).collect();
+        places.sort_unstable_by_key(|(path, _)| *path);
+        places.into_iter()
     }
 
     /// The number of places.
@@ -77,7 +126,7 @@ impl<P: SourcePath> SourceMap<P> {
 mod tests {
     use super::*;
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     enum Path {
         Disk,
         Driver,
@@ -107,5 +156,7 @@ mod tests {
         map.record(Path::Cache, place(5));
         map.record(Path::Cache, place(9));
         assert_eq!(map.resolve(Path::Cache), Some((Path::Cache, &place(5))));
+        let paths: Vec<Path> = map.iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, [Path::Disk, Path::Cache], "in the order of paths");
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn read(
             reader.problem(&MISSING_VALUE, at, tag, message);
             Image::new(None, Protocol::Other(source_type))
         });
-        element.take_text("type");
+        element.take_known("type");
         if let Some(node) = element.child("format") {
             let mut format = reader.open_child(&element, node, element.whose);
             image.format = format.take("type", Format::from_wire);

@@ -47,7 +47,7 @@ pub(crate) fn read(
     };
     match source {
         Some(source) => {
-            element.take_text("type");
+            element.take_known("type");
             disk.backend.source = source;
         }
         None => report_missing(reader, element, disk.frontend.effective_device()),

@@ -32,7 +32,7 @@ pub(super) fn read(
         };
         let mut inner = reader.open_child(&element, node, element.whose);
         for name in ["type", "offset", "size"] {
-            inner.take_text(name);
+            inner.take_known(name);
         }
         kept.note(KeptAt::deep(SLICE, depth), reader.close(inner));
         slice = Some(Slice { offset, size });
