@@ -145,7 +145,8 @@ impl Phrase {
     pub fn render(&self, speller: &dyn Speller) -> String {
         let mut writer = Writer {
             speller,
-            out: String::new(),
+            // Most texts are about as long, and growing in steps costs more than the words.
+            out: String::with_capacity(64),
             is_exact: true,
         };
         writer.phrase(self);
@@ -312,7 +313,11 @@ impl Writer<'_> {
                     self.out.push_str(&format!("the {}", noun(*at)));
                 }
             },
-            Piece::Quoted(text) => self.out.push_str(&format!("`{text}`")),
+            Piece::Quoted(text) => {
+                self.out.push('`');
+                self.out.push_str(text);
+                self.out.push('`');
+            }
             Piece::Size(size) => self.out.push_str(&size.to_string()),
             Piece::Phrase(phrase) => self.phrase(phrase),
         }

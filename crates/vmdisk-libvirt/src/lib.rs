@@ -91,7 +91,7 @@ pub use controller::write_controller;
 pub use disk::write_disk;
 pub use document::Document;
 pub use domain::write_domain;
-pub use edits::{CannotAdd, CannotEdit, add_devices, edits, edits_of_all};
+pub use edits::{CannotAdd, CannotEdit, add_devices, check_changes, edits, edits_of_all};
 pub use encoding::{MAX_BYTES, decode};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use firmware::FlashFile;

@@ -25,7 +25,7 @@ enum Spelled {
 impl Speller for XmlSpeller<'_> {
     fn disk(&self, nth: usize) -> String {
         match self.0.disks.get(nth) {
-            Some(disk) => format!("`{}`", disk.name()),
+            Some(disk) => ["`", disk.name(), "`"].concat(),
             None => format!("disk {nth}"),
         }
     }

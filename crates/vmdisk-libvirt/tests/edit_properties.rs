@@ -7,7 +7,7 @@ mod strategies;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use vmdisk_libvirt::{CannotEdit, Kept, edits, read, write_domain};
+use vmdisk_libvirt::{CannotEdit, Kept, check_changes, edits, read, write_domain};
 use vmdisk_model::*;
 use vmdisk_source::{Edit, apply_edits};
 
@@ -409,7 +409,11 @@ proptest! {
         let document = read(&text).unwrap();
         for (path, value) in paths {
             let Some(at) = numbered(&domain, path) else { continue };
-            let Ok(edits) = edits(&text, &document, &Change::set(at, value)) else { continue };
+            let change = Change::set(at, value);
+            let edits = edits(&text, &document, &change);
+            let checked = check_changes(&text, &document, &[change]);
+            prop_assert_eq!(checked.as_ref().err(), edits.as_ref().err());
+            let Ok(edits) = edits else { continue };
             let after = apply_edits(&text, &edits).unwrap();
             assert_rest_untouched(&text, &after, &edits);
             let mut expected = domain.clone();
@@ -452,7 +456,10 @@ proptest! {
         }
         let Some(place) = document.source_map.place(at) else { return Ok(()) };
         let value = place.span.slice(&text).unwrap().to_owned();
-        let removed = match edits(&text, &document, &Change::remove(at)) {
+        let removed = edits(&text, &document, &Change::remove(at));
+        let checked = check_changes(&text, &document, &[Change::remove(at)]);
+        prop_assert_eq!(checked.as_ref().err(), removed.as_ref().err());
+        let removed = match removed {
             Err(CannotEdit::WholeDocument(_)) => return Ok(()),
             // One element for each.
             Err(CannotEdit::NotOneValue(

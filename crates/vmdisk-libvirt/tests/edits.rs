@@ -3,7 +3,7 @@
 // What cannot be in a test is told by a panic.
 #![allow(clippy::unwrap_used)]
 
-use vmdisk_libvirt::{CannotEdit, edits, edits_of_all, read};
+use vmdisk_libvirt::{CannotEdit, check_changes, edits, edits_of_all, read};
 use vmdisk_model::*;
 use vmdisk_source::{Edit, apply_edits};
 
@@ -245,7 +245,12 @@ fn a_removed_element_takes_its_line_and_nothing_else_with_it() {
 #[test]
 fn a_change_that_cannot_be_made_says_why() {
     let document = read(PLAIN).unwrap();
-    let error = |change: Change| edits(PLAIN, &document, &change).unwrap_err();
+    let error = |change: Change| {
+        let error = edits(PLAIN, &document, &change).unwrap_err();
+        let checked = check_changes(PLAIN, &document, &[change]);
+        assert_eq!(checked.as_ref(), Err(&error));
+        error
+    };
     let invalid = |at, value: &str| CannotEdit::InvalidValue {
         at,
         value: value.to_owned(),

@@ -11,7 +11,7 @@ use crate::Policy;
 /// A missing input of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Missing {
-    /// The missing fact, such as `file system of /srv/a.img`.
+    /// The missing fact, such as `file system of /srv/a.img`; empty where nobody reads it.
     pub what: String,
     /// Why it is not there, such as `no facts were given` or `permission`.
     pub why: Cow<'static, str>,
@@ -54,6 +54,8 @@ pub struct Context<'a> {
     pub later_words: &'a [LaterWord<FieldPath>],
     /// Who takes the configuration.
     pub taken_by: TakenBy,
+    /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
+    pub names_missing: bool,
 }
 
 /// Who takes a configuration first, and may refuse it.
@@ -76,6 +78,7 @@ impl<'a> Context<'a> {
             policy: Policy::MultiTenant,
             later_words: &[],
             taken_by: TakenBy::Libvirt,
+            names_missing: true,
         }
     }
 
@@ -111,7 +114,12 @@ impl<'a> Context<'a> {
     /// If no facts were given.
     pub fn host(&self, what: impl FnOnce() -> String) -> Result<&'a HostIndex<'a>, Missing> {
         self.host
-            .ok_or_else(|| Missing::new(what(), Missing::NO_FACTS))
+            .ok_or_else(|| self.missing(what, Missing::NO_FACTS))
+    }
+
+    fn missing(&self, what: impl FnOnce() -> String, why: &'static str) -> Missing {
+        let what = self.names_missing.then(what);
+        Missing::new(what.unwrap_or_default(), why)
     }
 
     /// A known value; absent counts as `None`.
@@ -155,7 +163,7 @@ impl<'a> Context<'a> {
     pub fn whole_guest(&self, what: impl FnOnce() -> String) -> Result<&'a Domain, Missing> {
         match self.domain.scope {
             Scope::WholeGuest => Ok(self.domain),
-            Scope::DisksOnly => Err(Missing::new(what(), Missing::DISKS_ONLY)),
+            Scope::DisksOnly => Err(self.missing(what, Missing::DISKS_ONLY)),
         }
     }
 }

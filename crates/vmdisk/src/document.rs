@@ -131,14 +131,15 @@ pub fn read_with_config_files(
 /// # Errors
 /// As [`read`], and if the bytes are in another encoding or no text at all.
 pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
-    if bytes.len() <= vmdisk_libvirt::MAX_BYTES
-        && bytes.contains(&0)
-        && let Ok(text) = std::str::from_utf8(bytes)
-        && vmdisk_qemu::sniff(text)
-    {
-        return read(text);
+    match vmdisk_libvirt::decode(bytes) {
+        Ok(text) => read(text),
+        Err(failure) => match std::str::from_utf8(bytes) {
+            Ok(text) if bytes.len() <= vmdisk_libvirt::MAX_BYTES && vmdisk_qemu::sniff(text) => {
+                read(text)
+            }
+            Ok(_) | Err(_) => Err(failure.into()),
+        },
     }
-    read(vmdisk_libvirt::decode(bytes)?)
 }
 
 impl Source {
@@ -329,6 +330,16 @@ impl Document {
         }
     }
 
+    /// Whether [`edits_of`](Self::edits_of) has the byte edits of a fix.
+    pub(crate) fn can_make(&self, fix: &crate::rules::Fix) -> bool {
+        match &self.source {
+            Source::LibvirtXml(document) => {
+                vmdisk_libvirt::check_changes(&self.text, document, &fix.changes).is_ok()
+            }
+            Source::QemuCommandLine(_) | Source::Spec(_) => self.edits_of(fix).is_some(),
+        }
+    }
+
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
     pub(crate) fn edits_of(&self, fix: &crate::rules::Fix) -> Option<Vec<Edit>> {
         let mut edits = fix.edits.clone();
@@ -350,31 +361,42 @@ impl Document {
 
 /// A field of a guest in words: `disk vda › driver/@cache`.
 pub fn breadcrumb(domain: &Domain, at: FieldPath) -> String {
-    let disk = |index: usize| match domain.disks.get(index) {
-        Some(disk) => format!("disk {}", disk.name()),
-        None => format!("disk {index}"),
+    let of_disk = |index: usize, rest: &[&str]| match domain.disks.get(index) {
+        Some(disk) => joined("disk ", disk.name(), rest),
+        None => joined("disk ", &index.to_string(), rest),
     };
     match at {
         FieldPath::Domain(field) => field.label().to_owned(),
-        FieldPath::Disk(index, vmdisk_model::DiskField::Disk) => disk(index),
-        FieldPath::Disk(index, field) => format!("{} › {}", disk(index), field.label()),
-        FieldPath::Image(index, 0, field) => format!("{} › {}", disk(index), field.label()),
+        FieldPath::Disk(index, DiskField::Disk) => of_disk(index, &[]),
+        FieldPath::Disk(index, field) => of_disk(index, &[field.label()]),
+        FieldPath::Image(index, 0, field) => of_disk(index, &[field.label()]),
         FieldPath::Image(index, depth, field) => {
-            format!(
-                "{} › backing image {depth} › {}",
-                disk(index),
-                field.label()
-            )
+            of_disk(index, &[&format!("backing image {depth}"), field.label()])
         }
         FieldPath::Controller(index, field) => {
-            format!("controller {index} › {}", field.label())
+            joined("controller ", &index.to_string(), &[field.label()])
         }
-        FieldPath::IoThread(index, field) => format!("iothread {index} › {}", field.label()),
-        FieldPath::Iotune(index, field) => {
-            format!("{} › iotune › {}", disk(index), field.label())
+        FieldPath::IoThread(index, field) => {
+            joined("iothread ", &index.to_string(), &[field.label()])
         }
+        FieldPath::Iotune(index, field) => of_disk(index, &["iotune", field.label()]),
         FieldPath::ThrottleGroup(index, field) => {
-            format!("throttle group {index} › {}", field.label())
+            joined("throttle group ", &index.to_string(), &[field.label()])
         }
     }
+}
+
+/// A thing by its name, and the way to something in it. There is one for each entry of a report, so it is not formatted.
+fn joined(kind: &str, name: &str, rest: &[&str]) -> String {
+    const ARROW: &str = " › ";
+    let length = |part: &&str| ARROW.len() + part.len();
+    let rest_length: usize = rest.iter().map(length).sum();
+    let mut out = String::with_capacity(kind.len() + name.len() + rest_length);
+    out.push_str(kind);
+    out.push_str(name);
+    for part in rest {
+        out.push_str(ARROW);
+        out.push_str(part);
+    }
+    out
 }

@@ -42,7 +42,8 @@ pub enum Detail {
     /// Everything.
     #[default]
     Everything,
-    /// The title. Labels, notes, helps and the names of places are left out; positions and fixes are there.
+    /// The title. Labels, notes, helps and the names of places are left out. Positions are there, and fixes without
+    /// their edits. Of what was not checked, only the rule, the field and the reason are there.
     Titles,
 }
 
@@ -96,7 +97,8 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 ///
 /// A spec is planned for the host of the options first; for several hosts, for each of them.
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
-    let mut report = lint_unselected(document, options, tried);
+    let wants_edits = options.detail == Detail::Everything;
+    let mut report = lint_unselected(document, options, tried, wants_edits);
     options.selection.apply(&mut report);
     report
 }
@@ -106,6 +108,7 @@ pub(crate) fn lint_unselected(
     document: &Document,
     options: &LintOptions<'_>,
     tried: &Tried,
+    wants_edits: bool,
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
@@ -115,6 +118,7 @@ pub(crate) fn lint_unselected(
         host: options.host,
         policy: options.policy,
         later_words: document.later_words(),
+        names_missing: options.detail == Detail::Everything,
         taken_by: match &document.source {
             // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
             Source::LibvirtXml(_) | Source::Spec(_) => TakenBy::Libvirt,
@@ -150,7 +154,7 @@ pub(crate) fn lint_unselected(
     };
     let mut used = vec![false; document.allowances().len()];
     for (finding, hosts) in findings {
-        let mut diagnostic = resolve(document, finding, hosts, options.detail);
+        let mut diagnostic = resolve(document, finding, hosts, options.detail, wants_edits);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -316,6 +320,7 @@ fn resolve(
     mut finding: Finding,
     hosts: Option<FoundOn>,
     detail: Detail,
+    wants_edits: bool,
 ) -> Diagnostic {
     if detail == Detail::Titles {
         finding.label = None;
@@ -371,8 +376,12 @@ fn resolve(
         notes: notes.iter().map(render).collect(),
         help: help.as_ref().map(render),
         fix: fix.and_then(|fix| {
+            let edits = match wants_edits {
+                true => document.edits_of(&fix),
+                false => document.can_make(&fix).then(Vec::new),
+            };
             Some(ResolvedFix {
-                edits: document.edits_of(&fix)?,
+                edits: edits?,
                 applicability: fix.applicability,
             })
         }),

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use vmdisk::rules::{Context, Policy, Text, check};
+use vmdisk::rules::{Context, NotChecked, Policy, Text, check};
+use vmdisk::{Detail, Diagnostic, LintOptions, lint};
 use vmdisk_facts::{Facts, HostIndex, Target};
 
 fn directory(name: &str) -> PathBuf {
@@ -68,6 +69,7 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
                 host: Some(&host),
                 policy: *policy,
                 later_words: &document.later_words,
+                names_missing: true,
             };
             let mut outcome = check(Text::Xml(&document), &context);
             // libvirt has no word for what a daemon needs to be told of flushes, so that XML cannot be free of it.
@@ -88,4 +90,44 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
             assert!(missed.is_empty(), "{}: {missed:#?}", path.display());
         }
     }
+}
+
+#[test]
+fn titles_alone_come_with_the_places_the_fixes_and_the_reasons_of_everything() {
+    let mut fixes = 0;
+    let folders = ["mistakes", "fixes", "guests"];
+    let ends = [".xml", ".args"].iter();
+    for path in ends
+        .flat_map(|end| folders.map(|name| files(name, end)))
+        .flatten()
+    {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Ok(document) = vmdisk::read(&text) else {
+            continue;
+        };
+        let seen = |detail| {
+            let options = LintOptions {
+                detail,
+                ..LintOptions::default()
+            };
+            let report = lint(&document, &options);
+            let finding = |it: &Diagnostic| {
+                let fix = it.fix.as_ref().map(|fix| fix.applicability);
+                (it.rule.name, it.title.clone(), it.place.span, fix)
+            };
+            let missed = |it: &NotChecked| (it.rule.name, it.at, it.missing.why.clone());
+            (
+                report.diagnostics.iter().map(finding).collect::<Vec<_>>(),
+                report.not_checked.iter().map(missed).collect::<Vec<_>>(),
+            )
+        };
+        let everything = seen(Detail::Everything);
+        fixes += everything
+            .0
+            .iter()
+            .filter(|(.., fix)| fix.is_some())
+            .count();
+        assert_eq!(seen(Detail::Titles), everything, "{}", path.display());
+    }
+    assert!(fixes >= 10, "the fixtures have only {fixes} fixes");
 }

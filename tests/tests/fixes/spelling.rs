@@ -41,6 +41,7 @@ fn findings(
         host: options.host,
         policy: options.policy,
         later_words: &[],
+        names_missing: true,
         taken_by: TakenBy::Qemu,
     };
     let outcome = check(Text::CommandLine(document), &context);

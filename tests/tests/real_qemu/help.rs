@@ -32,6 +32,7 @@ fn advice_of(
         host: options.host,
         policy: options.policy,
         later_words: &[],
+        names_missing: true,
         taken_by: TakenBy::Qemu,
     };
     let outcome = check(Text::CommandLine(document), &context);

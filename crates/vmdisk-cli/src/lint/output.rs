@@ -54,7 +54,7 @@ pub(crate) fn renderers<'a>(
 
 /// The level of detail for each finding.
 pub(crate) fn detail(args: &LintArgs) -> Detail {
-    if args.format == LintFormat::Concise && args.report.is_empty() {
+    if args.format == LintFormat::Concise && args.report.is_empty() && !args.verbose {
         Detail::Titles
     } else {
         Detail::Everything

@@ -88,18 +88,8 @@ pub fn edits_of_all(
     document: &Document,
     changes: &[Change],
 ) -> Result<Vec<Edit>, CannotEdit> {
-    let mut editor = Editor {
-        text,
-        document,
-        edits: Vec::new(),
-        insertions: Insertions::default(),
-    };
-    for change in changes {
-        match change {
-            Change::Set { at, value } => editor.set(*at, &text_of(*at, value))?,
-            Change::Remove { at } => editor.remove(*at)?,
-        }
-    }
+    let mut editor = Editor::new(text, document);
+    editor.make(changes)?;
     let mut edits = editor.edits;
     editor
         .insertions
@@ -107,11 +97,27 @@ pub fn edits_of_all(
     Ok(edits)
 }
 
+/// Whether [`edits_of_all`] can make these changes. It costs less than the edits.
+///
+/// # Errors
+/// As [`edits_of_all`].
+pub fn check_changes(
+    text: &str,
+    document: &Document,
+    changes: &[Change],
+) -> Result<(), CannotEdit> {
+    let mut editor = Editor::new(text, document);
+    editor.only_checks = true;
+    editor.make(changes)
+}
+
 struct Editor<'t> {
     text: &'t str,
     document: &'t Document,
     edits: Vec<Edit>,
     insertions: Insertions,
+    /// True if nobody needs the edits.
+    only_checks: bool,
 }
 
 /// True for what is one element for each of several, of which the map has the first.
@@ -123,6 +129,26 @@ fn is_several(at: FieldPath) -> bool {
 }
 
 impl<'t> Editor<'t> {
+    fn new(text: &'t str, document: &'t Document) -> Self {
+        Editor {
+            text,
+            document,
+            edits: Vec::new(),
+            insertions: Insertions::default(),
+            only_checks: false,
+        }
+    }
+
+    fn make(&mut self, changes: &[Change]) -> Result<(), CannotEdit> {
+        for change in changes {
+            match change {
+                Change::Set { at, value } => self.set(*at, &text_of(*at, value))?,
+                Change::Remove { at } => self.remove(*at)?,
+            }
+        }
+        Ok(())
+    }
+
     fn outline(&self, span: Span) -> Option<Outline<'t>> {
         self.document.outlines.outline(self.text, span)
     }
@@ -258,6 +284,10 @@ impl<'t> Editor<'t> {
         root: Span,
         value: &str,
     ) -> Result<(), CannotEdit> {
+        // There is always a place for an attribute: its element, or the missing element that it is added with.
+        if self.only_checks && matches!(slot.leaf, Leaf::Attribute(_)) {
+            return Ok(());
+        }
         let missing = || CannotEdit::NoPlace(at);
         let mut parent = self.outline(root).ok_or_else(missing)?;
         for (nth, step) in slot.steps.iter().enumerate() {
@@ -296,6 +326,9 @@ impl<'t> Editor<'t> {
         };
         if self.place(root) == Some(place) {
             return Err(CannotEdit::WholeDocument(at));
+        }
+        if self.only_checks {
+            return Ok(());
         }
         let whole = if place.attributes_end.is_none() {
             self.hollow(at).unwrap_or(place.whole)

@@ -104,6 +104,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
             host: host.as_ref(),
             policy,
             later_words: &document.later_words,
+            names_missing: true,
         },
     )
 }

@@ -73,6 +73,7 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
         host: host.as_ref(),
         policy: policy_of(example),
         later_words: &[],
+        names_missing: true,
         taken_by: TakenBy::Qemu,
     };
     Some(count(rule, &check(Text::CommandLine(&read), &context)))

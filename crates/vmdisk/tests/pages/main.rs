@@ -142,6 +142,7 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         host: hosts.first(),
         policy: policy_of(example),
         later_words: document.later_words(),
+        names_missing: true,
         taken_by: match &document {
             Document::Xml(_) => TakenBy::Libvirt,
             Document::CommandLine(_) => TakenBy::Qemu,
