@@ -13,6 +13,8 @@ use serde_json::Value;
 /// True for characters that act on a terminal or a reader instead of being seen.
 pub(crate) const fn is_hazard(character: char) -> bool {
     match character {
+        // Nearly every character.
+        ' '..='~' => false,
         // C0, DEL and C1 controls.
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
         // Invisible characters: soft hyphen, vowel separator, zero widths, word joiners, marks.
@@ -31,7 +33,18 @@ pub(crate) const fn is_hazard(character: char) -> bool {
 
 /// True for printable ASCII, which nearly every text is.
 pub(crate) fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+    const TOP_BITS: u64 = 0x8080_8080_8080_8080;
+    let words = text.as_bytes().chunks_exact(8);
+    let rest = words.remainder();
+    let mut found = 0;
+    // A top bit is set by a byte that has it, that is less than a blank, or that is DEL.
+    for word in words {
+        let word = word.try_into().map_or(0, u64::from_le_bytes);
+        let below_blank = word.wrapping_sub(0x2020_2020_2020_2020);
+        let is_delete = word.wrapping_add(0x0101_0101_0101_0101);
+        found |= word | below_blank | is_delete;
+    }
+    found & TOP_BITS == 0 && rest.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// One line of text: every hazard, line ends included, is written as its number.
@@ -126,6 +139,19 @@ mod tests {
                 .map(source_character)
                 .all(|character| !is_hazard(character) || matches!(character, '\r' | '\n'))
         );
+    }
+
+    #[test]
+    fn only_printable_ascii_is_plain_wherever_it_stands() {
+        for byte in 0..=0x7f_u8 {
+            for width in [0, 1, 7, 8, 9, 20] {
+                let around = "~ ".repeat(width);
+                let text = format!("{around}{}{around}", char::from(byte));
+                assert_eq!(is_plain(&text), (b' '..=b'~').contains(&byte), "{text:?}");
+            }
+        }
+        assert!(!is_plain("abcdefgü"));
+        assert!(!is_plain("ÿÿÿÿabcdefgh"));
     }
 
     #[test]
