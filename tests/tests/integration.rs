@@ -18,12 +18,17 @@ mod bench_guest;
 mod bench_killed;
 #[path = "integration/bench_report.rs"]
 mod bench_report;
+#[path = "convert/main.rs"]
+mod convert;
 #[path = "integration/corpus.rs"]
 mod corpus;
 #[path = "integration/corpus_refused.rs"]
 mod corpus_refused;
+#[path = "fixes/main.rs"]
+mod fixes;
 #[path = "integration/fleet.rs"]
 mod fleet;
+mod fuzz_corpus;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
 #[path = "integration/generated_matrix.rs"]
@@ -44,5 +49,6 @@ mod readme;
 mod script_is_run;
 #[path = "integration/silent.rs"]
 mod silent;
+mod spec_lint;
 #[path = "integration/touches_nothing.rs"]
 mod touches_nothing;

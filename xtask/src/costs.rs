@@ -1,5 +1,5 @@
 //! The costs of vmdisk: instructions of seven workloads, the size of the binary and the number of crates, compared with
-//! the numbers in `xtask/costs.txt`.
+//! the numbers in `xtask/costs.txt`; and the memory that each further file takes.
 //!
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
 
@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use vmdisk_tests::{has_program, real};
 
-use crate::{fleet, race, repository};
+use crate::{fleet, memory, race, repository};
 
 /// How to deal with the recorded numbers.
 #[derive(Args)]
@@ -64,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let program = race::build_release()?;
     let found = measure(&program)?;
     must_be_linear(&found)?;
+    memory::must_be_flat(&program)?;
     let path = repository().join(RECORD);
     if arguments.bless {
         fs::write(&path, record(&found)).with_context(|| path.display().to_string())?;

@@ -11,6 +11,7 @@ mod fuzz;
 mod hostlab;
 mod libvirts;
 mod lines;
+mod memory;
 mod new_rule;
 mod qemus;
 mod race;
@@ -34,7 +35,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Measure the costs of vmdisk: instructions of seven workloads, bytes of the binary, crates (needs valgrind)
+    /// Measure the costs of vmdisk: instructions of seven workloads, bytes of the binary, crates, and memory that grows
+    /// with the number of files (needs valgrind)
     Costs(costs::Arguments),
     /// Fail if files of a crate import each other in a cycle that is not listed as known
     Cycles,
@@ -66,6 +68,15 @@ enum Chore {
     Lines {
         /// Root of the checkout to count [default: this one]
         checkout: Option<PathBuf>,
+    },
+    /// Print the peak of the memory of `vmdisk lint` on many small files, in every format
+    Memory {
+        /// Number of files; may be repeated
+        #[arg(long, default_values_t = [10_000, 100_000])]
+        count: Vec<u32>,
+        /// Number of threads
+        #[arg(long, default_value_t = 1)]
+        jobs: u16,
     },
     /// Write the file of a new rule from the template of its crate, and add the rule to the crate's list
     NewRule(new_rule::Arguments),
@@ -113,6 +124,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Lines { checkout } => lines::run(checkout),
+        Chore::Memory { count, jobs } => memory::run(&count, jobs),
         Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!("{file} is new");
     println!("{list} lists it");
     println!(
-        "next: write what `REPLACE` asks for; `cargo test -p vmdisk --test pages` finds what is left"
+        "next: write what `REPLACE` asks for; `cargo test -p vmdisk --test it pages` finds what is left"
     );
     Ok(())
 }

@@ -4,11 +4,9 @@
     reason = "a test stops where something is not as it says"
 )]
 
-mod support;
-
 use std::collections::BTreeMap;
 
-use support::image::{Image, qcow2_v3, with_backing, with_extensions};
+use crate::support::image::{Image, qcow2_v3, with_backing, with_extensions};
 use vmdisk_image::chain::{
     Chain, End, Found, MAX_IMAGES, Place, RecordedFormat, Resolved, Top, place, walk,
 };

@@ -10,12 +10,10 @@
     reason = "tests read files, stop at a failure and say what they skip"
 )]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use support::counting::{Counting, File};
+use crate::support::counting::{Counting, File};
 use vmdisk_image::chain::{Chain, End, Found, Place, RecordedFormat, Resolved, Top, walk};
 use vmdisk_image::{
     BackingReference, DefectKind, Effect, Header, ImageFormat, MAX_BYTES_READ, Name, RawContent,

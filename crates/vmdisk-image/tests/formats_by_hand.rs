@@ -4,10 +4,8 @@
     reason = "a test stops where something is not as it says"
 )]
 
-mod support;
-
-use support::image::Image;
-use support::microsoft::{vhdx, vpc_differencing, vpc_footer};
+use crate::support::image::Image;
+use crate::support::microsoft::{vhdx, vpc_differencing, vpc_footer};
 use vmdisk_image::{
     BackingReference, DefectKind, Effect, Header, ImageFormat, Name, UncheckedHeader, VmdkKind,
 };

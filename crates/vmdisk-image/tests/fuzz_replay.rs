@@ -1,6 +1,6 @@
 //! Replays the committed inputs of `fixtures/fuzz/image-header` through what a fuzzer would call.
 //!
-//! `VMDISK_BLESS=1 cargo test -p vmdisk-image --test fuzz_replay` writes the seeds anew. An input a fuzzer found
+//! `VMDISK_BLESS=1 cargo test -p vmdisk-image --test it fuzz_replay` writes the seeds anew. An input a fuzzer found
 //! belongs in the same directory, under any other name.
 #![allow(
     clippy::disallowed_methods,
@@ -9,13 +9,11 @@
     reason = "tests read and write files, and stop at a failure"
 )]
 
-mod support;
-
 use std::path::PathBuf;
 
-use support::fuzz::{fuzz_probe, pieces};
-use support::image::{Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
-use support::microsoft::{vhdx, vpc_differencing, vpc_footer};
+use crate::support::fuzz::{fuzz_probe, pieces};
+use crate::support::image::{Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
+use crate::support::microsoft::{vhdx, vpc_differencing, vpc_footer};
 use vmdisk_image::Extension;
 
 fn directory() -> PathBuf {

@@ -4,14 +4,12 @@
     reason = "a test stops where something is not as it says"
 )]
 
-mod support;
-
 use std::collections::HashMap;
 
+use crate::support::fuzz::fuzz_probe;
+use crate::support::image::{Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
+use crate::support::microsoft::{vhdx, vpc_differencing};
 use proptest::prelude::*;
-use support::fuzz::fuzz_probe;
-use support::image::{Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
-use support::microsoft::{vhdx, vpc_differencing};
 use vmdisk_image::chain::{End, Found, MAX_IMAGES, Place, Resolved, Top, place, walk};
 use vmdisk_image::{BackingReference, Extension, Header, ImageFormat, Name, Table};
 

@@ -4,9 +4,7 @@
     reason = "a test stops where something is not as it says"
 )]
 
-mod support;
-
-use support::image::{CLUSTER, Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
+use crate::support::image::{CLUSTER, Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
 use vmdisk_image::{
     BackingReference, Defect, DefectKind, Effect, Extension, ImageFormat, Qcow2Compression,
     Qcow2Encryption, Table,

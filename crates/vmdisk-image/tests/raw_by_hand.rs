@@ -4,10 +4,8 @@
     reason = "a test stops where something is not as it says"
 )]
 
-mod support;
-
-use support::counting::Counting;
-use support::image::Image;
+use crate::support::counting::Counting;
+use crate::support::image::Image;
 use vmdisk_image::{
     DefectKind, Header, MbrPartition, MdMetadata, PartitionTable, RAW_READ, RawContent, RawGuess,
     SignatureKind, probe,

@@ -7,13 +7,11 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
 )]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::agree::read;
+use crate::support::qemu;
 use serde_json::Value;
-use support::agree::read;
-use support::qemu;
 use vmdisk_image::chain::{Chain, End, Found, Place, RecordedFormat, Resolved, Top, walk};
 use vmdisk_image::{ImageFormat, Name};
 

@@ -7,10 +7,8 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
 )]
 
-mod support;
-
-use support::agree::{agree, number, read, text};
-use support::qemu;
+use crate::support::agree::{agree, number, read, text};
+use crate::support::qemu;
 use vmdisk_image::{BackingReference, Header, ImageFormat, PartitionTable, SignatureKind};
 
 #[test]

@@ -7,13 +7,11 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
 )]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::agree::{agree_qcow2, number, read, text};
+use crate::support::qemu;
 use serde_json::Value;
-use support::agree::{agree_qcow2, number, read, text};
-use support::qemu;
 use vmdisk_image::{BackingReference, Header};
 
 /// Whether this QEMU was built with an option; what it cannot make cannot be compared.

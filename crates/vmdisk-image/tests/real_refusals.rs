@@ -9,11 +9,9 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
 )]
 
-mod support;
-
-use support::image::Image;
-use support::qemu;
-use support::refusal::{FEW, Field, Order, compare, image_of, sweep};
+use crate::support::image::Image;
+use crate::support::qemu;
+use crate::support::refusal::{FEW, Field, Order, compare, image_of, sweep};
 
 #[test]
 fn vmdk_refuses_what_qemu_refuses() {

@@ -9,10 +9,8 @@
     reason = "tests make files and start qemu-img, stop at a failure and say what they skip"
 )]
 
-mod support;
-
-use support::refusal::{Field, Order, VALUES, compare, refused_by_qemu_img, set, sweep};
-use support::{image, qemu};
+use crate::support::refusal::{Field, Order, VALUES, compare, refused_by_qemu_img, set, sweep};
+use crate::support::{image, qemu};
 
 #[test]
 fn qcow2_refuses_what_qemu_refuses() {

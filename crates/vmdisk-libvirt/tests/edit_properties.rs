@@ -3,8 +3,7 @@
 // What cannot be in a test is told by a panic.
 #![allow(clippy::unwrap_used)]
 
-mod strategies;
-
+use crate::strategies;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use vmdisk_libvirt::{CannotEdit, Kept, check_changes, edits, read, write_domain};

@@ -10,8 +10,6 @@
     clippy::print_stdout
 )]
 
-mod strategies;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! What is written is read back, and what is read is written back.
 
-mod strategies;
-
+use crate::strategies;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -1,9 +1,8 @@
 //! What is chosen for which backend on which host: cache, AIO, discard and sizes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod common;
-
-use common::host::{choice, host, planned, planned_on};
+use crate::common;
+use crate::common::host::{choice, host, planned, planned_on};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;
 use vmdisk_plan::*;

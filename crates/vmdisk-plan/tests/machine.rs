@@ -1,9 +1,7 @@
 //! What is chosen around the disks: names, controllers, event loops, the machine and its memory.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod common;
-
-use common::host::{choice, host, planned, planned_on, spec};
+use crate::common::host::{choice, host, planned, planned_on, spec};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;
 use vmdisk_plan::*;

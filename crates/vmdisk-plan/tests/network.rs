@@ -1,9 +1,7 @@
 //! Disks behind servers: addresses, what is refused, what is chosen, and what comes back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod common;
-
-use common::host::{errors, planned};
+use crate::common::host::{errors, planned};
 use vmdisk_model::*;
 use vmdisk_plan::*;
 

@@ -1,8 +1,7 @@
 //! A guest that exists as a spec: planned again, it is the same guest.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;

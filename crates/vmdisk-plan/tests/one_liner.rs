@@ -1,8 +1,7 @@
 //! Disks in one line.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use vmdisk_model::{Bytes, CacheMode, Format};
 use vmdisk_plan::*;

@@ -1,9 +1,8 @@
 //! Plans as a whole: what is refused, and what holds for every spec.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod common;
-
-use common::host::{errors, host, planned, spec};
+use crate::common;
+use crate::common::host::{errors, host, planned, spec};
 use proptest::prelude::*;
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;

@@ -6,12 +6,10 @@
     reason = "the library starts nothing; these tests run what it writes"
 )]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::real::{has_programs, is_given, run, run_script, skipped, try_run};
+use crate::common::real::{has_programs, is_given, run, run_script, skipped, try_run};
 use serde_json::{Value, json};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_plan::*;

@@ -6,8 +6,7 @@
     reason = "the library starts nothing; these tests run what it writes"
 )]
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! Specs: what is read, what is refused and where, and that nothing is lost on the way.
 
-mod common;
-
+use crate::common;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;

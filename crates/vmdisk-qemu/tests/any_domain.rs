@@ -1,7 +1,6 @@
 //! Guests made of anything: writing never panics, and what is written holds together.
 
-mod normal;
-
+use crate::normal;
 use std::collections::HashSet;
 
 use proptest::option::of;

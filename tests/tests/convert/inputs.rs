@@ -6,7 +6,7 @@ use std::path::Path;
 use vmdisk_qmp::Launch;
 use vmdisk_tests::{Step, libvirts, qemus};
 
-use crate::conversion::{Conversion, Target, convert};
+use super::conversion::{Conversion, Target, convert};
 
 /// A guest as a management tool starts it; `DISKS` is where its disks are.
 const MANAGED: &str = "/usr/bin/kvm -id 100 -name web1,debug-threads=on -no-shutdown \

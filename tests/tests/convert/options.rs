@@ -1,6 +1,6 @@
 //! Every option and sub-option that the four QEMUs document or introspect, planted into a small guest.
 
-use crate::conversion::{Target, convert, is_lost, report};
+use super::conversion::{Target, convert, is_lost, report};
 
 /// What the QEMUs have: `option NAME SUB…`, `machine KEY:TYPE…`, `device DRIVER KEY:TYPE…`, `blockdev DRIVER KEY:TYPE…`.
 const OPTIONS: &str = include_str!("options.txt");

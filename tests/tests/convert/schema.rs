@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::conversion::{Conversion, Target, convert, is_lost, report};
-use crate::xml::{self, Element};
+use super::conversion::{Conversion, Target, convert, is_lost, report};
+use super::xml::{self, Element};
 
 const SCHEMAS: &str = "/usr/share/libvirt/schemas";
 

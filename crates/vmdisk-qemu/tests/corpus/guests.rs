@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 use vmdisk_qemu::write;
 
-use crate::support::*;
+use super::support::*;
 
 /// Guests that come out differently, and why.
 const DIFFERENT: &[(&str, &str)] = &[

@@ -5,8 +5,6 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stderr)]
 
 mod guests;
-#[path = "../normal/mod.rs"]
-mod normal;
 mod reading;
 mod support;
 mod writing;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use vmdisk_qemu::{read, write};
 use vmdisk_rule::{Context, Outcome, TakenBy};
 
+use super::support::*;
 use crate::normal;
-use crate::support::*;
 
 /// The disks' options of a command line, in whatever order the disks stand.
 fn disk_options(words: &[String]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use vmdisk_qemu::write;
 
-use crate::support::*;
+use super::support::*;
 
 /// JSON without the spaces that are there for people.
 fn compact(pretty: &str) -> String {

@@ -3,7 +3,7 @@
 use vmdisk_model::*;
 use vmdisk_qemu::{Options, Style, write};
 
-use crate::{disks, line, problems, virtio};
+use super::{disks, line, problems, virtio};
 
 /// The arguments of a command line that hold `part`.
 fn holding(domain: &Domain, target: &str, part: &str) -> Vec<String> {

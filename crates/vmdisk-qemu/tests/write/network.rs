@@ -3,7 +3,7 @@
 use vmdisk_model::*;
 use vmdisk_qemu::{read, write};
 
-use crate::{disks, options};
+use super::{disks, options};
 
 type Member = (&'static str, ImageField, fn(&mut Image), fn(&Image) -> bool);
 
@@ -298,6 +298,6 @@ fn a_file_is_not_logged_in_to() {
         secret: None,
     });
     let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
-    let problems = crate::problems(&disks([disk]), "qemu=10.0");
+    let problems = super::problems(&disks([disk]), "qemu=10.0");
     assert_eq!(problems[0].message, "only servers are logged in to");
 }

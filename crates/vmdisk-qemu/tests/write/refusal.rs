@@ -2,7 +2,7 @@
 
 use vmdisk_model::*;
 
-use crate::{Change, disks, line, problems, virtio};
+use super::{Change, disks, line, problems, virtio};
 
 #[test]
 fn what_a_target_lacks_is_refused_with_the_version_that_has_it() {

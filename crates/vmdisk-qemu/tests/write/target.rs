@@ -3,7 +3,7 @@
 use vmdisk_model::*;
 use vmdisk_qemu::{Options, Style, write};
 
-use crate::{disks, line, options, problems, virtio};
+use super::{disks, line, options, problems, virtio};
 
 #[test]
 fn an_old_target_gets_the_key_value_form_where_it_has_no_json() {

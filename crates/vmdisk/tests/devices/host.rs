@@ -3,7 +3,7 @@
 use vmdisk::rules::Severity;
 use vmdisk_model::{FieldPath, ImageField};
 
-use crate::support::{block, disk, guest, lint, lint_on, lint_with, text_of};
+use super::support::{block, disk, guest, lint, lint_on, lint_with, text_of};
 
 const MOUNTED: &str = "source-is-mounted";
 

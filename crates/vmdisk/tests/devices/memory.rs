@@ -3,7 +3,7 @@
 use vmdisk::rules::{Confidence, Severity};
 use vmdisk_model::{DiskField, DomainField, FieldPath};
 
-use crate::support::{fix_of, guest, lint, lint_on, lint_with, text_of};
+use super::support::{fix_of, guest, lint, lint_on, lint_with, text_of};
 
 fn served(dev: &str) -> String {
     format!(

@@ -3,7 +3,7 @@
 use vmdisk::rules::{Applicability, Severity};
 use vmdisk_model::{DiskField, FieldPath, ImageField};
 
-use crate::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
+use super::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
 
 #[test]
 fn each_further_disk_of_one_name_is_offered_another_free_one() {

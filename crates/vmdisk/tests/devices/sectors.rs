@@ -3,7 +3,7 @@
 use vmdisk::rules::Severity;
 use vmdisk_model::{DiskField, FieldPath};
 
-use crate::support::{block, disk, fix_of, guest, lint_on, lint_with};
+use super::support::{block, disk, fix_of, guest, lint_on, lint_with};
 
 const RULE: &str = "guest-sector-512-on-4kn";
 const LV: &str = "/dev/vg4k/db1";

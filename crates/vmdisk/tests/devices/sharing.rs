@@ -2,7 +2,7 @@
 
 use vmdisk_model::{FieldPath, ImageField};
 
-use crate::support::{block, disk, guest, lint, lint_on, lint_with, text_of};
+use super::support::{block, disk, guest, lint, lint_on, lint_with, text_of};
 
 const RULE: &str = "duplicate-disk-source";
 

@@ -4,7 +4,7 @@
 use vmdisk::rules::Severity;
 use vmdisk_model::{ControllerField, DiskField, DomainField, FieldPath, IoThreadField};
 
-use crate::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
+use super::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
 
 const CONTROLLER: &str = "<controller type='scsi' index='0' model='virtio-scsi'/>";
 

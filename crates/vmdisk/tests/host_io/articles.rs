@@ -2,7 +2,7 @@
 
 use vmdisk_facts::Facts;
 
-use crate::support::{CACHE, DIRECT, FORMAT, THIN, facts_in, fixtures, missed, on, said};
+use super::support::{CACHE, DIRECT, FORMAT, THIN, facts_in, fixtures, missed, on, said};
 
 fn article(name: &str) -> (String, Facts) {
     let folder = fixtures().join("articles").join(name);

@@ -2,7 +2,7 @@
 
 use vmdisk::rules::Policy;
 
-use crate::support::{CACHE, disk, missed, run, said};
+use super::support::{CACHE, disk, missed, run, said};
 
 #[test]
 fn one_cause_in_the_cache_attributes_is_told_once() {

@@ -4,7 +4,7 @@ use vmdisk::rules::{Confidence, Policy};
 use vmdisk_facts::Facts;
 use vmdisk_model::{AioMode, CacheMode, Change, DiskField, FieldPath};
 
-use crate::support::{DIRECT, disk, finding, in_words, missed, on, recorded, run, said, written};
+use super::support::{DIRECT, disk, finding, in_words, missed, on, recorded, run, said, written};
 
 const NONE: &str = "type='raw' cache='none'";
 const NATIVE: &str = "type='raw' cache='none' io='native'";

@@ -1,6 +1,6 @@
 //! Formats against headers, and sources that are not there.
 
-use crate::support::{FORMAT, disk, missed, on, said, written};
+use super::support::{FORMAT, disk, missed, on, said, written};
 
 #[test]
 fn a_format_is_held_against_the_header_where_there_is_one() {

@@ -2,7 +2,7 @@
 
 use vmdisk::rules::{Policy, Severity};
 
-use crate::support::{THIN, disk, finding, in_words, missed, on, recorded, run, said, written};
+use super::support::{THIN, disk, finding, in_words, missed, on, recorded, run, said, written};
 
 /// The rules about thin storage say this of a disk on this host, and looked at everything.
 fn expect(host: &str, source: &str, driver: &str, rest: &str, expected: &[&str]) {

@@ -1,0 +1,5 @@
+//! All tests of the crate, in one program.
+
+mod devices;
+mod engines;
+mod host_changes;

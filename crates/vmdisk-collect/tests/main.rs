@@ -1,0 +1,7 @@
+//! All tests of the crate, in one program.
+
+mod chains;
+mod real_file_systems;
+mod recorded;
+mod recorded_hosts;
+mod recording;

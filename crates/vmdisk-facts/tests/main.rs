@@ -1,0 +1,8 @@
+//! All tests of the crate, in one program.
+
+mod direct_io;
+mod index;
+mod no_contents;
+mod reading;
+mod round_trip;
+mod schema;

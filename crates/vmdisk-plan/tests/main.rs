@@ -1,0 +1,12 @@
+//! All tests of the crate, in one program.
+
+mod choices;
+mod common;
+mod machine;
+mod network;
+mod of_domain;
+mod one_liner;
+mod plan;
+mod real;
+mod script;
+mod spec;

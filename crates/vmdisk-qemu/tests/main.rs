@@ -1,0 +1,10 @@
+//! All tests of the crate, in one program.
+
+mod any_domain;
+#[path = "corpus/main.rs"]
+mod corpus;
+mod limits;
+mod normal;
+mod reading;
+#[path = "write/main.rs"]
+mod write;

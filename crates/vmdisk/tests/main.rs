@@ -1,0 +1,14 @@
+//! All tests of the crate, in one program.
+
+#[path = "devices/main.rs"]
+mod devices;
+mod fixtures;
+#[path = "host_io/main.rs"]
+mod host_io;
+#[path = "pages/main.rs"]
+mod pages;
+mod redact;
+mod refused_by_programs;
+mod refused_chains;
+mod refused_devices;
+mod versions;
