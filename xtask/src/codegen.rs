@@ -1,5 +1,5 @@
-//! Generated files: `docs/rules/`, `docs/schema/`, `docs/direct-io.md`, and the table of QEMU's
-//! properties from the recordings.
+//! Generated files: `docs/rules/`, `docs/schema/` with its copies in the command, `docs/direct-io.md`, and the table of
+//! QEMU's properties from the recordings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,6 +11,9 @@ use vmdisk::facts::{Introspection, MemberTable};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
 use crate::{direct_io, repository};
+
+/// The published schemas, and the copies that the command prints: a package has only files of its own folder.
+const SCHEMA_FOLDERS: [&str; 2] = ["docs/schema", "crates/vmdisk-cli/src/schemas"];
 
 /// Writes every generated file, or fails if one is out of date.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
@@ -27,7 +30,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
             std::fs::write(&full, text).with_context(|| full.display().to_string())?;
         }
     }
-    for folder in ["docs/rules", "docs/schema"] {
+    for folder in ["docs/rules"].into_iter().chain(SCHEMA_FOLDERS) {
         for entry in std::fs::read_dir(repository().join(folder))
             .into_iter()
             .flatten()
@@ -65,24 +68,10 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         PathBuf::from("crates/vmdisk-facts/src/members.txt"),
         members()?,
     );
-    for schema in [
-        "bench",
-        "bench-compare",
-        "capabilities",
-        "capabilities-diff",
-        "config",
-        "facts",
-        "explain",
-        "facts-diff",
-        "image",
-        "recording",
-        "report",
-        "report-line",
-        "spec",
-        "statistics",
-    ] {
-        let text = vmdisk(&["schema", schema], "")?;
-        files.insert(PathBuf::from(format!("docs/schema/{schema}.json")), text);
+    for (name, text) in vmdisk_cli::generate_schemas() {
+        for folder in SCHEMA_FOLDERS {
+            files.insert(PathBuf::from(format!("{folder}/{name}.json")), text.clone());
+        }
     }
     Ok(files)
 }

@@ -43,6 +43,7 @@ use clap::Parser;
 
 pub use exit::Exit;
 pub use io::Io;
+pub use schema::generate_schemas;
 
 use args::{Cli, Command};
 use color::Colors;

@@ -1,5 +1,9 @@
 //! `vmdisk schema`.
+//!
+//! The schemas are files: `cargo xtask codegen` makes them from the types, so that the command has none of the code that
+//! does this.
 
+use clap::ValueEnum;
 #[cfg(feature = "bench")]
 use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
@@ -15,7 +19,43 @@ use crate::stop::Stop;
 
 /// Prints the JSON Schema of a format.
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let schema = match args.format {
+    let text = match args.format {
+        SchemaFormat::Report => include_str!("schemas/report.json"),
+        SchemaFormat::ReportLine => include_str!("schemas/report-line.json"),
+        SchemaFormat::Statistics => include_str!("schemas/statistics.json"),
+        SchemaFormat::Config => include_str!("schemas/config.json"),
+        SchemaFormat::Facts => include_str!("schemas/facts.json"),
+        SchemaFormat::Spec => include_str!("schemas/spec.json"),
+        SchemaFormat::FactsDiff => include_str!("schemas/facts-diff.json"),
+        SchemaFormat::Explain => include_str!("schemas/explain.json"),
+        SchemaFormat::Image => include_str!("schemas/image.json"),
+        SchemaFormat::Capabilities => include_str!("schemas/capabilities.json"),
+        SchemaFormat::CapabilitiesDiff => include_str!("schemas/capabilities-diff.json"),
+        SchemaFormat::Recording => include_str!("schemas/recording.json"),
+        #[cfg(feature = "bench")]
+        SchemaFormat::Bench => include_str!("schemas/bench.json"),
+        #[cfg(feature = "bench")]
+        SchemaFormat::BenchCompare => include_str!("schemas/bench-compare.json"),
+    };
+    deliver(io, None, text)?;
+    Ok(Exit::Clean)
+}
+
+/// Makes the JSON Schema of every format from its types, by the names of the formats.
+pub fn generate_schemas() -> Vec<(String, String)> {
+    let named = |format: &SchemaFormat| {
+        let name = format.to_possible_value()?.get_name().to_owned();
+        let mut text = serde_json::to_string_pretty(&generate(*format))
+            .expect("a schema holds only text, numbers, lists and maps");
+        text.push('\n');
+        Some((name, text))
+    };
+    let formats = SchemaFormat::value_variants().iter();
+    formats.filter_map(named).collect()
+}
+
+fn generate(format: SchemaFormat) -> schemars::Schema {
+    match format {
         SchemaFormat::Report => json::v1::schema(),
         SchemaFormat::ReportLine => json::lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
@@ -32,10 +72,5 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Bench => BenchResult::json_schema(),
         #[cfg(feature = "bench")]
         SchemaFormat::BenchCompare => RunComparison::json_schema(),
-    };
-    let mut text = serde_json::to_string_pretty(&schema)
-        .expect("a schema holds only text, numbers, lists and maps");
-    text.push('\n');
-    deliver(io, None, &text)?;
-    Ok(Exit::Clean)
+    }
 }
