@@ -1,5 +1,7 @@
 //! Host resources for tests of several crates: programs and loop devices.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod loop_device;
 
 use std::path::Path;

@@ -44,53 +44,9 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         read::file(&args.file)?
     };
     if let Some(text) = spec::text_of(&bytes) {
-        if !args.without.is_empty() {
-            return Err(Stop::new("a spec is read with all of its disks")
-                .help("remove the disk from the spec"));
-        }
-        if args.resolved {
-            return Err(Stop::new("a spec is planned, and not resolved")
-                .help("convert it to libvirt-xml first"));
-        }
-        let written = spec::written_from(args, &input, text)?;
-        deliver(io, args.output.as_deref(), &written.text)?;
-        for warning in &written.warnings {
-            io.say(&format!("{}\n", warning.render(colors.stderr)));
-        }
-        return Ok(exit(args, &written.warnings));
+        return run_spec(args, &input, text, io, colors);
     }
-    let document = read::document(&input, &bytes).map_err(|message| {
-        let is_xml = bytes.trim_ascii_start().starts_with(b"<");
-        let help = message.help.clone().or_else(|| {
-            (!is_xml).then(|| {
-                "libvirt XML, command lines of QEMU, files of its -readconfig, QMP commands and specs are understood"
-                    .to_owned()
-            })
-        });
-        Box::new(Message { help, ..*message })
-    })?;
-    let Joined {
-        mut document,
-        failed,
-    } = config_files::joined(&input, document)
-        .map_err(|failure| read::message(&input, &bytes, failure))?;
-    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
-        return Err(Stop::from(message));
-    }
-    document.remove_disks(&args.without).map_err(|name| {
-        Stop::new(format!(
-            "no disk is called `{}`",
-            crate::sanitize::line(name)
-        ))
-        .help("a disk is called by its target, such as vda, or by the id of its device")
-    })?;
-    if !args.storage.is_empty() {
-        let mut storage = Storage::default();
-        for file in &args.storage {
-            lint::storage::add(&mut storage, &read::file(file)?);
-        }
-        document.locate_volumes(&storage);
-    }
+    let mut document = read_document(args, &input, &bytes)?;
     let mut warnings = Vec::new();
     let stays_xml = matches!(
         (&document.source, args.to),
@@ -120,14 +76,74 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         io.say(&resolve::told(resolved, args.explain));
     }
     warnings.extend(written.warnings);
-    for warning in &warnings {
-        io.say(&format!("{}\n", warning.render(colors.stderr)));
-    }
-    Ok(exit(args, &warnings))
+    Ok(end(args, &warnings, io, colors))
 }
 
-/// With `--strict`, whatever is not carried over is a finding.
-const fn exit(args: &ConvertArgs, warnings: &[Message]) -> Exit {
+/// Converts a spec, which is planned as `vmdisk generate` plans it.
+fn run_spec(
+    args: &ConvertArgs,
+    input: &Input,
+    text: &str,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    if !args.without.is_empty() {
+        return Err(
+            Stop::new("a spec is read with all of its disks").help("remove the disk from the spec")
+        );
+    }
+    if args.resolved {
+        return Err(Stop::new("a spec is planned, and not resolved")
+            .help("convert it to libvirt-xml first"));
+    }
+    let written = spec::written_from(args, input, text)?;
+    deliver(io, args.output.as_deref(), &written.text)?;
+    Ok(end(args, &written.warnings, io, colors))
+}
+
+/// The document with its configuration files, without the disks of `--without`, and with the volumes of
+/// `--storage` located.
+fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Document, Stop> {
+    let document = read::document(input, bytes).map_err(|message| {
+        let is_xml = bytes.trim_ascii_start().starts_with(b"<");
+        let help = message.help.clone().or_else(|| {
+            (!is_xml).then(|| {
+                "libvirt XML, command lines of QEMU, files of its -readconfig, QMP commands and specs are understood"
+                    .to_owned()
+            })
+        });
+        Box::new(Message { help, ..*message })
+    })?;
+    let Joined {
+        mut document,
+        failed,
+    } = config_files::joined(input, document)
+        .map_err(|failure| read::message(input, bytes, failure))?;
+    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
+        return Err(Stop::from(message));
+    }
+    document.remove_disks(&args.without).map_err(|name| {
+        Stop::new(format!(
+            "no disk is called `{}`",
+            crate::sanitize::line(name)
+        ))
+        .help("a disk is called by its target, such as vda, or by the id of its device")
+    })?;
+    if !args.storage.is_empty() {
+        let mut storage = Storage::default();
+        for file in &args.storage {
+            lint::storage::add(&mut storage, &read::file(file)?);
+        }
+        document.locate_volumes(&storage);
+    }
+    Ok(document)
+}
+
+/// Prints the warnings of a conversion, and returns its exit code: with `--strict`, a warning is a finding.
+fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors) -> Exit {
+    for warning in warnings {
+        io.say(&format!("{}\n", warning.render(colors.stderr)));
+    }
     if args.strict && !warnings.is_empty() {
         Exit::Findings
     } else {

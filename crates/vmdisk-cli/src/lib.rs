@@ -3,6 +3,8 @@
 //! This crate alone reads files, prints and sets the exit status; everything it knows about disks comes
 //! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can replace.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod age;
 mod args;
 mod atomic;

@@ -24,6 +24,8 @@
 //! Limits: the crate reads no tables (L1, L2, block maps), so it cannot report allocation; it does
 //! not parse the JSON part of LUKS version 2, or `json:` names.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod bytes;
 pub mod chain;
 mod defect;

@@ -8,7 +8,7 @@ use crate::RootKind;
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
-use crate::kept::{Kept, KeptAt};
+use crate::kept::{Kept, KeptAt, KeptParts};
 use crate::reader::Reader;
 use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
@@ -227,17 +227,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
         Scope::WholeGuest => {}
     }
     let root = guest.at(AT);
-    // Other people's elements go where libvirt has them, between ours.
-    let mut others: Vec<(usize, bool, &str)> = Vec::new();
-    others.extend(
-        root.children
-            .iter()
-            .map(|child| (place_in_order(child), false, child.as_str())),
-    );
-    let duplicates = root.duplicates.iter();
-    others.extend(duplicates.map(|(_, child)| (place_in_order(child), true, child.as_str())));
-    others.sort_by_key(|(place, is_again, _)| (*place, *is_again));
-    let mut others = others.into_iter().peekable();
+    let mut others = kept_children(root).into_iter().peekable();
     writer.start("domain", root);
     writer.optional("type", domain_type.as_ref().map(DomainType::as_wire));
     for (place, known) in DOMAIN.children.iter().enumerate() {
@@ -284,6 +274,19 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
     }
     writer.end_without_kept_children();
     writer.finish()
+}
+
+/// The kept elements of the domain in libvirt's order, each with its place in [`DOMAIN`] and whether it is a
+/// duplicate.
+fn kept_children(root: &KeptParts) -> Vec<(usize, bool, &str)> {
+    let children = root.children.iter();
+    let duplicates = root.duplicates.iter();
+    let mut kept: Vec<(usize, bool, &str)> = children
+        .map(|child| (place_in_order(child), false, child.as_str()))
+        .chain(duplicates.map(|(_, child)| (place_in_order(child), true, child.as_str())))
+        .collect();
+    kept.sort_by_key(|(place, is_again, _)| (*place, *is_again));
+    kept
 }
 
 /// The place of a kept element in libvirt's order; last for what it does not know.

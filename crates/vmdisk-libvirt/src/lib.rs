@@ -44,6 +44,8 @@
 //!
 //! The [`vocabulary`] is data: the elements and attributes of disks, with the first libvirt release of each.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod address;
 mod allowance;
 mod backing_store;

@@ -73,6 +73,8 @@
 //! );
 //! ```
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod document;
 mod plan;
 mod spec;

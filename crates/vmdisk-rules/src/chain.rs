@@ -5,7 +5,7 @@ use vmdisk_rule::{Context, Missing};
 use std::collections::HashSet;
 
 use vmdisk_facts::path::Backing as Recorded;
-use vmdisk_facts::{Fact, ImageHeader, NamedFile, named_file};
+use vmdisk_facts::{Fact, File, ImageHeader, NamedFile, named_file};
 use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};
 
@@ -110,13 +110,7 @@ fn follow<'a>(
             Ok(Some(false) | None) => break End::NotThere { path },
             Err(missing) => break End::Unknown(missing),
         }
-        // Links and hard links make other names of the same file.
-        let identity = match (&file.inode, &file.real_path) {
-            (Fact::Known(inode), _) => inode.to_string(),
-            (_, Fact::Known(real)) => real.clone(),
-            (_, _) => path.clone(),
-        };
-        if !seen.insert(identity) {
+        if !seen.insert(identity_of(file)) {
             break End::Loop { path };
         }
         if layers.len() + written_above == MOST_IMAGES {
@@ -171,6 +165,15 @@ fn follow<'a>(
         layers,
         end,
     })
+}
+
+/// One value for all names of a file: symbolic links and hard links are other names of it.
+fn identity_of(file: &File) -> String {
+    match (&file.inode, &file.real_path) {
+        (Fact::Known(inode), _) => inode.to_string(),
+        (_, Fact::Known(real)) => real.clone(),
+        (_, _) => file.path.clone(),
+    }
 }
 
 impl Chain<'_> {

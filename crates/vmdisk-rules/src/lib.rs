@@ -4,6 +4,8 @@
 //! what is known of the host, and what the configuration is meant to run on. Nothing here reads a file, knows a text
 //! format or asks the host. The facade runs these rules together with those about the text of a syntax.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod boot;
 mod chain;
 mod features;

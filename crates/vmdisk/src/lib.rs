@@ -84,6 +84,8 @@
 //! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export the crates below;
 //! each documents itself.
 
+#![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+
 mod complete;
 mod diagnostic;
 mod document;

@@ -112,19 +112,7 @@ pub(crate) fn lint_unselected(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let context = Context {
-        domain: document.domain(),
-        target: &options.target,
-        host: options.host,
-        policy: options.policy,
-        later_words: document.later_words(),
-        names_missing: options.detail == Detail::Everything,
-        taken_by: match &document.source {
-            // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
-            Source::LibvirtXml(_) | Source::Spec(_) => TakenBy::Libvirt,
-            Source::QemuCommandLine(_) => TakenBy::Qemu,
-        },
-    };
+    let context = context_of(document, options);
     let (findings, not_checked) = match options.fleet {
         Some(fleet) => {
             let text = document.source.text();
@@ -152,25 +140,19 @@ pub(crate) fn lint_unselected(
             .collect(),
         ..LintReport::default()
     };
-    let mut used = vec![false; document.allowances().len()];
-    for (finding, hosts) in findings {
-        let mut diagnostic = resolve(document, finding, hosts, options.detail, wants_edits);
-        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
-        match diagnostic.allowed_by {
-            Some(_) => report.allowed.push(diagnostic),
-            None => report.diagnostics.push(diagnostic),
-        }
-    }
-    for mut diagnostic in spec_mistakes(document, options.fleet) {
-        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
-        match diagnostic.allowed_by {
-            Some(_) => report.allowed.push(diagnostic),
-            None => report.diagnostics.push(diagnostic),
-        }
-    }
     let rule = crate::rules::find("refused-by-qemu").expect("the rule is in the table");
-    for said in &tried.said {
-        let mut diagnostic = refusal(document, rule, tried, said);
+    let found = findings
+        .into_iter()
+        .map(|(finding, hosts)| resolve(document, finding, hosts, options.detail, wants_edits));
+    let refusals = tried
+        .said
+        .iter()
+        .map(|said| refusal(document, rule, tried, said));
+    let mut used = vec![false; document.allowances().len()];
+    for mut diagnostic in found
+        .chain(spec_mistakes(document, options.fleet))
+        .chain(refusals)
+    {
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -203,6 +185,22 @@ pub(crate) fn lint_unselected(
     report.diagnostics.sort_by_key(order);
     report.allowed.sort_by_key(order);
     report
+}
+
+fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_>) -> Context<'a> {
+    Context {
+        domain: document.domain(),
+        target: &options.target,
+        host: options.host,
+        policy: options.policy,
+        later_words: document.later_words(),
+        names_missing: options.detail == Detail::Everything,
+        taken_by: match &document.source {
+            // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
+            Source::LibvirtXml(_) | Source::Spec(_) => TakenBy::Libvirt,
+            Source::QemuCommandLine(_) => TakenBy::Qemu,
+        },
+    }
 }
 
 /// The mistakes of a spec as findings. For several hosts each mistake is reported once, with its hosts.

@@ -84,27 +84,7 @@ impl Trial {
         // Bare disks leave the memory open.
         let shares_memory = domain.scope == Scope::DisksOnly || domain.memory_backing.is_shared();
         let needs_shared = shares_memory && domain.disks.iter().any(is_served);
-        let mut guest = Domain {
-            domain_type: Some(DomainType::Qemu),
-            memory: Some(MEMORY),
-            memory_backing: MemoryBacking {
-                source: needs_shared.then_some(MemorySource::Memfd),
-                access: needs_shared.then_some(MemoryAccess::Shared),
-                ..MemoryBacking::default()
-            },
-            disks: Vec::new(),
-            ..domain.clone()
-        };
-        if guest.scope == Scope::DisksOnly {
-            let is_ide = |disk: &Disk| disk.frontend.effective_bus() == TargetBus::Ide;
-            let machine = if domain.disks.iter().any(is_ide) {
-                "pc"
-            } else {
-                "q35"
-            };
-            guest.scope = Scope::WholeGuest;
-            guest.machine = Some(MachineType::new(machine));
-        }
+        let mut guest = without_disks(domain, needs_shared);
         let guest_arch = guest
             .architecture
             .map(|architecture| architecture.as_wire());
@@ -144,13 +124,32 @@ impl Trial {
             target: target.clone(),
             ..vmdisk_qemu::Options::default()
         };
-        // Rules report invalid settings; the other disks are tried without this one.
+        trial.write(&mut guest, &mut numbers, &options);
+        for argument in &mut trial.arguments {
+            argument.origin = renumbered(argument.origin, &numbers);
+        }
+        // Default number of queues of a device: one for each CPU.
+        let queues = guest.vcpus.unwrap_or(1).clamp(1, MOST_QUEUES);
+        for daemon in &mut trial.daemons {
+            set_queues(daemon, queues);
+        }
+        trial
+    }
+
+    /// Writes the command line of `guest`. Rules report invalid settings: a disk that cannot be written is removed
+    /// from the guest and from the `numbers` of its disks, and the others are tried without it.
+    fn write(
+        &mut self,
+        guest: &mut Domain,
+        numbers: &mut Vec<usize>,
+        options: &vmdisk_qemu::Options,
+    ) {
         loop {
-            let problems = match vmdisk_qemu::write(&guest, &options) {
+            let problems = match vmdisk_qemu::write(guest, options) {
                 Ok(line) => {
-                    trial.arguments = line.arguments;
-                    trial.daemons = line.daemons;
-                    break;
+                    self.arguments = line.arguments;
+                    self.daemons = line.daemons;
+                    return;
                 }
                 Err(problems) => problems.0,
             };
@@ -159,37 +158,20 @@ impl Trial {
                 .filter_map(|problem| problem.at.disk())
                 .collect();
             for problem in problems {
-                trial
-                    .not_tried
-                    .push((renumbered(problem.at, &numbers), problem.message));
+                self.not_tried
+                    .push((renumbered(problem.at, numbers), problem.message));
             }
             bad.sort_unstable();
             bad.dedup();
             bad.retain(|index| *index < numbers.len());
             if bad.is_empty() {
-                break;
+                return;
             }
             for index in bad.into_iter().rev() {
                 guest.disks.remove(index);
                 numbers.remove(index);
             }
         }
-        for argument in &mut trial.arguments {
-            argument.origin = renumbered(argument.origin, &numbers);
-        }
-        // Default number of queues of a device: one for each CPU.
-        let queues = guest.vcpus.unwrap_or(1).clamp(1, MOST_QUEUES);
-        for daemon in &mut trial.daemons {
-            for argument in &mut daemon.arguments {
-                if let (QemuOption::Export, ArgumentValue::Json(export)) =
-                    (argument.option, &mut argument.value)
-                    && export.get("num-queues").is_none()
-                {
-                    export.push("num-queues", queues);
-                }
-            }
-        }
-        trial
     }
 
     /// True if there is anything to start a QEMU with.
@@ -294,6 +276,44 @@ impl Trial {
             text = text.replace(&stand_in.path, &stand_in.stands_for);
         }
         text
+    }
+}
+
+/// The guest to try, before its disks are added: a machine of its own if only the disks are written.
+fn without_disks(domain: &Domain, needs_shared_memory: bool) -> Domain {
+    let mut guest = Domain {
+        domain_type: Some(DomainType::Qemu),
+        memory: Some(MEMORY),
+        memory_backing: MemoryBacking {
+            source: needs_shared_memory.then_some(MemorySource::Memfd),
+            access: needs_shared_memory.then_some(MemoryAccess::Shared),
+            ..MemoryBacking::default()
+        },
+        disks: Vec::new(),
+        ..domain.clone()
+    };
+    if guest.scope == Scope::DisksOnly {
+        let is_ide = |disk: &Disk| disk.frontend.effective_bus() == TargetBus::Ide;
+        let machine = if domain.disks.iter().any(is_ide) {
+            "pc"
+        } else {
+            "q35"
+        };
+        guest.scope = Scope::WholeGuest;
+        guest.machine = Some(MachineType::new(machine));
+    }
+    guest
+}
+
+/// Sets the number of queues of the exports that leave it open.
+fn set_queues(daemon: &mut StorageDaemon, queues: u32) {
+    for argument in &mut daemon.arguments {
+        if let (QemuOption::Export, ArgumentValue::Json(export)) =
+            (argument.option, &mut argument.value)
+            && export.get("num-queues").is_none()
+        {
+            export.push("num-queues", queues);
+        }
     }
 }
 

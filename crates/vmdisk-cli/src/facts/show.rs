@@ -1,6 +1,6 @@
 //! `vmdisk facts show`.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use vmdisk::facts::cgroup::IoMax;
 use vmdisk::facts::host::{Kvm, KvmObstacle};
@@ -94,41 +94,61 @@ fn limited(limits: &IoMax) -> String {
     format!("{}: {}", told(dev), all.join(", "))
 }
 
+/// The rows of the overview, each a name and a value.
+#[derive(Default)]
+struct Rows(String);
+
+impl Rows {
+    fn row(&mut self, name: &str, value: impl Display) {
+        let _ = writeln!(self.0, "{name:<14} {value}");
+    }
+}
+
 fn text(facts: &Facts) -> String {
     let index = HostIndex::new(facts);
-    let mut out = String::new();
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(out, "{name:<14} {value}");
-    };
-    row("host", told(&facts.host.id));
-    row("collected", told(&facts.collected_at));
+    let mut rows = Rows::default();
+    add_host(&mut rows, facts);
+    add_limits(&mut rows, facts);
+    for mount in &facts.mounts {
+        let (fstype, source) = (told(&mount.fstype), told(&mount.source));
+        rows.row("mount", format!("{}: {fstype} of {source}", mount.point));
+    }
+    add_paths(&mut rows, facts, &index);
+    add_devices(&mut rows, facts, &index);
+    for error in &facts.errors {
+        let text = format!("{}: {} {}", error.what, error.reason, error.detail);
+        rows.row("not done", text);
+    }
+    rows.0
+}
+
+fn add_host(rows: &mut Rows, facts: &Facts) {
+    rows.row("host", told(&facts.host.id));
+    rows.row("collected", told(&facts.collected_at));
     let vendor = facts.kernel.vendor.value();
     let vendor = vendor.map_or_else(String::new, |vendor| format!(" ({vendor})"));
-    row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
+    rows.row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
     match &facts.qemu {
         Fact::Known(all) => {
             for qemu in all {
-                row(
-                    "qemu",
-                    format!("{} ({})", told(&qemu.version), told(&qemu.path)),
-                );
+                let (version, path) = (told(&qemu.version), told(&qemu.path));
+                rows.row("qemu", format!("{version} ({path})"));
             }
         }
         none @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
-            row("qemu", told(&none.as_ref().map(|_| "")));
+            rows.row("qemu", told(&none.as_ref().map(|_| "")));
         }
     }
-    row(
+    let libvirt = facts.libvirt.as_ref();
+    rows.row(
         "libvirt",
-        told(
-            &facts
-                .libvirt
-                .as_ref()
-                .and_then(|libvirt| libvirt.version.clone()),
-        ),
+        told(&libvirt.and_then(|libvirt| libvirt.version.clone())),
     );
-    row("kvm", kvm(&facts.kvm));
-    row(
+    rows.row("kvm", kvm(&facts.kvm));
+}
+
+fn add_limits(rows: &mut Rows, facts: &Facts) {
+    rows.row(
         "io_uring",
         match facts.limits.io_uring_disabled {
             Fact::Known(0) | Fact::Absent => "not restricted".to_owned(),
@@ -140,7 +160,7 @@ fn text(facts: &Facts) -> String {
     if let Fact::Known(libvirt) = &facts.libvirt
         && let Fact::Known(user) = &libvirt.qemu_user
     {
-        row("QEMU runs as", told(&user.name));
+        rows.row("QEMU runs as", told(&user.name));
     }
     let groups = [
         ("limits here", &facts.cgroups.own),
@@ -149,21 +169,13 @@ fn text(facts: &Facts) -> String {
     for (name, group) in groups {
         if let Fact::Known(limits) = group.as_ref().and_then(|group| group.io_max.as_ref()) {
             for limits in limits {
-                row(name, limited(limits));
+                rows.row(name, limited(limits));
             }
         }
     }
-    for mount in &facts.mounts {
-        row(
-            "mount",
-            format!(
-                "{}: {} of {}",
-                mount.point,
-                told(&mount.fstype),
-                told(&mount.source)
-            ),
-        );
-    }
+}
+
+fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
     let paths = facts
         .dirs
         .iter()
@@ -176,7 +188,7 @@ fn text(facts: &Facts) -> String {
         );
     for (what, path, file) in paths {
         if file.is_some_and(|file| file.is_missing()) {
-            row(what, format!("{path}: missing"));
+            rows.row(what, format!("{path}: missing"));
             continue;
         }
         let image = file
@@ -198,8 +210,11 @@ fn text(facts: &Facts) -> String {
                 told(&direct.as_ref().map(|direct| &direct.because))
             )
         };
-        row(what, format!("{path}: {image}{direct}"));
+        rows.row(what, format!("{path}: {image}{direct}"));
     }
+}
+
+fn add_devices(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
     for device in &facts.blockdevs {
         let name = device
             .paths
@@ -218,13 +233,6 @@ fn text(facts: &Facts) -> String {
             format!(" on {}", below.join(", "))
         };
         let size = told(&device.size.as_ref().map(|size| Bytes(*size)));
-        row("device", format!("{name}: {}, {size}{on}", device.kind));
+        rows.row("device", format!("{name}: {}, {size}{on}", device.kind));
     }
-    for error in &facts.errors {
-        row(
-            "not done",
-            format!("{}: {} {}", error.what, error.reason, error.detail),
-        );
-    }
-    out
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use vmdisk::trial::{StandIn, Trial, Tried};
@@ -75,39 +75,7 @@ impl Tester {
                     break;
                 }
                 Err(QmpError::Ended { status, stderr }) => {
-                    let understood: Vec<_> = stderr
-                        .lines()
-                        .filter_map(|line| trial.understand(line))
-                        .collect();
-                    let is_error = |severity| severity == Severity::Error;
-                    let errors = understood
-                        .iter()
-                        .filter(|(said, _)| is_error(said.severity));
-                    let numbers: Vec<usize> =
-                        errors.clone().filter_map(|(_, number)| *number).collect();
-                    let had_words = errors.count() > 0;
-                    for (said, _) in understood {
-                        if is_error(said.severity) && !tried.said.contains(&said) {
-                            tried.said.push(said);
-                        }
-                    }
-                    let disks = trial.disks();
-                    let refused = numbers
-                        .iter()
-                        .find(|number| disks.contains(number))
-                        .copied();
-                    let culprit = refused.or_else(|| match had_words {
-                        true => None,
-                        false => self.culprit(&trial, &without),
-                    });
-                    if !had_words {
-                        let how = status.map_or_else(
-                            || "it ends without a word".to_owned(),
-                            |status| format!("it ends ({status}) without a word"),
-                        );
-                        tried.said.push(trial.died(culprit, &how));
-                    }
-                    match culprit {
+                    match self.refused(&trial, &without, &mut tried, status, &stderr) {
                         Some(number) => without.push(number),
                         None => break,
                     }
@@ -119,6 +87,38 @@ impl Tester {
             }
         }
         Ok(tried)
+    }
+
+    /// Records the messages of a QEMU that ended, and returns the disk to leave out of the next start.
+    fn refused(
+        &self,
+        trial: &Trial,
+        without: &[usize],
+        tried: &mut Tried,
+        status: Option<ExitStatus>,
+        stderr: &str,
+    ) -> Option<usize> {
+        let disks = trial.disks();
+        let mut refused = None;
+        let mut has_error = false;
+        let understood = stderr.lines().filter_map(|line| trial.understand(line));
+        for (said, number) in understood.filter(|(said, _)| said.severity == Severity::Error) {
+            has_error = true;
+            refused = refused.or(number.filter(|number| disks.contains(number)));
+            if !tried.said.contains(&said) {
+                tried.said.push(said);
+            }
+        }
+        if has_error {
+            return refused;
+        }
+        let culprit = self.culprit(trial, without);
+        let how = status.map_or_else(
+            || "it ends without a message".to_owned(),
+            |status| format!("it ends ({status}) without a message"),
+        );
+        tried.said.push(trial.died(culprit, &how));
+        culprit
     }
 
     /// Starts a daemon and waits until it listens.

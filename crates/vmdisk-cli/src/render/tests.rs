@@ -74,6 +74,7 @@ fn finding(severity: Severity, title: &str, place: Place) -> Diagnostic {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a report with one of each kind")]
 fn sample() -> Vec<Checked> {
     let cache = place(span_of("unsafe"), true, "disk vda › driver/@cache");
     let error = Diagnostic {

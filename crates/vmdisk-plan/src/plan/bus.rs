@@ -80,14 +80,9 @@ impl Planner<'_> {
                 disk.target.clone(),
                 |_| {
                     let nth = next.entry(bus.target_prefix()).or_default();
-                    loop {
-                        let name = target_name(bus, *nth);
-                        *nth += 1;
-                        if taken.insert(name.clone()) {
-                            let reason = format!("the next free name on bus {bus}");
-                            return Some(Chosen::by_default(name, reason));
-                        }
-                    }
+                    let name = free_name(bus, nth, &mut taken);
+                    let reason = format!("the next free name on bus {bus}");
+                    Some(Chosen::by_default(name, reason))
                 },
             );
             self.refuse_beyond_room(index, bus);
@@ -286,6 +281,17 @@ fn wants_hidden_discards(planner: &Planner<'_>, disk: &DiskSpec) -> bool {
         && is_image
         && !needs_virtio_blk
         && !planner.host.may(Capability::MachineVirtioBlkDiscard)
+}
+
+/// The first name on `bus` from number `nth` that is not taken; it is taken now, and `nth` is the number after it.
+fn free_name(bus: TargetBus, nth: &mut usize, taken: &mut BTreeSet<String>) -> String {
+    loop {
+        let name = target_name(bus, *nth);
+        *nth += 1;
+        if taken.insert(name.clone()) {
+            return name;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -185,31 +185,8 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
         let message = format!("only qcow2 has {key}");
         faults.refuse_unless(is_qcow2 || !is_there, at.key(key), message);
     }
-    // With one more queue QEMU aborts without a message.
-    faults.refuse_unless(
-        queues.is_none_or(|queues| (1..=1024).contains(&queues)),
-        at.key("queues"),
-        "a disk has 1 to 1024 queues",
-    );
-    faults.refuse_unless(
-        queue_size.is_none_or(|size| size.is_power_of_two() && (4..=1024).contains(&size)),
-        at.key("queue-size"),
-        "a queue has a power of two of entries, from 4 to 1024",
-    );
-    match iothread {
-        Some(IoThreadSpec::Number(0)) => {
-            faults.refuse(at.key("iothread"), "iothreads are counted from 1");
-        }
-        Some(IoThreadSpec::Several(numbers)) => {
-            let mut unique = numbers.clone();
-            unique.sort_unstable();
-            unique.dedup();
-            let is_fit = unique.len() == numbers.len() && !unique.contains(&0);
-            let message = "a list of iothreads names each once, counted from 1";
-            faults.refuse_unless(is_fit && !unique.is_empty(), at.key("iothread"), message);
-        }
-        Some(IoThreadSpec::Number(_) | IoThreadSpec::Auto) | None => {}
-    }
+    check_queues(*queues, *queue_size, at, faults);
+    check_iothread(iothread.as_ref(), at, faults);
     check_block_sizes(
         *logical_block_size,
         *physical_block_size,
@@ -230,6 +207,37 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
     );
     if let Some(iotune) = iotune {
         check_iotune(iotune, &at.key("iotune"), faults);
+    }
+}
+
+fn check_queues(queues: Option<u32>, queue_size: Option<u32>, at: &SpecPath, faults: &mut Faults) {
+    // With one more queue QEMU aborts without a message.
+    faults.refuse_unless(
+        queues.is_none_or(|queues| (1..=1024).contains(&queues)),
+        at.key("queues"),
+        "a disk has 1 to 1024 queues",
+    );
+    faults.refuse_unless(
+        queue_size.is_none_or(|size| size.is_power_of_two() && (4..=1024).contains(&size)),
+        at.key("queue-size"),
+        "a queue has a power of two of entries, from 4 to 1024",
+    );
+}
+
+fn check_iothread(iothread: Option<&IoThreadSpec>, at: &SpecPath, faults: &mut Faults) {
+    match iothread {
+        Some(IoThreadSpec::Number(0)) => {
+            faults.refuse(at.key("iothread"), "iothreads are counted from 1");
+        }
+        Some(IoThreadSpec::Several(numbers)) => {
+            let mut unique = numbers.clone();
+            unique.sort_unstable();
+            unique.dedup();
+            let is_fit = unique.len() == numbers.len() && !unique.contains(&0);
+            let message = "a list of iothreads names each once, counted from 1";
+            faults.refuse_unless(is_fit && !unique.is_empty(), at.key("iothread"), message);
+        }
+        Some(IoThreadSpec::Number(_) | IoThreadSpec::Auto) | None => {}
     }
 }
 

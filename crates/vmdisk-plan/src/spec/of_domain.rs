@@ -4,8 +4,8 @@ use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BackendSource, Backing, BootDevice, Device, Discard, Disk, DiskField, Domain,
     DomainField, DomainType, DriveAddress, FieldPath, Fields, Format, Frontend, FrontendKind,
-    HostStorage, Image, ImageField, IoThreadField, MemoryBacking, Polling, Protocol, Scope, Switch,
-    TargetBus, VhostUserSocket,
+    HostStorage, HugePages, Image, ImageField, IoThreadField, MemoryBacking, Polling, Protocol,
+    Scope, Switch, TargetBus, VhostUserSocket,
 };
 
 use super::of_network::network_of;
@@ -127,32 +127,16 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
     let at = FieldPath::Domain;
-    let guest_type = match domain_type {
-        Some(DomainType::Kvm) => Some(GuestType::Kvm),
-        Some(DomainType::Qemu) => Some(GuestType::Qemu),
-        Some(DomainType::Other(word)) => {
-            let what = format!("the type of guest '{word}'");
-            report.leave(at(DomainField::DomainType), what, false);
-            None
-        }
-        None => None,
-    };
+    let guest_type = guest_type_of(domain_type.as_ref(), report);
     let MemoryBacking {
         huge_pages,
         source,
         access,
         cell_access,
     } = memory_backing;
-    let hugepages = huge_pages.as_ref().map(|pages| {
-        if pages.page_sizes.len() > 1 {
-            let what = "several sizes of huge pages";
-            report.leave(at(DomainField::HugePages), what, false);
-        }
-        match pages.page_sizes.first() {
-            Some(size) => HugePagesSpec::Size(*size),
-            None => HugePagesSpec::DefaultSize,
-        }
-    });
+    let hugepages = huge_pages
+        .as_ref()
+        .map(|pages| huge_pages_of(pages, report));
     for (field, is_set, what) in [
         (
             DomainField::MemorySource,
@@ -201,6 +185,29 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         memory: *memory,
         iothreads,
         hugepages,
+    }
+}
+
+fn huge_pages_of(pages: &HugePages, report: &mut Report) -> HugePagesSpec {
+    if pages.page_sizes.len() > 1 {
+        let what = "several sizes of huge pages";
+        report.leave(FieldPath::Domain(DomainField::HugePages), what, false);
+    }
+    match pages.page_sizes.first() {
+        Some(size) => HugePagesSpec::Size(*size),
+        None => HugePagesSpec::DefaultSize,
+    }
+}
+
+fn guest_type_of(domain_type: Option<&DomainType>, report: &mut Report) -> Option<GuestType> {
+    match domain_type? {
+        DomainType::Kvm => Some(GuestType::Kvm),
+        DomainType::Qemu => Some(GuestType::Qemu),
+        DomainType::Other(word) => {
+            let what = format!("the type of guest '{word}'");
+            report.leave(FieldPath::Domain(DomainField::DomainType), what, false);
+            None
+        }
     }
 }
 
@@ -359,30 +366,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
     let image = match &disk.backend.source {
         BackendSource::Image(image) => image,
         BackendSource::VhostUser(socket) => {
-            let VhostUserSocket {
-                path,
-                reconnect,
-                reconnect_timeout,
-                config_wce,
-                served,
-            } = socket;
-            // A spec has it off, which is what keeps the guest's flushes.
-            if *config_wce == Some(Switch::On) {
-                let what = format!("`{}`", DiskField::ConfigWce.label());
-                report.leave(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
-            }
-            let serves = served.as_deref().and_then(served_of);
-            if served.is_some() && serves.is_none() {
-                let at = FieldPath::Disk(nth, DiskField::Source);
-                report.leave(at, "the image that the daemon serves", false);
-            }
-            let spec = VhostUserBlkSpec {
-                serves,
-                socket: path.clone(),
-                reconnect: reconnect.map(|switch| switch == Switch::On),
-                reconnect_timeout: *reconnect_timeout,
-            };
-            return Some(spec.into());
+            return Some(vhost_user_of(nth, socket, report).into());
         }
         BackendSource::Empty => {
             if matches!(
@@ -452,53 +436,71 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         report.leave(at(ImageField::Source), what, true);
         return None;
     };
-    let format = format.unwrap_or(Format::Raw);
+    let is_lun = disk.frontend.effective_device() == Device::Lun;
+    let spec = storage_of(storage, format.unwrap_or(Format::Raw), is_lun);
+    spec.map_err(|what| report.leave(at(ImageField::Format), what, true))
+        .ok()
+}
+
+/// The backend for a file or a block device of the host; without one, the description of the image.
+fn storage_of(
+    storage: HostStorage<'_>,
+    format: Format,
+    is_lun: bool,
+) -> Result<BackendSpec, String> {
     match (storage, format) {
-        (HostStorage::File(path), Format::Raw) => Some(
-            RawSpec {
-                path: path.to_owned(),
-                size: None,
-                preallocation: None,
-                nocow: None,
-            }
-            .into(),
-        ),
-        (HostStorage::File(path), Format::Qcow2) => Some(
-            Qcow2Spec {
-                path: path.to_owned(),
-                size: None,
-                preallocation: None,
-                cluster_size: None,
-                extended_l2: None,
-                lazy_refcounts: None,
-                backing: None,
-                nocow: None,
-            }
-            .into(),
-        ),
-        (HostStorage::Device(path), Format::Raw) => {
-            let is_lun = disk.frontend.effective_device() == Device::Lun;
-            Some(
-                DeviceSpec {
-                    path: path.0.clone(),
-                    access: is_lun.then_some(DeviceAccess::Lun),
-                }
-                .into(),
-            )
+        (HostStorage::File(path), Format::Raw) => Ok(RawSpec {
+            path: path.to_owned(),
+            size: None,
+            preallocation: None,
+            nocow: None,
         }
-        (HostStorage::File(_), other) => {
-            report.leave(
-                at(ImageField::Format),
-                format!("a file of format '{other}'"),
-                true,
-            );
-            None
+        .into()),
+        (HostStorage::File(path), Format::Qcow2) => Ok(Qcow2Spec {
+            path: path.to_owned(),
+            size: None,
+            preallocation: None,
+            cluster_size: None,
+            extended_l2: None,
+            lazy_refcounts: None,
+            backing: None,
+            nocow: None,
         }
-        (HostStorage::Device(_), other) => {
-            let what = format!("a device of format '{other}'");
-            report.leave(at(ImageField::Format), what, true);
-            None
+        .into()),
+        (HostStorage::Device(path), Format::Raw) => Ok(DeviceSpec {
+            path: path.0.clone(),
+            access: is_lun.then_some(DeviceAccess::Lun),
         }
+        .into()),
+        (HostStorage::File(_), other) => Err(format!("a file of format '{other}'")),
+        (HostStorage::Device(_), other) => Err(format!("a device of format '{other}'")),
+    }
+}
+
+/// The backend for a vhost-user daemon.
+fn vhost_user_of(nth: usize, socket: &VhostUserSocket, report: &mut Report) -> VhostUserBlkSpec {
+    let VhostUserSocket {
+        path,
+        reconnect,
+        reconnect_timeout,
+        config_wce,
+        served,
+    } = socket;
+    // In a spec it is off, so that the guest's flushes are kept.
+    if *config_wce == Some(Switch::On) {
+        let what = format!("`{}`", DiskField::ConfigWce.label());
+        report.leave(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
+    }
+    let serves = served.as_deref().and_then(served_of);
+    if served.is_some() && serves.is_none() {
+        let at = FieldPath::Disk(nth, DiskField::Source);
+        report.leave(at, "the image that the daemon serves", false);
+    }
+    VhostUserBlkSpec {
+        serves,
+        socket: path.clone(),
+        reconnect: reconnect.map(|switch| switch == Switch::On),
+        reconnect_timeout: *reconnect_timeout,
     }
 }
 

@@ -156,11 +156,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             (TargetBus::Scsi, Some((number, controller)))
                 if iothreads::of_controller(controller).next().is_some() =>
             {
+                let driver = FieldPath::Controller(number, ControllerField::Driver);
                 finding
-                    .related(
-                        FieldPath::Controller(number, ControllerField::Driver),
-                        "the iothread of the controller",
-                    )
+                    .related(driver, "the iothread of the controller")
                     .note("the disk runs in the iothread of its controller")
                     .remedy(Fix::needs_consent([remove]));
             }

@@ -2,7 +2,8 @@
 
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
-    BackendSource, Device, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol, TargetBus,
+    BackendSource, Device, Disk, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol,
+    TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -91,72 +92,85 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help(phrase!("use {emulated}", emulated));
             continue;
         }
-        let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
-        let image = disk.backend.image();
-        let is_other_protocol = image.is_some_and(|image| {
-            matches!(&image.protocol, Protocol::Network(network) if network.protocol != NetworkProtocol::Iscsi)
-        });
-        let at = |field| FieldPath::Disk(index, field);
-        let on_image = |field| FieldPath::Image(index, 0, field);
-        for (is_set, at, what) in [
-            (
-                frontend.serial.is_some() && is_scsi,
-                at(DiskField::Serial),
-                "a serial number",
-            ),
-            (
-                frontend.wwn.is_some() && is_scsi,
-                at(DiskField::Wwn),
-                "a WWN",
-            ),
-            (
-                frontend.vendor.is_some() && is_scsi,
-                at(DiskField::Vendor),
-                "a vendor",
-            ),
-            (
-                frontend.product.is_some() && frontend.vendor.is_none() && is_scsi,
-                at(DiskField::Product),
-                "a product",
-            ),
-            (
-                image.is_some_and(|image| image.slice.is_some()),
-                on_image(ImageField::Slice),
-                "a slice",
-            ),
-            (
-                image.is_some_and(|image| image.encryption.is_some()),
-                on_image(ImageField::Encryption),
-                "encryption",
-            ),
-            (
-                is_other_protocol,
-                on_image(ImageField::NetworkProtocol),
-                "a protocol other than iscsi",
-            ),
-        ] {
-            if is_set {
-                report
-                    .finding(
-                        at,
-                        phrase!(
-                            "{disk} passes a SCSI device through, but has {what}",
-                            disk = DiskName(index),
-                            what,
-                        ),
-                    )
-                    .label("the guest accesses the device directly")
-                    .note("libvirt refuses the guest")
-                    .help(phrase!(
-                        "{instead}, or use {emulated}",
-                        instead = if is_other_protocol {
-                            Phrase::from("use iSCSI")
-                        } else {
-                            phrase!("remove {field}", field = at)
-                        },
-                        emulated = emulated.clone(),
-                    ));
-            }
+        let is_other_protocol = has_other_protocol(disk);
+        for (at, what) in refused(index, disk) {
+            report
+                .finding(
+                    at,
+                    phrase!(
+                        "{disk} passes a SCSI device through, but has {what}",
+                        disk = DiskName(index),
+                        what,
+                    ),
+                )
+                .label("the guest accesses the device directly")
+                .note("libvirt refuses the guest")
+                .help(phrase!(
+                    "{instead}, or use {emulated}",
+                    instead = if is_other_protocol {
+                        Phrase::from("use iSCSI")
+                    } else {
+                        phrase!("remove {field}", field = at)
+                    },
+                    emulated = emulated.clone(),
+                ));
         }
     }
+}
+
+/// Whether a server provides the device over another protocol than iSCSI.
+fn has_other_protocol(disk: &Disk) -> bool {
+    let image = disk.backend.image();
+    image.is_some_and(|image| {
+        matches!(&image.protocol, Protocol::Network(network) if network.protocol != NetworkProtocol::Iscsi)
+    })
+}
+
+/// The settings of a disk that a device of the host cannot have.
+fn refused(index: usize, disk: &Disk) -> impl Iterator<Item = (FieldPath, &'static str)> {
+    let frontend = &disk.frontend;
+    let image = disk.backend.image();
+    let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
+    let has_product_only = frontend.product.is_some() && frontend.vendor.is_none();
+    let at = |field| FieldPath::Disk(index, field);
+    let on_image = |field| FieldPath::Image(index, 0, field);
+    [
+        (
+            is_scsi && frontend.serial.is_some(),
+            at(DiskField::Serial),
+            "a serial number",
+        ),
+        (
+            is_scsi && frontend.wwn.is_some(),
+            at(DiskField::Wwn),
+            "a WWN",
+        ),
+        (
+            is_scsi && frontend.vendor.is_some(),
+            at(DiskField::Vendor),
+            "a vendor",
+        ),
+        (
+            is_scsi && has_product_only,
+            at(DiskField::Product),
+            "a product",
+        ),
+        (
+            image.is_some_and(|image| image.slice.is_some()),
+            on_image(ImageField::Slice),
+            "a slice",
+        ),
+        (
+            image.is_some_and(|image| image.encryption.is_some()),
+            on_image(ImageField::Encryption),
+            "encryption",
+        ),
+        (
+            has_other_protocol(disk),
+            on_image(ImageField::NetworkProtocol),
+            "a protocol other than iscsi",
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(is_set, at, what)| is_set.then_some((at, what)))
 }

@@ -95,15 +95,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let name = DiskName(index);
         let at = FieldPath::Disk(index, DiskField::Iotune);
         if limits(iotune).any(|limit| limit > LARGEST) {
+            let title = phrase!(
+                "a limit of {name} is above {largest}",
+                name,
+                largest = LARGEST
+            );
             report
-                .finding(
-                    at,
-                    phrase!(
-                        "a limit of {name} is above {largest}",
-                        name,
-                        largest = LARGEST
-                    ),
-                )
+                .finding(at, title)
                 .label("larger than libvirt accepts")
                 .note("libvirt refuses the guest")
                 .help("remove the limit; an unset limit means unlimited");

@@ -171,11 +171,7 @@ impl Fixer<'_> {
                 let mut sites = HashSet::new();
                 let is_alone = |candidate: &Candidate| sites.insert(candidate.finding.disk);
                 if batch.iter().all(is_alone) {
-                    for (nth, candidate) in batch.into_iter().enumerate() {
-                        let why = guilty.get(&nth).or(other.as_ref());
-                        let why = why.expect("a refused batch of one has a reason");
-                        self.failed.insert(candidate.id, why.clone());
-                    }
+                    self.fail(batch, &Blame { guilty, other });
                     return;
                 }
                 let mut sites = HashSet::new();
@@ -187,6 +183,14 @@ impl Fixer<'_> {
                 let mut nth = 0..;
                 batch.retain(|_| nth.next().is_some_and(|nth| !guilty.contains_key(&nth)));
             }
+        }
+    }
+
+    fn fail(&mut self, batch: Vec<Candidate>, blame: &Blame) {
+        for (nth, candidate) in batch.into_iter().enumerate() {
+            let why = blame.guilty.get(&nth).or(blame.other.as_ref());
+            let why = why.expect("a refused batch of one has a reason");
+            self.failed.insert(candidate.id, why.clone());
         }
     }
 

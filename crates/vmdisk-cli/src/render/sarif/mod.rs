@@ -5,9 +5,12 @@ mod model;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::iter;
 
 use vmdisk::rules::Group;
-use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, Rule, Severity};
+use vmdisk::{
+    AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, ResolvedFix, Rule, Severity,
+};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
@@ -335,19 +338,15 @@ fn result<'a>(
         allowed_by,
         hosts: _, // They come with the classes they are in.
     } = finding;
-    let mut message = title.clone();
-    let more = label
-        .iter()
+    let message: Vec<String> = iter::once(title)
+        .chain(label)
         .chain(notes)
         .cloned()
         .chain(unwritten_note(place))
         .chain(found_on.and_then(|(classes, found)| classes.note(found)))
         .chain(confidence_note(*confidence).map(str::to_owned))
-        .chain(help.iter().map(|help| format!("help: {help}")));
-    for line in more {
-        message.push('\n');
-        message.push_str(&line);
-    }
+        .chain(help.iter().map(|help| format!("help: {help}")))
+        .collect();
     let mut location = at.location(Some(region(place)));
     location.logical_locations.push(LogicalLocation {
         fully_qualified_name: &place.breadcrumb,
@@ -357,7 +356,7 @@ fn result<'a>(
         rule_id: rule.name,
         rule_index: Mark::Rule,
         level: level(*severity),
-        message: text(message),
+        message: text(message.join("\n")),
         locations: [location],
         related_locations: related
             .iter()
@@ -371,20 +370,7 @@ fn result<'a>(
         partial_fingerprints: BTreeMap::from([(FINGERPRINT, Mark::Fingerprint)]),
         fixes: fix
             .iter()
-            .map(|fix| Fix {
-                description: help.as_deref().map(text),
-                artifact_changes: [ArtifactChange {
-                    artifact_location: at.artifact(),
-                    replacements: fix
-                        .edits
-                        .iter()
-                        .map(|edit| Replacement {
-                            deleted_region: region_of_span(&report.text, &report.lines, edit.span),
-                            inserted_content: text(edit.text.as_str()),
-                        })
-                        .collect(),
-                }],
-            })
+            .map(|fix| fix_of(at, report, fix, help.as_deref()))
             .collect(),
         suppressions: allowed_by
             .iter()
@@ -415,6 +401,28 @@ fn result<'a>(
                 }
             }),
         },
+    }
+}
+
+fn fix_of<'a>(
+    at: &Place<'a>,
+    report: &'a Report,
+    fix: &'a ResolvedFix,
+    help: Option<&'a str>,
+) -> Fix<'a> {
+    Fix {
+        description: help.map(text),
+        artifact_changes: [ArtifactChange {
+            artifact_location: at.artifact(),
+            replacements: fix
+                .edits
+                .iter()
+                .map(|edit| Replacement {
+                    deleted_region: region_of_span(&report.text, &report.lines, edit.span),
+                    inserted_content: text(edit.text.as_str()),
+                })
+                .collect(),
+        }],
     }
 }
 
