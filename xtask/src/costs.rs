@@ -1,4 +1,4 @@
-//! The costs of vmdisk: instructions of seven workloads, the size of the binary and the number of crates, compared with
+//! The costs of vmdisk: instructions of nine workloads, the size of the binary and the number of crates, compared with
 //! the numbers in `xtask/costs.txt`; and the memory that each further file takes.
 //!
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
@@ -41,10 +41,16 @@ const DOMAINS: u32 = 200;
 /// Number of disks on the generated command lines, each with a `-blockdev` and a `-device`.
 const PAIRS: [usize; 2] = [2000, 20_000];
 
-/// Workloads that read the command lines.
-const COMMAND_LINES: [&str; 2] = [
-    "2,000 disks on a command line",
-    "20,000 disks on a command line",
+/// Number of disks in the generated large domains.
+const DISKS: [usize; 2] = [400, 4000];
+
+/// Workloads with some disks, and with ten times as many.
+const LINEAR: [[&str; 2]; 2] = [
+    [
+        "2,000 disks on a command line",
+        "20,000 disks on a command line",
+    ],
+    ["400 disks in a domain", "4,000 disks in a domain"],
 ];
 
 /// Maximum ratio of instructions for ten times as many disks: reading is linear.
@@ -89,17 +95,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a command line of ten times as many disks that costs more than [`MAX_RATIO`] times as much.
+/// Refuses a guest of ten times as many disks that costs more than [`MAX_RATIO`] times as much.
 fn must_be_linear(found: &BTreeMap<String, u64>) -> anyhow::Result<()> {
-    let [few, many] = COMMAND_LINES.map(|name| found[&format!("instructions: {name}")]);
-    println!(
-        "{} cost {:.1} times as many instructions as {}",
-        COMMAND_LINES[1],
-        many as f64 / few as f64,
-        COMMAND_LINES[0]
-    );
-    if many > MAX_RATIO * few {
-        bail!("reading is not linear: at most {MAX_RATIO} times as many are allowed");
+    for names in LINEAR {
+        let [few, many] = names.map(|name| found[&format!("instructions: {name}")]);
+        let ratio = many as f64 / few as f64;
+        println!(
+            "{} cost {ratio:.1} times as many instructions as {}",
+            names[1], names[0]
+        );
+        if many > MAX_RATIO * few {
+            bail!("reading is not linear: at most {MAX_RATIO} times as many are allowed");
+        }
     }
     Ok(())
 }
@@ -125,6 +132,9 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
     for pairs in PAIRS {
         fs::write(folder.join(format!("{pairs}.args")), command_line(pairs))?;
     }
+    for disks in DISKS {
+        fs::write(folder.join(format!("{disks}.xml")), domain(disks))?;
+    }
     for (file, name) in [
         ("specs/web1.yaml", "spec.yaml"),
         ("facts/xfs-nvme.json", "facts.json"),
@@ -140,8 +150,10 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
         workload("one domain", "lint domains/guest-00000.xml"),
         workload("200 domains", "lint -j1 --format concise domains"),
         workload("200 domains as JSON", "lint -j1 --format json domains"),
-        workload(COMMAND_LINES[0], "lint --format concise 2000.args"),
-        workload(COMMAND_LINES[1], "lint --format concise 20000.args"),
+        workload(LINEAR[0][0], "lint --format concise 2000.args"),
+        workload(LINEAR[0][1], "lint --format concise 20000.args"),
+        workload(LINEAR[1][0], "lint --format concise 400.xml"),
+        workload(LINEAR[1][1], "lint --format concise 4000.xml"),
         workload("a spec with facts", "lint --facts facts.json spec.yaml"),
     ])
 }
@@ -157,6 +169,20 @@ fn command_line(pairs: usize) -> String {
         );
     }
     text.push('\n');
+    text
+}
+
+/// A domain with many disks.
+fn domain(disks: usize) -> String {
+    let mut text = String::from("<domain type='kvm'><name>large</name><devices>\n");
+    for nth in 0..disks {
+        let _ = writeln!(
+            text,
+            "<disk type='file'><driver name='qemu' type='qcow2' cache='none'/>\
+             <source file='/srv/{nth}.qcow2'/><target dev='vd{nth}' bus='virtio'/></disk>"
+        );
+    }
+    text.push_str("</devices></domain>\n");
     text
 }
 
@@ -262,9 +288,10 @@ mod tests {
 
     #[test]
     fn ten_times_as_many_disks_may_cost_twelve_times_as_much() {
-        let costs = |few, many| {
-            let name = |nth: usize| format!("instructions: {}", COMMAND_LINES[nth]);
-            BTreeMap::from([(name(0), few), (name(1), many)])
+        let costs = |few, many| -> BTreeMap<String, u64> {
+            let name = |name| format!("instructions: {name}");
+            let rows = LINEAR.map(|[less, more]| [(name(less), few), (name(more), many)]);
+            rows.into_iter().flatten().collect()
         };
         assert!(must_be_linear(&costs(10, 120)).is_ok());
         assert!(must_be_linear(&costs(10, 121)).is_err());

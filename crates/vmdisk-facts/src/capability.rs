@@ -351,6 +351,11 @@ capabilities! {
     LibvirtUsbCdrom = "libvirt-usb-cdrom", Libvirt (11, 5, 0), Probe::Trial, "libvirt NEWS 11.5.0; 11.3's expected command lines have usb-storage";
     /// `<statistics>`.
     LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
+    /// Every secret and server that has no use is refused: several secrets of an encrypted image, several servers of
+    /// iSCSI, and Sheepdog. Earlier versions use the first secret or server, and start a QEMU without Sheepdog.
+    LibvirtRefusesUnusedSources = "libvirt-refuses-unused-sources", Libvirt (9, 1, 0), Probe::Trial, "accepted by 9.0, refused by 11.3; which release between was not looked up";
+    /// Names of a product of up to 40 characters on SATA and IDE; earlier versions accept 16.
+    LibvirtLongProduct = "libvirt-long-product", Libvirt (11, 0, 0), Probe::Trial, "refused by 9.0, accepted by 11.3; which release between was not looked up";
     /// NOCOW set on new directories of storage pools.
     LibvirtPoolsNocow = "libvirt-pools-nocow", Libvirt (6, 6, 0), Probe::Trial, "libvirt NEWS 6.6.0";
 

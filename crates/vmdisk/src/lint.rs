@@ -59,6 +59,15 @@ pub struct LintReport {
 }
 
 impl LintReport {
+    /// Removes everything that is not asked for.
+    pub(crate) fn keep(&mut self, selection: &Selection) {
+        self.diagnostics
+            .retain(|diagnostic| selection.has(diagnostic));
+        self.allowed.retain(|diagnostic| selection.has(diagnostic));
+        self.not_checked
+            .retain(|missed| selection.has_rule(missed.rule.name));
+    }
+
     /// The worst severity among the findings that count.
     pub fn worst(&self) -> Option<Severity> {
         self.diagnostics
@@ -99,7 +108,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
     let wants_edits = options.detail == Detail::Everything;
     let mut report = lint_unselected(document, options, tried, wants_edits);
-    options.selection.apply(&mut report);
+    report.keep(&options.selection);
     report
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Diagnostic;
 use crate::rules::Severity;
-use crate::{Diagnostic, LintReport};
 
 /// The findings that a caller asks for, and their severities. All others are left out of a report, and not fixed.
 ///
@@ -58,14 +58,5 @@ impl Selection {
                 diagnostic.severity = *severity;
             }
         }
-    }
-
-    /// Removes everything from a report that is not asked for.
-    pub(crate) fn apply(&self, report: &mut LintReport) {
-        report.diagnostics.retain(|diagnostic| self.has(diagnostic));
-        report.allowed.retain(|diagnostic| self.has(diagnostic));
-        report
-            .not_checked
-            .retain(|missed| self.has_rule(missed.rule.name));
     }
 }

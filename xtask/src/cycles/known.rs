@@ -122,7 +122,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-rule/src/reading/mod.rs",
         "vmdisk-rule/src/rule.rs",
     ],
-    &["vmdisk/src/lint.rs", "vmdisk/src/selection.rs"],
     &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
     &[
         "vmdisk-libvirt/src/vocabulary/controller.rs",

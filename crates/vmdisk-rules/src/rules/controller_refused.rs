@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{self as fields, CONTROLLER_FIELDS, ControllerName, phrase};
 use vmdisk_model::{
     Address, Change, Controller, ControllerField, ControllerType, FieldPath, Fields,
@@ -100,9 +100,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 )
                 .help("give one of them another number");
         }
-        if kind == ControllerType::Nvme
-            && context.libvirt_is_before(Version(11, 5, 0)) == Some(true)
-        {
+        if kind == ControllerType::Nvme && context.can(Capability::LibvirtNvmeBus).is_no() {
             report
                 .finding(
                     FieldPath::Controller(nth, ControllerField::ControllerType),

@@ -1,6 +1,6 @@
 //! `data-store-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{FieldPath, Format, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -65,7 +65,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // Earlier versions ignore the element.
-    if context.libvirt_is_before(Version(10, 10, 0)) == Some(true) {
+    if context.can(Capability::LibvirtDataStore).is_no() {
         return;
     }
     for (index, _, top) in context.images() {

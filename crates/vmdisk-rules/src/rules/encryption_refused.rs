@@ -1,6 +1,6 @@
 //! `encryption-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol,
@@ -72,7 +72,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // 9.0 accepts several secrets, and uses the first.
-    let accepts_more_secrets = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
+    let accepts_more_secrets = context.can(Capability::LibvirtRefusesUnusedSources).is_no();
     for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Some(encryption) = &image.encryption else {

@@ -1,6 +1,6 @@
 //! `identity-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -78,7 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
-        let is_old = context.libvirt_is_before(Version(11, 0, 0)) == Some(true);
+        let is_old = context.can(Capability::LibvirtLongProduct).is_no();
         let max_product = if is_scsi || is_old { 16 } else { 40 };
         let wrong = [
             (

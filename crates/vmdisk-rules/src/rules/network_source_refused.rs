@@ -1,6 +1,6 @@
 //! `network-source-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
@@ -76,7 +76,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // 9.0 accepts it; the QEMU that it starts does not.
-    let accepts_sheepdog = context.libvirt_is_before(Version(9, 1, 0)) == Some(true);
+    let accepts_sheepdog = context.can(Capability::LibvirtRefusesUnusedSources).is_no();
     for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let Protocol::Network(network) = &image.protocol else {

@@ -1,6 +1,6 @@
 //! `qcow2-option-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, Format, Switch};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -81,7 +81,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         // libvirt 9.0 does not know the attribute, and drops it.
         if disk.backend.discard_no_unref != Some(Switch::On)
-            || context.libvirt_is_before(Version(9, 5, 0)) == Some(true)
+            || context.can(Capability::LibvirtDiscardNoUnref).is_no()
         {
             continue;
         }

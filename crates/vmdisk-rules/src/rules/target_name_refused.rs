@@ -1,6 +1,6 @@
 //! `target-name-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, TargetBus, target_number};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -64,7 +64,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let knows_no_nvme = context.libvirt_is_before(Version(11, 5, 0)) == Some(true);
+    let knows_no_nvme = context.can(Capability::LibvirtNvmeBus).is_no();
     for (index, disk) in context.disks() {
         let Some(target) = disk.frontend.target.as_deref() else {
             continue;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, LimitField, Scope};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -158,7 +158,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// Reports groups without a name, and with the name of another one.
 fn check_names(context: &Context<'_>, report: &mut Report) {
     // Older ones drop the element.
-    if context.libvirt_is_before(Version(11, 2, 0)) == Some(true) {
+    if context.can(Capability::LibvirtThrottleFilters).is_no() {
         return;
     }
     let mut names = BTreeSet::new();
@@ -193,7 +193,7 @@ fn check_filters(
     groups: &BTreeSet<&str>,
 ) {
     // Older ones drop the element.
-    if context.libvirt_is_before(Version(11, 2, 0)) == Some(true) {
+    if context.can(Capability::LibvirtThrottleFilters).is_no() {
         return;
     }
     let filters = &disk.backend.throttle_filters;

@@ -1,6 +1,6 @@
 //! `usb-drive-empty`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -51,7 +51,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // Later ones attach a CD drive.
-    if context.libvirt_is_before(Version(11, 5, 0)) != Some(true) {
+    if !context.can(Capability::LibvirtUsbCdrom).is_no() {
         return;
     }
     for (index, disk) in context.disks() {

@@ -1,6 +1,6 @@
 //! `vhost-vdpa-needs-direct`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -59,7 +59,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // `unsupported-by-target` reports the type for older ones.
-    if context.libvirt_is_before(Version(9, 8, 0)) == Some(true) {
+    if context.can(Capability::LibvirtVhostVdpa).is_no() {
         return;
     }
     for (index, disk) in context.disks() {

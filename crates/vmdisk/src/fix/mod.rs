@@ -213,7 +213,7 @@ impl Fixer<'_> {
 
     fn finish(self) -> Fixed {
         let mut report = self.report;
-        self.options.selection.apply(&mut report);
+        report.keep(&self.options.selection);
         let mut failed = Vec::new();
         for diagnostic in &mut report.diagnostics {
             let Some(why) = self.failed.get(&id_of(diagnostic)) else {
