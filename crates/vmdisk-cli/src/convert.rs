@@ -4,6 +4,7 @@ mod dropped;
 mod resolve;
 mod spec;
 
+use vmdisk::model::{FieldPath, ImageField};
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage};
 
@@ -159,6 +160,12 @@ fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Ve
             owner: document.breadcrumb(loss.at),
             what: &loss.what,
             is_grave: loss.is_grave,
+            help: match loss.at {
+                FieldPath::Image(_, _, ImageField::Format) => {
+                    Some("add `format=qcow2` or `format=raw` to it")
+                }
+                _ => None,
+            },
             place: place_of(document, input, loss.place.span),
         }
         .message()

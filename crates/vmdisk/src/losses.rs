@@ -92,8 +92,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
             let probed = probed.map(|(nth, disk)| {
                 let at = FieldPath::Image(nth, 0, ImageField::Format);
                 Loss {
-                    what: "the format, which is not said and which QEMU looks for in the image,"
-                        .to_owned(),
+                    what: "the image format, which is not set and which QEMU probes,".to_owned(),
                     at,
                     place: document.place(at),
                     // Images in CD drives are almost always raw.

@@ -12,6 +12,8 @@ pub(super) struct Dropped<'a> {
     pub(super) owner: String,
     pub(super) what: &'a str,
     pub(super) is_grave: bool,
+    /// How the document can be changed so that it is carried over; `None` without a known way.
+    pub(super) help: Option<&'static str>,
     pub(super) place: MessagePlace,
 }
 
@@ -21,6 +23,7 @@ impl Dropped<'_> {
             owner,
             what,
             is_grave,
+            help,
             place,
         } = self;
         // What has no other name than its field's is not named twice.
@@ -28,10 +31,10 @@ impl Dropped<'_> {
         let owner = owner.strip_suffix(&field).unwrap_or(&owner);
         let message = if is_grave {
             Message {
-                help: Some(
-                    "write it in a form that can be carried over, or leave the disk out with `--without DISK`"
-                        .to_owned(),
-                ),
+                help: Some(format!(
+                    "{}, or leave the disk out with `--without DISK`",
+                    help.unwrap_or("write it in a form that can be carried over")
+                )),
                 ..Message::error(format!("{owner}: {what} cannot be carried over"))
             }
         } else {

@@ -74,6 +74,7 @@ pub(super) fn written(
             owner: breadcrumb(domain, *at),
             what,
             is_grave: *is_grave,
+            help: None,
             place: place_of(document, input, document.place(*at).span),
         }
         .message()

@@ -46,7 +46,7 @@ use mode::Mode;
 use output::Results;
 use results::Done;
 use run::{Job, Run};
-use settings::Settings;
+use settings::{Plan, Settings};
 use sources::Sources;
 use totals::Totals;
 
@@ -67,16 +67,28 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         deliver(io, None, &show_settings::text(&plan, &inputs))?;
         return Ok(Exit::Clean);
     }
+    check(args, mode, &plan, &inputs, io, colors)
+}
+
+/// Checks all inputs, and writes the results.
+fn check(
+    args: &LintArgs,
+    mode: Mode,
+    plan: &Plan,
+    inputs: &Inputs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
     let tester = args
         .try_qemu
         .as_deref()
         .map(trial::Tester::new)
         .transpose()?;
-    let mut sources = Sources::load(&plan, args, io, colors)?;
-    let mut read_before = read_stdin(&inputs, io)?;
+    let mut sources = Sources::load(plan, args, io, colors)?;
+    let mut read_before = read_stdin(inputs, io)?;
     let has_stdin = !read_before.is_empty();
     if args.host.live {
-        let wanted = wanted_facts(&inputs, &mut read_before);
+        let wanted = wanted_facts(inputs, &mut read_before);
         sources.collect(wanted);
     }
     let failed = sources.failed();
@@ -86,7 +98,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     // Looked for once, and only if a file of options was found.
     let found_named = OnceLock::new();
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
-    let (indexes, fleets) = (sources.indexes(), sources.fleets(&plan));
+    let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
     let job = |settings: &Settings| Job {
         options: LintOptions {
             host: indexes[settings.source].as_ref(),
@@ -113,19 +125,16 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         of_input: &plan.of_input,
         threads: threads(args),
     };
-    let compared = match &sources.hosts {
-        Some(hosts) => Some(compare(&run, mode, hosts, &sources)?),
-        None => None,
+    let (classes, held) = match &sources.hosts {
+        Some(hosts) => compare(&run, mode, hosts, &sources)?,
+        None => (None, Held::default()),
     };
-    let (classes, held) = compared.map_or((None, Held::default()), |(classes, held)| {
-        (Some(classes), held)
-    });
     // Standard output receives the fixed standard input.
     let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
     let renderers = output::renderers(args, mode, colors, prints_fixed, classes.as_ref());
     let is_printed = args.output.is_none() && !prints_fixed && renderers[0].is_stream();
     let mut gathering = Gathering::new(
-        &inputs,
+        inputs,
         mode,
         &renderers,
         is_printed.then(|| Stream::new(io)),
@@ -139,8 +148,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         gathering.take(number, done)
     })?;
     let (documents, totals) = gathering.finish(failed)?;
-    let exit = totals.exit();
-    let incomplete = totals.incomplete.len();
+    let (exit, incomplete) = (totals.exit(), totals.incomplete.len());
     let host = sources.only_host();
     let results = Results {
         renderers: &renderers,
@@ -151,10 +159,8 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     };
     results.deliver(args, mode, io)?;
     say_unchecked(incomplete, io);
-    Ok(exit.max(if_counted(
-        args,
-        judge_age(args, &sources.dated(), io, colors),
-    )))
+    let age = judge_age(args, &sources.dated(), io, colors);
+    Ok(exit.max(if_counted(args, age)))
 }
 
 /// Results that are made before the classes of hosts are known.
@@ -172,7 +178,7 @@ fn compare<'a>(
     mode: Mode,
     hosts: &'a Hosts,
     sources: &Sources,
-) -> Result<(Classes<'a>, Held), Stop> {
+) -> Result<(Option<Classes<'a>>, Held), Stop> {
     /// As many inputs of a fleet as fit in memory with the findings on all its hosts.
     const MAX_HELD: usize = 256;
     // A fixed file would have no findings the second time.
@@ -196,7 +202,7 @@ fn compare<'a>(
         }
         Ok(())
     })?;
-    Ok((Classes::new(hosts, splits), held))
+    Ok((Some(Classes::new(hosts, splits)), held))
 }
 
 /// Statistics are a table or JSON, and every output has a file of its own.

@@ -62,6 +62,18 @@ section! {
         /// The disks, in the order in which the guest has them.
         disks: Vec<DiskSpec> = "disks",
     }
+    unknown keys: explain_unknown_key;
+}
+
+/// Names the place of a key that is written at the top, but belongs to the guest or to a disk.
+fn explain_unknown_key(key: &str, _: &Value) -> Option<String> {
+    if GuestSpec::keys().contains(&key) {
+        Some(format!("write `{key}` below `guest`"))
+    } else if DiskSpec::keys().contains(&key) {
+        Some(format!("write `{key}` in an item of `disks`"))
+    } else {
+        None
+    }
 }
 
 /// Version of the format of specs.

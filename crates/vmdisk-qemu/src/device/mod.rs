@@ -136,7 +136,7 @@ impl Writer<'_> {
             (TargetBus::Virtio, Device::Disk) => self.write_virtio_blk(device),
             (TargetBus::Virtio, Device::Lun) => self.problem_with_help(
                 device.at(DiskField::Device),
-                "virtio-blk passes no SCSI commands on since QEMU 9.1, and to modern devices never did",
+                "virtio-blk does not pass SCSI commands to the device",
                 "use bus='scsi' with a virtio-scsi controller",
             ),
             (TargetBus::Scsi, Device::Disk | Device::Cdrom | Device::Lun) => {

@@ -97,7 +97,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::Device, "there is no cdrom on bus 'virtio'", |disk| {
             disk.frontend.device = Some(Device::Cdrom);
         }),
-        (F::Device, "passes no SCSI commands on", |disk| {
+        (F::Device, "does not pass SCSI commands", |disk| {
             disk.frontend.device = Some(Device::Lun);
         }),
         (
