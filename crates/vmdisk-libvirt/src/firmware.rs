@@ -52,6 +52,12 @@ impl Kept {
             ..KeptParts::default()
         };
         self.guest.note(KeptAt::path("os"), parts);
+        // libvirt switches ACPI off unless told otherwise, and refuses UEFI without it on x86; QEMU has it on.
+        let features = KeptParts {
+            children: vec!["<features><acpi/></features>".to_owned()],
+            ..KeptParts::default()
+        };
+        self.guest.note(KeptAt::path(""), features);
         Ok(())
     }
 }

@@ -331,6 +331,14 @@ fn command_lines_come_back_from_the_model_as_command_lines_with_the_same_disks()
     let mut compared = 0;
     for (nth, disks) in DISKS_OF_A_MANAGER.iter().enumerate() {
         let line = command_line(nth, disks);
+        if disks.contains("snapshot=on") {
+            let reason = match convert(&line, Target::Qemu) {
+                Conversion::Refused(reason) => reason,
+                Conversion::Done { output, .. } => panic!("{disks} was converted: {output}"),
+            };
+            assert!(reason.contains("made at each start"), "{disks}: {reason}");
+            continue;
+        }
         let output = match convert(&line, Target::Qemu) {
             Conversion::Done { output, .. } => output,
             Conversion::Refused(reason) => panic!("{disks}: {reason}"),

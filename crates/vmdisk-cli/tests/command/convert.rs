@@ -331,6 +331,7 @@ fn firmware_on_flash_becomes_loader_and_nvram() {
         for element in [
             "<loader readonly='yes' type='pflash'>/usr/share/CODE.fd</loader>",
             "<nvram>/srv/a&amp;b.fd</nvram>",
+            "<acpi/>",
         ] {
             assert!(xml.stdout.contains(element), "{flash}: {xml:?}");
         }
