@@ -1,4 +1,4 @@
-//! One configuration, and several hosts that it may run on.
+//! A configuration and the hosts that it may run on.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use vmdisk_model::{Disk, Domain, FieldPath, Image};
 
 use crate::{Context, Missing, Report};
 
-/// One host, or several of which the same is known.
+/// A class of hosts with identical facts.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedHost<'a> {
-    /// What people call it.
+    /// Its name in findings.
     pub name: &'a str,
-    /// Number of hosts in this class, itself included.
+    /// The number of hosts in this class.
     pub count: usize,
     /// Facts of the host.
     pub host: &'a HostIndex<'a>,
-    /// What would run the guest there.
+    /// The target on this host.
     pub target: &'a Target,
 }
 
-/// One configuration, and the hosts that it may run on or migrate between.
+/// A configuration and the hosts that it may run on or migrate between.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
     /// The configuration.
     pub domain: &'a Domain,
-    /// The hosts; findings name them by their numbers here.
+    /// The hosts; findings refer to their indexes.
     pub hosts: &'a [ComparedHost<'a>],
 }
 
-/// Hosts by what was found there.
+/// Hosts, grouped by a value.
 pub type ByAnswer<T> = BTreeMap<T, Vec<usize>>;
 
 impl<'a> Comparison<'a> {
-    /// Disks whose backend is an image with a path on the host: number, disk, image, path.
+    /// Disks whose backend is an image with a path on the host: index, disk, image, path.
     pub fn images_with_paths(
         &self,
     ) -> impl Iterator<Item = (usize, &'a Disk, &'a Image, &'a str)> + use<'a> {
@@ -44,7 +44,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The hosts grouped by their answers to one question; hosts without an answer are reported as not checked at `at`.
+    /// Groups the hosts by their answers to one question; hosts without an answer are reported as not checked at `at`.
     pub fn answers<T: Ord>(
         &self,
         report: &mut Report,
@@ -65,9 +65,9 @@ impl<'a> Comparison<'a> {
         answers
     }
 
-    /// Hosts in words: `kvm1, kvm2 and 38 more`.
+    /// The names of hosts in a sentence: `kvm1, kvm2 and 38 more`.
     pub fn names(&self, numbers: &[usize]) -> String {
-        /// Number of names printed in full; the rest is counted.
+        /// The number of names that are printed; the rest is counted.
         const TOLD: usize = 3;
         let all: usize = numbers.iter().map(|number| self.hosts[*number].count).sum();
         let told: Vec<&str> = numbers
@@ -88,7 +88,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> ComparedHost<'a> {
-    /// This host alone, for what is asked of one.
+    /// The context of this host alone, for rules about one host.
     pub fn alone(&self, domain: &'a Domain) -> Context<'a> {
         Context::new(domain, self.target).on_host(self.host)
     }

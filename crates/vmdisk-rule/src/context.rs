@@ -13,12 +13,12 @@ use crate::Policy;
 pub struct Missing {
     /// The missing fact, such as `file system of /srv/a.img`; empty where nobody reads it.
     pub what: String,
-    /// Why it is not there, such as `no facts were given` or `permission`.
+    /// The reason why it is missing, such as `no facts were given` or `permission`.
     pub why: Cow<'static, str>,
 }
 
 impl Missing {
-    /// Something that is not there, and why.
+    /// A missing input with the reason.
     pub fn new(what: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Self {
         Missing {
             what: what.into(),
@@ -26,50 +26,50 @@ impl Missing {
         }
     }
 
-    /// The reason for everything about the host when no facts were given.
+    /// The reason for all facts of the host if no facts were given.
     pub const NO_FACTS: &'static str = "no facts were given";
 
-    /// The reason for everything about QEMU when neither facts nor target give its version.
+    /// The reason for all facts of QEMU if neither facts nor target name its version.
     pub const NO_QEMU: &'static str = "the version of QEMU is not known";
 
-    /// The reason for everything about the machine when only disks are known.
-    pub const DISKS_ONLY: &'static str = "the file holds disks without their machine";
+    /// The reason for all facts of the machine if the input contains only disks.
+    pub const DISKS_ONLY: &'static str = "the file contains disks without their machine";
 
-    /// The reason for everything but the text itself where another hypervisor runs the guest.
+    /// The reason for all checks except those of the text if another hypervisor runs the guest.
     pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";
 }
 
-/// One configuration, and what is known around it.
+/// A configuration with the known facts about its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The configuration.
     pub domain: &'a Domain,
     /// The versions to check for.
     pub target: &'a Target,
-    /// Facts of the host; `None` if no facts were given.
+    /// Facts of the host; `None` if none were given.
     pub host: Option<&'a HostIndex<'a>>,
-    /// Who shares the host.
+    /// The users who share the host.
     pub policy: Policy,
-    /// Attributes and elements in use that some libvirt releases do not know.
+    /// Used attributes and elements that some libvirt releases do not support.
     pub later_words: &'a [LaterWord<FieldPath>],
-    /// Who takes the configuration.
+    /// The program that receives the configuration.
     pub taken_by: TakenBy,
     /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
     pub names_missing: bool,
 }
 
-/// Who takes a configuration first, and may refuse it.
+/// The program that first receives a configuration, and may refuse it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TakenBy {
-    /// libvirt, which hands it on to QEMU.
+    /// libvirt, which starts QEMU.
     #[default]
     Libvirt,
-    /// QEMU itself.
+    /// QEMU, without libvirt.
     Qemu,
 }
 
 impl<'a> Context<'a> {
-    /// A configuration about whose host nothing is known.
+    /// A configuration without facts about its host.
     pub const fn new(domain: &'a Domain, target: &'a Target) -> Self {
         Context {
             domain,
@@ -89,7 +89,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The text for users of libvirt, or for users of a command line.
+    /// Selects the text for users of libvirt or for users of a command line.
     pub const fn for_taker<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
         match self.taken_by {
             TakenBy::Libvirt => libvirt,
@@ -97,7 +97,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Disks with their numbers.
+    /// Disks with their indexes.
     pub fn disks(&self) -> impl Iterator<Item = (usize, &'a Disk)> + use<'a> {
         self.domain.disks.iter().enumerate()
     }
@@ -108,10 +108,10 @@ impl<'a> Context<'a> {
             .filter_map(|(index, disk)| disk.backend.image().map(|image| (index, disk, image)))
     }
 
-    /// The facts of the host, or an error if none were given; `what` names the needed fact.
+    /// The facts of the host; `what` names the missing fact in the error.
     ///
     /// # Errors
-    /// If no facts were given.
+    /// Fails if no facts were given.
     pub fn host(&self, what: impl FnOnce() -> String) -> Result<&'a HostIndex<'a>, Missing> {
         self.host
             .ok_or_else(|| self.missing(what, Missing::NO_FACTS))
@@ -122,10 +122,10 @@ impl<'a> Context<'a> {
         Missing::new(what.unwrap_or_default(), why)
     }
 
-    /// A known value; absent counts as `None`.
+    /// A known value; `None` if it is known to be absent.
     ///
     /// # Errors
-    /// If the fact is unknown or was not collected.
+    /// Fails if the fact is unknown or was not collected.
     pub fn known<T>(fact: Fact<T>, what: impl FnOnce() -> String) -> Result<Option<T>, Missing> {
         match fact {
             Fact::Known(value) => Ok(Some(value)),
@@ -135,13 +135,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the libvirt that it is meant for is older than a version; `None` if none is named, or none takes it.
+    /// True if the target's libvirt is older than a version; `None` if the target has none, or libvirt is not involved.
     pub fn libvirt_is_before(&self, version: Version) -> Option<bool> {
         let libvirt = self.target.libvirt.filter(|_| self.is_taken_by_libvirt())?;
         Some(libvirt < version)
     }
 
-    /// Whether what it is meant for can do something; of a libvirt that has no part in it nothing is known.
+    /// The availability of a capability in the target; unknown for libvirt if libvirt is not involved.
     pub fn can(&self, capability: Capability) -> Answer {
         match capability.row().component {
             Component::Libvirt if !self.is_taken_by_libvirt() => Answer::Unknown,
@@ -151,15 +151,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether libvirt has a part in it.
+    /// True if libvirt receives the configuration.
     pub fn is_taken_by_libvirt(&self) -> bool {
         self.taken_by == TakenBy::Libvirt
     }
 
-    /// Fails where the machine around the disks is not known.
+    /// Fails if the machine of the disks is not known.
     ///
     /// # Errors
-    /// If the configuration is disks alone.
+    /// Fails if the configuration contains only disks.
     pub fn whole_guest(&self, what: impl FnOnce() -> String) -> Result<&'a Domain, Missing> {
         match self.domain.scope {
             Scope::WholeGuest => Ok(self.domain),

@@ -1,30 +1,30 @@
 //! The evidence of a rule.
 
-/// One piece of evidence, of a kind that a reader can check.
+/// A piece of evidence that a reader can check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A program refuses the configuration; a test in this repository starts it and is refused, unless the row is marked
-    /// as a citation of documents only.
+    /// A program refuses the configuration. A test in this repository starts the program and gets the message, unless
+    /// the row is marked as a citation of documents only.
     Refused {
         /// Program and versions, such as `libvirt 9.0`.
         by: &'static str,
-        /// Its text; `…` means names and numbers.
+        /// Its message; `…` stands for names and numbers.
         text: &'static str,
-        /// Where the text comes from: file and function.
+        /// The source of the message: file and function.
         source: &'static str,
     },
-    /// Somebody measured it; the figures and how they were come by.
+    /// A measurement, with figures and method.
     Measured {
         /// The figures.
         figures: &'static str,
-        /// How: kernel, program, command, or a file in `fixtures/measurements/`.
+        /// The method: kernel, program, command, or a file in `fixtures/measurements/`.
         how: &'static str,
     },
     /// A document or a commit.
     Source(&'static str),
     /// A vulnerability by its number.
     Cve(&'static str),
-    /// A claim about speed that has no measurement in this repository yet, and what it rests on meanwhile.
+    /// A claim about speed that is not yet measured in this repository, and its basis.
     NotMeasuredHere(&'static str),
 }
 
@@ -32,7 +32,7 @@ const AT_START: &str = "libvirt at the start";
 const IN_DOCUMENTS: &str = "libvirt, from documents only";
 
 impl Evidence {
-    /// A refusal by libvirt: its text, in which `…` means the variable parts, and its source.
+    /// A refusal by libvirt: its message, in which `…` stands for variable parts, and the source.
     pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
         Evidence::Refused {
             by: "libvirt",
@@ -41,7 +41,7 @@ impl Evidence {
         }
     }
 
-    /// Something that libvirt takes, and refuses to start.
+    /// A configuration that libvirt accepts, but refuses to start.
     pub const fn refused_by_libvirt_at_start(text: &'static str, source: &'static str) -> Self {
         Evidence::Refused {
             by: AT_START,
@@ -50,8 +50,7 @@ impl Evidence {
         }
     }
 
-    /// Something that libvirt refuses as its source has it, and that none that is tried here can be made to say:
-    /// `source` says why.
+    /// A refusal in libvirt's source that no tested libvirt can be made to print; `source` gives the reason.
     pub const fn refused_by_libvirt_in_documents(text: &'static str, source: &'static str) -> Self {
         Evidence::Refused {
             by: IN_DOCUMENTS,
@@ -60,17 +59,17 @@ impl Evidence {
         }
     }
 
-    /// True if the program takes the configuration, and refuses to start it.
+    /// True if the program accepts the configuration, but refuses to start it.
     pub fn is_at_start(&self) -> bool {
         matches!(self, Evidence::Refused { by, .. } if *by == AT_START)
     }
 
-    /// True if no program was made to say it.
+    /// True if no tested program prints it.
     pub fn is_from_documents(&self) -> bool {
         matches!(self, Evidence::Refused { by, .. } if *by == IN_DOCUMENTS)
     }
 
-    /// True if `program` says in `message` what it is quoted for.
+    /// True if the `message` of `program` matches the quoted text.
     ///
     /// ```
     /// use vmdisk_rule::Evidence;

@@ -6,38 +6,38 @@ use vmdisk_source::{Edit, Span};
 
 use crate::{Missing, Outcome, Rule, Severity};
 
-/// How sure a finding is.
+/// The confidence in a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// It rests on a version number or a guess, not on an observation.
+    /// It is based on a version number or a guess, not on an observation.
     Assumed,
-    /// It rests on the configuration itself or on something observed.
+    /// It is based on the configuration or on an observation.
     #[default]
     Certain,
 }
 
-/// Whether a fix may be applied without asking.
+/// The safety of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Applicability {
-    /// The guest behaves as before or as was plainly meant; `--fix` applies it.
+    /// The guest behaves as before, or as was clearly intended; `--fix` applies it.
     Safe,
-    /// It trades something, or the guest sees it; shown, and applied only when asked for.
+    /// It is a trade-off, or visible to the guest; it is shown, and applied only on request.
     Unsafe,
 }
 
 /// Edits that fix a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// Steps in terms of the model; the reader of the format turns them into byte edits.
+    /// Changes of the model; the facade turns them into byte edits.
     pub changes: Vec<Change>,
-    /// Edits known already, where the finding came from reading the text.
+    /// Edits that the reader of the text already knows.
     pub edits: Vec<Edit>,
-    /// Whether it may be applied without asking.
+    /// The safety of the fix.
     pub applicability: Applicability,
 }
 
 impl Fix {
-    /// A fix that may be applied without asking.
+    /// A fix that may be applied without confirmation.
     pub fn safe(changes: impl Into<Vec<Change>>) -> Self {
         Fix {
             changes: changes.into(),
@@ -46,7 +46,7 @@ impl Fix {
         }
     }
 
-    /// A fix that a person has to want.
+    /// A fix that the user has to confirm.
     pub fn needs_consent(changes: impl Into<Vec<Change>>) -> Self {
         Fix {
             applicability: Applicability::Unsafe,
@@ -55,61 +55,61 @@ impl Fix {
     }
 }
 
-/// A second place that a finding is about.
+/// A second location of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Related {
-    /// The place.
+    /// The location.
     pub at: FieldPath,
     /// Its relation to the finding.
     pub label: Phrase,
 }
 
-/// One thing a rule has to say about one place.
+/// A report of a rule about one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// How much it matters here.
+    /// The severity of this finding.
     pub severity: Severity,
-    /// How sure it is.
+    /// The confidence in it.
     pub confidence: Confidence,
-    /// Where.
+    /// The location.
     pub at: FieldPath,
-    /// Exactly where, if a reader knows it better than the field does.
+    /// The exact location, if a reader knows it better than the field does.
     pub span: Option<Span>,
     /// The mistake; names the disk by its target.
     pub title: Phrase,
-    /// The label of the place.
+    /// The label of the location.
     pub label: Option<Phrase>,
-    /// Further places.
+    /// Further locations.
     pub related: Vec<Related>,
-    /// Why it matters here: the facts that decided, one sentence each.
+    /// The reason why it matters here: the deciding facts, one sentence each.
     pub notes: Vec<Phrase>,
     /// The remedy.
     pub help: Option<Phrase>,
     /// Edits that fix it.
     pub fix: Option<Fix>,
-    /// If hosts are compared, the numbers of the hosts concerned.
+    /// If hosts are compared, the indexes of the affected hosts.
     pub hosts: Vec<usize>,
 }
 
-/// The texts of a finding in the words of a syntax.
+/// The texts of a finding, rendered in a syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindingText {
     /// The mistake.
     pub title: String,
-    /// The label of the place.
+    /// The label of the location.
     pub label: Option<String>,
-    /// What further places have to do with it, in their order.
+    /// The labels of further locations, in order.
     pub related: Vec<String>,
-    /// The facts that decided.
+    /// The deciding facts.
     pub notes: Vec<String>,
     /// The remedy.
     pub help: Option<String>,
 }
 
 impl Finding {
-    /// The texts in the words of a syntax.
+    /// Renders the texts in a syntax.
     pub fn render(&self, speller: &dyn Speller) -> FindingText {
         let render = |phrase: &Phrase| phrase.render(speller);
         FindingText {
@@ -125,20 +125,20 @@ impl Finding {
         }
     }
 
-    /// Says which of the compared hosts it is about.
+    /// Sets the affected hosts of a comparison.
     pub fn on_hosts(&mut self, hosts: impl IntoIterator<Item = usize>) -> &mut Self {
         self.hosts = hosts.into_iter().collect();
         self.hosts.sort_unstable();
         self
     }
 
-    /// Sets the label of the place.
+    /// Sets the label of the location.
     pub fn label(&mut self, label: impl Into<Phrase>) -> &mut Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Points at a further place.
+    /// Adds a further location.
     pub fn related(&mut self, at: FieldPath, label: impl Into<Phrase>) -> &mut Self {
         self.related.push(Related {
             at,
@@ -147,13 +147,13 @@ impl Finding {
         self
     }
 
-    /// Names a fact that decided.
+    /// Adds a deciding fact.
     pub fn note(&mut self, note: impl Into<Phrase>) -> &mut Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Says what to write instead.
+    /// Sets the remedy.
     pub fn help(&mut self, help: impl Into<Phrase>) -> &mut Self {
         self.help = Some(help.into());
         self
@@ -165,32 +165,32 @@ impl Finding {
         self
     }
 
-    /// Adds a fix together with its help: the text and the edits come from the same changes.
+    /// Adds a fix together with its help: text and edits are derived from the same changes.
     pub fn remedy(&mut self, fix: Fix) -> &mut Self {
         self.help = Some(vmdisk_fields::apply(&fix.changes));
         self.fix(fix)
     }
 
-    /// Departs from the rule's usual severity.
+    /// Overrides the rule's usual severity.
     pub fn severity(&mut self, severity: Severity) -> &mut Self {
         self.severity = severity;
         self
     }
 
-    /// Says how sure it is.
+    /// Sets the confidence.
     pub fn confidence(&mut self, confidence: Confidence) -> &mut Self {
         self.confidence = confidence;
         self
     }
 
-    /// Gives the exact place.
+    /// Sets the exact location.
     pub fn span(&mut self, span: Span) -> &mut Self {
         self.span = Some(span);
         self
     }
 }
 
-/// A rule that could not look at something, which is not the same as finding nothing.
+/// A check that a rule could not perform, which differs from a check without findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotChecked {
     /// The rule.
@@ -199,25 +199,25 @@ pub struct NotChecked {
     pub at: FieldPath,
     /// The missing input, and the reason.
     pub missing: Missing,
-    /// Where there are several hosts, the numbers of those on which it was missing.
+    /// If hosts are compared, the indexes of the hosts that lack the input.
     pub hosts: Vec<usize>,
 }
 
-/// Collects what one rule says about one configuration.
+/// Collects the findings of one rule about one configuration.
 #[derive(Debug)]
 pub struct Report<'o> {
     rule: &'static Rule,
-    /// What it and the rules before it found, and could not look at.
+    /// The findings and missing checks of this rule and of the rules before it.
     outcome: &'o mut Outcome,
 }
 
 impl<'o> Report<'o> {
-    /// The report of a rule that goes on after others.
+    /// The report of a rule that runs after others.
     pub(crate) const fn going_on(rule: &'static Rule, outcome: &'o mut Outcome) -> Self {
         Report { rule, outcome }
     }
 
-    /// Reports something at `at`; the returned finding takes the details.
+    /// Reports a finding at `at`; the returned finding takes the details.
     pub fn finding(&mut self, at: FieldPath, title: impl Into<Phrase>) -> &mut Finding {
         self.outcome.findings.push(Finding {
             rule: self.rule,
@@ -236,10 +236,10 @@ impl<'o> Report<'o> {
         self.outcome
             .findings
             .last_mut()
-            .expect("one was just pushed")
+            .expect("a finding was just pushed")
     }
 
-    /// Says that `at` could not be checked, and why.
+    /// Records that `at` could not be checked, and why.
     pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
         self.outcome.not_checked.push(NotChecked {
             rule: self.rule,
@@ -249,7 +249,7 @@ impl<'o> Report<'o> {
         });
     }
 
-    /// Says that `at` could not be checked on some of the compared hosts, and why.
+    /// Records that `at` could not be checked on some of the compared hosts, and why.
     pub fn not_checked_on(&mut self, at: FieldPath, missing: Missing, hosts: Vec<usize>) {
         self.outcome.not_checked.push(NotChecked {
             rule: self.rule,

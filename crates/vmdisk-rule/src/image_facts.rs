@@ -5,10 +5,10 @@ use vmdisk_model::{Format, Image};
 
 use crate::{Context, Missing};
 
-/// The facts of a file; `what` names the needed fact.
+/// The facts of a file; `what` names them in the error.
 ///
 /// # Errors
-/// If they were not collected.
+/// Fails if they were not collected.
 pub fn file<'a>(
     context: &Context<'a>,
     path: &str,
@@ -22,7 +22,7 @@ pub fn file<'a>(
 /// The header of an image; `None` if the path does not exist.
 ///
 /// # Errors
-/// If it was not collected.
+/// Fails if it was not collected.
 pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageHeader>, Missing> {
     let what = || format!("the header of {path}");
     let file = file(context, path, what)?;
@@ -32,7 +32,7 @@ pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageH
     Context::known(file.image.as_ref(), what)
 }
 
-/// The header of the top image of a disk whose format is written as qcow2; `None` if it is something else.
+/// The header of the top image of a disk that is configured as qcow2; `None` for other disks.
 pub fn qcow2_header<'a>(
     context: &Context<'a>,
     image: &Image,

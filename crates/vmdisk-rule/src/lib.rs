@@ -1,8 +1,8 @@
 //! The types of rules: declaration, inputs and findings.
 //!
-//! A [`Rule`] is metadata, a manual page and a check. [`declare_rule!`] makes one of a doc comment, which is the page,
-//! and a few fields. Rules about the model are in `vmdisk-rules`; rules about the text of a syntax are in the crate of
-//! that syntax.
+//! A [`Rule`] is metadata, a manual page and a check. [`declare_rule!`] declares one from a doc comment, which is the
+//! page, and a few fields. Rules about the model are in `vmdisk-rules`; rules about the text of a syntax are in the
+//! crate of that syntax.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 

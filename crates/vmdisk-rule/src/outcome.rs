@@ -9,14 +9,14 @@ use crate::{Context, Finding, Missing, NotChecked, Problem, Report, Rule};
 /// The results of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The findings, in the order of places and then of rules.
+    /// The findings, sorted by place and then by rule.
     pub findings: Vec<Finding>,
     /// The checks that lacked an input.
     pub not_checked: Vec<NotChecked>,
 }
 
 impl Outcome {
-    /// Runs one rule over a configuration, unless it has nothing to say about configurations of that kind.
+    /// Runs one rule on a configuration, unless the rule does not apply to such configurations.
     pub fn judge(
         &mut self,
         context: &Context<'_>,
@@ -32,7 +32,7 @@ impl Outcome {
         });
     }
 
-    /// Adds what a reader came across.
+    /// Adds the problems that a reader found.
     pub fn add_problems(&mut self, context: &Context<'_>, problems: &[Problem]) {
         for problem in problems {
             if foreign_type(context, problem.rule).is_none() {
@@ -46,7 +46,7 @@ impl Outcome {
         look(&mut Report::going_on(rule, self));
     }
 
-    /// Drops what other findings make needless, and sorts the rest.
+    /// Drops superseded findings, and sorts the rest.
     pub fn settle(&mut self) {
         drop_superseded(self);
         self.findings
@@ -54,7 +54,7 @@ impl Outcome {
     }
 }
 
-/// The type of a guest that QEMU does not run, where the rule is about QEMU.
+/// The domain type of a guest that QEMU does not run, if the rule is about QEMU.
 fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType> {
     let foreign = context.domain.foreign_type();
     foreign.filter(|_| !rule.is_about_text)
@@ -69,7 +69,7 @@ fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
     );
 }
 
-/// One cause gives one finding: where a rule speaks about a disk, those it supersedes are silent.
+/// One cause gives one finding: drops findings of rules that another rule's finding on the same disk supersedes.
 fn drop_superseded(outcome: &mut Outcome) {
     let silenced: BTreeSet<(&str, Option<usize>)> = outcome
         .findings

@@ -2,11 +2,11 @@
 
 use crate::{Rule, Severity};
 
-/// One executed example of a rule's page.
+/// An executed example of a rule's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Words behind the language in the fence: `reported`, `not-reported` or `fixed`, then
-    /// `facts-NAME` for `fixtures/facts/NAME.json` (several are several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
+    /// The words after the language in the fence: `reported`, `not-reported` or `fixed`, then `facts-NAME` for
+    /// `fixtures/facts/NAME.json` (repeated for several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
     /// `single-tenant` or `lab` for a policy.
     pub words: Vec<String>,
     /// The text between the fences.
@@ -14,24 +14,24 @@ pub struct Example {
 }
 
 impl Example {
-    /// True if the fence says `word`.
+    /// True if `word` is in the fence.
     pub fn says(&self, word: &str) -> bool {
         self.words.iter().any(|said| said == word)
     }
 
-    /// What follows `prefix` in the first word that starts with it.
+    /// The rest of the first word that starts with `prefix`.
     pub fn value_of(&self, prefix: &str) -> Option<&str> {
         self.words.iter().find_map(|word| word.strip_prefix(prefix))
     }
 
-    /// What follows `prefix` in each word that starts with it.
+    /// The rests of all words that start with `prefix`.
     pub fn values_of(&self, prefix: &str) -> Vec<&str> {
         let words = self.words.iter();
         words.filter_map(|word| word.strip_prefix(prefix)).collect()
     }
 }
 
-/// Lines of a doc comment, without the space behind `///`.
+/// Lines of a doc comment, without the space after `///`.
 fn lines(page: &str) -> impl Iterator<Item = &str> {
     page.lines()
         .map(|line| line.strip_prefix(' ').unwrap_or(line))
@@ -61,7 +61,7 @@ pub(crate) fn explain(rule: &Rule) -> String {
     out
 }
 
-/// The section on accepting findings of a rule.
+/// The section on allowing findings of a rule.
 fn allow_it(rule: &Rule) -> String {
     let name = rule.name;
     let mut out = format!(

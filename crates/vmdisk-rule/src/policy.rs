@@ -1,14 +1,14 @@
-//! Who shares the host, which moves severities.
+//! The users who share the host, which affects severities.
 
-/// Who shares the host.
+/// The users who share the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Guests of people who must not see each other's data.
+    /// Guests of different owners, who must not see each other's data.
     #[default]
     MultiTenant,
     /// All guests belong to one owner.
     SingleTenant,
-    /// Nothing on the host is worth keeping.
+    /// Nothing on the host needs protection.
     Lab,
 }
 
@@ -16,7 +16,7 @@ impl Policy {
     /// Every policy.
     pub const ALL: &'static [Policy] = &[Policy::MultiTenant, Policy::SingleTenant, Policy::Lab];
 
-    /// The word on the command line.
+    /// The name on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Policy::MultiTenant => "multi-tenant",

@@ -1,18 +1,18 @@
-//! Mistakes that a reader comes across.
+//! Mistakes that a reader finds.
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Span};
 
 use crate::{Applicability, Fix, Report, Rule, Severity, reading};
 
-/// One mistake found by a reader, which continued after it.
+/// A mistake found by a reader, which continued after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The rule that it is reported under.
+    /// The rule that reports it.
     pub rule: &'static Rule,
     /// The severity, which may differ from the rule's.
     pub severity: Severity,
-    /// The field it belongs to, or the nearest one that encloses it.
+    /// Its field, or the nearest enclosing one.
     pub at: FieldPath,
     /// The exact place.
     pub span: Span,
@@ -25,7 +25,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A mistake without a suggestion.
+    /// A mistake without a remedy.
     pub fn new(rule: &'static Rule, at: FieldPath, span: Span, message: impl Into<String>) -> Self {
         Problem {
             rule,
@@ -38,7 +38,7 @@ impl Problem {
         }
     }
 
-    /// Reports it as a finding of its rule.
+    /// Reports the mistake as a finding of its rule.
     pub fn report(&self, report: &mut Report) {
         let help = self.help.as_deref().or(reading::default_help(self.rule));
         let finding = report.finding(self.at, self.message.clone());

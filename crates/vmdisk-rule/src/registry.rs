@@ -1,17 +1,17 @@
-//! Lists of rules, checked and joined when they are compiled.
+//! Lists of rules, checked and joined at compile time.
 
 use crate::Rule;
 
-/// A rule about the text of a syntax, in the list of that syntax.
+/// A rule about the text of a syntax, as listed by the crate of that syntax.
 pub struct TextRule<F> {
     /// The rule.
     pub rule: &'static Rule,
-    /// The function that looks at the text; `None` if the reader reports the rule.
+    /// The function that checks the text; `None` if the reader reports the rule.
     pub check: Option<F>,
 }
 
 impl<F: Copy> TextRule<F> {
-    /// A rule with the function that looks at the text.
+    /// A rule with the function that checks the text.
     pub const fn checked(rule: &'static Rule, check: F) -> Self {
         let check = Some(check);
         TextRule { rule, check }
@@ -25,7 +25,7 @@ impl<F: Copy> TextRule<F> {
     /// The rules of a list; `N` is its length.
     ///
     /// # Panics
-    /// If `N` is not the length of the list.
+    /// Panics if `N` is not the length of the list.
     pub const fn rules<const N: usize>(list: &[Self]) -> [&'static Rule; N] {
         assert!(list.len() == N, "`N` is not the number of rules");
         let mut rules = [list[0].rule; N];
@@ -38,7 +38,7 @@ impl<F: Copy> TextRule<F> {
     }
 }
 
-/// True if the names of a list of rules ascend.
+/// True if a list of rules is sorted by name.
 pub const fn has_sorted_names(rules: &[&Rule]) -> bool {
     let mut nth = 1;
     while nth < rules.len() {
@@ -50,10 +50,10 @@ pub const fn has_sorted_names(rules: &[&Rule]) -> bool {
     true
 }
 
-/// One sorted list of all rules in sorted lists; `N` is their number.
+/// Merges sorted lists of rules into one; `N` is the number of rules.
 ///
 /// # Panics
-/// If a list is not sorted, or `N` is not the number of rules.
+/// Panics if a list is not sorted, or `N` is not the number of rules.
 pub const fn joined<const N: usize>(lists: &[&[&'static Rule]]) -> [&'static Rule; N] {
     let mut all = [lists[0][0]; N];
     let mut length = 0;
@@ -65,7 +65,7 @@ pub const fn joined<const N: usize>(lists: &[&[&'static Rule]]) -> [&'static Rul
         );
         let mut nth = 0;
         while nth < lists[list].len() {
-            // The list is short and this runs at compile time: insert each rule at its place.
+            // The lists are short and this runs at compile time: insertion sort.
             let mut at = length;
             while at > 0 && is_before(lists[list][nth].name, all[at - 1].name) {
                 all[at] = all[at - 1];

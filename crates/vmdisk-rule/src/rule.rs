@@ -2,16 +2,16 @@
 
 use crate::{Comparison, Context, Evidence, Example, Report, page};
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Works as it is; a matter of taste. Reported only on request.
     Pedantic,
     /// Could be better.
     Advice,
-    /// Probably not what was wanted.
+    /// Probably not what was intended.
     Warning,
-    /// Will not start, or loses or leaks data.
+    /// The guest does not start, or data is lost or leaked.
     Error,
 }
 
@@ -24,7 +24,7 @@ impl Severity {
         Severity::Error,
     ];
 
-    /// The word in reports and on the command line.
+    /// The name in reports and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Pedantic => "pedantic",
@@ -44,17 +44,17 @@ impl std::fmt::Display for Severity {
 /// The subject of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// The guest does not start, or libvirt does not take the configuration.
+    /// The guest does not start, or libvirt refuses the configuration.
     Startup,
     /// Data is lost or corrupted.
     DataSafety,
-    /// Data is seen by those who should not.
+    /// Data is visible to users who must not see it.
     Security,
-    /// Slower than it could be.
+    /// The disk is slower than it could be.
     Performance,
-    /// Space that is never given back.
+    /// Space is never freed.
     Space,
-    /// Does nothing, or not what it says.
+    /// A setting has no effect, or a misleading one.
     Clarity,
 }
 
@@ -69,7 +69,7 @@ impl Group {
         Group::Clarity,
     ];
 
-    /// The word in lists.
+    /// The name in lists.
     pub const fn as_str(self) -> &'static str {
         match self {
             Group::Startup => "startup",
@@ -84,43 +84,42 @@ impl Group {
 
 /// One rule.
 pub struct Rule {
-    /// Its name: kebab-case, the bad pattern, never changed once released.
+    /// Its name: kebab-case, names the bad pattern, never changed after a release.
     pub name: &'static str,
     /// The subject.
     pub group: Group,
-    /// How much its findings usually matter; a finding may differ, and says why.
+    /// The usual severity; a finding may differ and gives the reason.
     pub severity: Severity,
-    /// Version of vmdisk that first had it.
+    /// The first version of vmdisk that has the rule.
     pub since: &'static str,
     /// The evidence.
     pub evidence: &'static [Evidence],
-    /// True if it judges how the text is written; others judge what QEMU makes of it, and have nothing to say
-    /// about guests that QEMU does not run.
+    /// True if it checks the text itself; other rules check QEMU's behaviour, and skip guests that QEMU does not run.
     pub is_about_text: bool,
-    /// True if it judges what libvirt takes; it has nothing to say about command lines of QEMU.
+    /// True if it checks requirements of libvirt; such a rule skips QEMU command lines.
     pub is_about_libvirt: bool,
-    /// Rules that stay silent about a disk where this one speaks: one cause gives one finding.
+    /// Rules that do not report a disk that this rule reports: one cause gives one finding.
     pub supersedes: &'static [&'static str],
     /// The manual page, in Markdown, without the heading.
     pub page: &'static str,
     /// The file that declares it.
     pub file: &'static str,
-    /// The input that the rule checks, with the function.
+    /// The input of the check, with the function.
     pub check: Check,
 }
 
-/// The input that a rule checks.
+/// The input of a rule's check.
 #[derive(Clone, Copy)]
 pub enum Check {
     /// The model of one guest, with facts and target.
     Model(fn(&Context<'_>, &mut Report)),
     /// The hosts that one guest may run on.
     Hosts(fn(&Comparison<'_>, &mut Report)),
-    /// The text of one syntax, which its crate knows: the reader reports it, or the list of that crate has the function.
+    /// The text of one syntax: its reader reports the rule, or its crate lists the function.
     Text,
-    /// A QEMU that was started with the disks; whoever starts it reports what it says.
+    /// The result of starting QEMU with the disks; the caller that starts it reports its messages.
     Trial,
-    /// The allowances of a file; whoever settles them reports them.
+    /// The allowances of a file; the code that applies them reports the findings.
     Allowances,
 }
 
@@ -135,7 +134,7 @@ impl Rule {
         page::explain(self)
     }
 
-    /// True if it compares the hosts that one guest may run on.
+    /// True if the rule compares the hosts that one guest may run on.
     pub const fn compares_hosts(&self) -> bool {
         matches!(self.check, Check::Hosts(_))
     }
@@ -160,7 +159,7 @@ impl PartialEq for Rule {
 
 impl Eq for Rule {}
 
-/// Declares a rule. Its doc comment is the manual page, the `explain` text and the tests.
+/// Declares a rule. The doc comment is the manual page, the text of `explain` and the source of tests.
 #[macro_export]
 macro_rules! declare_rule {
     (

@@ -2,10 +2,10 @@
 
 use vmdisk_model::FrontendKind;
 
-/// Bytes that SCSI and USB disks show.
+/// The number of bytes that SCSI and USB disks show.
 pub const SCSI_BYTES: usize = 36;
 
-/// Number of bytes that a device shows of a serial number; `None` if it shows none, or nothing is known of it.
+/// The number of bytes of a serial number that a device shows; `None` if it shows none or its behaviour is not known.
 pub const fn shown_bytes(kind: FrontendKind) -> Option<usize> {
     match kind {
         FrontendKind::VirtioBlk | FrontendKind::Sata | FrontendKind::Ide | FrontendKind::Nvme => {
@@ -16,7 +16,7 @@ pub const fn shown_bytes(kind: FrontendKind) -> Option<usize> {
     }
 }
 
-/// The part of a serial number that the guest sees; a character that would be cut in two is omitted.
+/// The part of a serial number that the guest sees; a character that the limit would split is omitted.
 pub fn shown(kind: FrontendKind, serial: &str) -> &str {
     let most = shown_bytes(kind).unwrap_or(serial.len());
     let end = (0..=most.min(serial.len()))

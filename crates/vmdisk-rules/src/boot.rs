@@ -1,8 +1,8 @@
-//! Which disk a guest boots from.
+//! The disk that a guest boots from.
 
 use vmdisk_model::{Architecture, Device, Disk, Domain};
 
-/// The disk that the firmware tries first: by boot order, else the first in the list.
+/// The disk that the firmware tries first: the lowest boot order, otherwise the first in the list.
 pub(crate) fn disk(domain: &Domain) -> Option<(usize, &Disk)> {
     let disks = || {
         let all = domain.disks.iter().enumerate();
@@ -17,8 +17,8 @@ pub(crate) fn disk(domain: &Domain) -> Option<(usize, &Disk)> {
         .or_else(|| disks().next())
 }
 
-/// True if SeaBIOS may have to boot from this disk: it is the firmware of a PC unless another one is
-/// written, and it boots from no disk with sectors of 4096 bytes.
+/// True if SeaBIOS may have to boot from this disk: it is the default firmware of a PC, and cannot boot from disks with
+/// sectors of 4096 bytes.
 pub(crate) fn may_be_seabios(domain: &Domain, index: usize) -> bool {
     let is_pc = matches!(
         domain.architecture,

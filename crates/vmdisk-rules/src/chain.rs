@@ -1,4 +1,4 @@
-//! What the images of a disk stand on, as their headers say.
+//! The chain of images below a disk, according to the image headers.
 
 use vmdisk_rule::{Context, Missing};
 
@@ -11,20 +11,20 @@ use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};
 
 use crate::host;
 
-/// The most images that a chain may have: libvirt refuses more.
+/// The maximum number of images in a chain that libvirt accepts.
 pub(crate) const MOST_IMAGES: usize = 200;
 
-/// The images of a disk from the last one that is written downward, as their headers say.
+/// The images of a disk from the last configured one downward, according to their headers.
 pub(crate) struct Chain<'a> {
     /// The disk.
     pub(crate) disk: &'a Disk,
-    /// Where the last written image stands in the configuration.
+    /// The field of the last configured image.
     pub(crate) at: FieldPath,
-    /// How many images are written above the first of the layers.
+    /// The number of configured images above the first of the layers.
     pub(crate) written_above: usize,
-    /// The images, the top first; none if the header of the first is not known to be what is written.
+    /// The images, the top first; empty if the header of the first is not known to match the configuration.
     pub(crate) layers: Vec<Layer<'a>>,
-    /// Why there are no more.
+    /// The reason why the chain ends.
     pub(crate) end: End<'a>,
 }
 
@@ -32,41 +32,41 @@ pub(crate) struct Chain<'a> {
 pub(crate) struct Layer<'a> {
     /// Its path.
     pub(crate) path: String,
-    /// Its header; `None` if it is opened as raw, so that the header would be the guest's.
+    /// Its header; `None` if the image is opened as raw, because then the guest controls these bytes.
     pub(crate) header: Option<&'a ImageHeader>,
 }
 
-/// Where a chain ends, and why.
+/// The end of a chain, and the reason.
 pub(crate) enum End<'a> {
-    /// At an image without a backing file, or one that is opened as raw.
+    /// An image without a backing file, or one that is opened as raw.
     Base,
-    /// At a backing file that was looked for and is not there.
+    /// A backing file that does not exist.
     NotThere {
         /// Its path.
         path: String,
     },
-    /// At a name that is no path on the host.
+    /// A name that is not a path on the host.
     Elsewhere {
-        /// The name as it is recorded.
+        /// The name as recorded in the header.
         recorded: &'a Recorded,
-        /// Where it leads.
+        /// The target of the name.
         named: NamedFile,
     },
-    /// At an image that stands above already.
+    /// An image that is already in the chain.
     Loop {
         /// Its path.
         path: String,
     },
-    /// At [`MOST_IMAGES`], and there are more.
+    /// [`MOST_IMAGES`] is reached, and there are more.
     TooDeep,
-    /// Somebody would have to look.
+    /// A required fact is missing.
     Unknown(Missing),
 }
 
-/// The chains of all disks whose lower images the headers decide.
+/// The chains of all disks whose lower images are determined by headers.
 ///
-/// A disk whose `<backingStore>` says everything has none, and neither has one whose last written image is of a format
-/// that stands on nothing: libvirt (5.10) follows what is written and reads headers only below it.
+/// Disks without one: those whose `<backingStore>` elements list every image, and those whose last configured image has
+/// a format without backing files. libvirt (5.10) follows the configuration and reads headers only below it.
 pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a>> {
     context.images().filter_map(|(index, disk, image)| {
         let (depth, last) = image.chain().enumerate().last()?;
@@ -105,7 +105,7 @@ fn follow<'a>(
         };
         match Context::known(host::exists(host, &path), what) {
             Ok(Some(true)) => {}
-            // That the image itself is missing is told of the image.
+            // `source-missing` reports a missing top image.
             Ok(Some(false) | None) if layers.is_empty() => return None,
             Ok(Some(false) | None) => break End::NotThere { path },
             Err(missing) => break End::Unknown(missing),
@@ -130,7 +130,7 @@ fn follow<'a>(
             layers.push(Layer { path, header: None });
             break End::Base;
         }
-        // What is not what it is opened as is another rule's business, and its names are nobody's.
+        // Another rule reports a format mismatch; the names in such a header are meaningless.
         if expected.is_some_and(|expected| format != Some(expected)) {
             break End::Base;
         }
@@ -140,7 +140,7 @@ fn follow<'a>(
             path: above.clone(),
             header: Some(header),
         });
-        let recorded = match Context::known(backing, || format!("what {above} stands on")) {
+        let recorded = match Context::known(backing, || format!("the backing file of {above}")) {
             Ok(Some(recorded)) => recorded,
             Ok(None) => break End::Base,
             Err(missing) => break End::Unknown(missing),
@@ -152,7 +152,7 @@ fn follow<'a>(
             }
         };
         expected = match &recorded.format {
-            // Old tools recorded the protocol, which means the bytes as they come.
+            // Old tools recorded the protocol instead, which means raw.
             Fact::Known(format) if matches!(format.as_str(), "file" | "host_device") => Some("raw"),
             Fact::Known(format) => Some(format),
             Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
@@ -177,12 +177,12 @@ fn identity_of(file: &File) -> String {
 }
 
 impl Chain<'_> {
-    /// The number of images, those that are written included.
+    /// The number of images, including the configured ones.
     pub(crate) fn length(&self) -> usize {
         self.written_above + self.layers.len()
     }
 
-    /// How a layer is called in a title: ``the image of `vda` ``, ``an image below `vda` ``.
+    /// The name of a layer in a title: ``the image of `vda` ``, ``an image below `vda` ``.
     pub(crate) fn name_of(&self, layer: usize) -> Phrase {
         let disk = self.disk_name();
         if self.written_above + layer == 0 {
@@ -197,13 +197,13 @@ impl Chain<'_> {
         DiskName(self.at.disk().unwrap_or_default())
     }
 
-    /// Where an image below a layer would be written.
+    /// The field of an image below a layer, if it were configured.
     pub(crate) fn below(&self, layer: usize) -> FieldPath {
         let depth = self.written_above + layer + 1;
         FieldPath::Image(self.disk_name().0, depth, ImageField::Image)
     }
 
-    /// What kept the chain from being followed to its end.
+    /// The reason why the chain could not be followed to its end.
     pub(crate) fn unknown(&self) -> Option<&Missing> {
         match &self.end {
             End::Unknown(missing) => Some(missing),

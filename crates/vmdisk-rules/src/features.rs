@@ -1,4 +1,4 @@
-//! Features that not every QEMU and libvirt has: one row per capability and use.
+//! Features that some releases of QEMU and libvirt lack: one row per capability and use.
 
 use vmdisk_facts::Capability;
 use vmdisk_fields::{Phrase, phrase};
@@ -16,7 +16,7 @@ use Uses::{Disk, DiskValue, Image as InImage, Other, Protocol};
 pub(crate) enum Without {
     /// The program refuses it.
     Refused,
-    /// The program silently ignores the feature.
+    /// The program silently ignores the setting.
     Ignored,
 }
 
@@ -28,7 +28,7 @@ enum Description {
     SetsField,
 }
 
-/// Where a configuration uses something.
+/// The places in a configuration that use a feature.
 pub(crate) enum Uses {
     /// Disks that set a field.
     Disk(DiskField),
@@ -36,13 +36,13 @@ pub(crate) enum Uses {
     DiskValue(DiskField, &'static str),
     /// Images of each chain that are reached by one of these protocols.
     Protocol(&'static [NetworkProtocol]),
-    /// Images of each chain for which something holds, at a field of theirs.
+    /// Images of each chain that meet a condition; the finding is at a field of the image.
     Image(ImageField, fn(&Image) -> bool),
     /// Elsewhere.
     Other(fn(&Domain) -> Vec<FieldPath>),
 }
 
-/// A use of something that not every version has.
+/// The use of a feature that some releases lack.
 pub(crate) struct Feature {
     pub(crate) capability: Capability,
     does: Description,
@@ -75,7 +75,7 @@ impl Feature {
     }
 }
 
-/// Declares the rows: a capability, what its user does, what programs without it do, and where it is used.
+/// Declares the rows: a capability, its use, the reaction of programs without it, and the places.
 macro_rules! features {
     ($($capability:ident: $does:expr, $without:ident, $uses:expr;)+) => {
         /// Every row; a capability may have several.
@@ -139,7 +139,7 @@ features! {
     LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters);
 }
 
-/// A field of each disk for which something holds.
+/// The field of each disk that meets a condition.
 fn disks(
     domain: &Domain,
     field: DiskField,
@@ -150,7 +150,7 @@ fn disks(
     found.map(|(nth, _)| FieldPath::Disk(nth, field)).collect()
 }
 
-/// A field of each image of each chain for which something holds.
+/// The field of each image of each chain that meets a condition.
 fn images(domain: &Domain, field: ImageField, holds: impl Fn(&Image) -> bool) -> Vec<FieldPath> {
     let mut found = Vec::new();
     for (index, disk) in domain.disks.iter().enumerate() {
@@ -185,7 +185,7 @@ fn in_rbd_namespace(network: &NetworkSource) -> bool {
             .is_some_and(|name| name.split('/').count() == 3)
 }
 
-/// Another value than 0, which has a row of its own.
+/// A value other than 0, which has its own row.
 fn discard_granularity(domain: &Domain) -> Vec<FieldPath> {
     disks(domain, DiskField::DiscardGranularity, |disk| {
         disk.frontend

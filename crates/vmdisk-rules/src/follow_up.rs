@@ -1,19 +1,19 @@
-//! Findings that a fix may bring with it.
+//! Findings that may appear because of a fix.
 
-/// A finding that may appear after a fix, although it was not there before.
+/// A finding that may be new after a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowUp {
-    /// The rule whose fix it is.
+    /// The rule that the fix belongs to.
     pub fixed: &'static str,
-    /// The rule that reports something after it.
+    /// The rule that reports the new finding.
     pub appears: &'static str,
-    /// Why this is no harm.
+    /// The reason why the new finding is acceptable.
     pub why: &'static str,
 }
 
-/// All that may follow a fix; whatever else appears makes `vmdisk::fix` undo it.
+/// All findings that may follow a fix; after any other new finding, `vmdisk::fix` reverts the fix.
 ///
-/// A safe fix of one file has no row here: a test holds every rule to that, and each row to its need.
+/// Safe fixes of a single file need no row: a test checks this for each rule, and that each row is necessary.
 pub const FOLLOW_UPS: &[FollowUp] = &[
     FollowUp {
         fixed: "discard-missing-thin",
@@ -23,13 +23,13 @@ pub const FOLLOW_UPS: &[FollowUp] = &[
     FollowUp {
         fixed: "iothread-unsupported-bus",
         appears: "iothread-unused",
-        why: "the disk was the only one that named the iothread; whether another disk is to use it is for a person to say",
+        why: "the disk was the only one that named the iothread; the user decides whether another disk should use it",
     },
 ];
 
 /// True if a finding of the rule `appears` may follow a fix of the rule `fixed`.
 ///
-/// An allowance that a fix makes needless may follow any: the next round removes it.
+/// Any fix may make an allowance unnecessary; the next round removes it.
 pub fn may_follow(fixed: &str, appears: &str) -> bool {
     appears == "allowance-unused"
         || FOLLOW_UPS

@@ -1,9 +1,9 @@
-//! What a written format and the header of an image come to together.
+//! Conflicts between a configured format and the header of an image.
 
 use vmdisk_model::Format;
 
-/// Formats with a header of their own, in QEMU's words; LUKS is not among them, because a raw disk may
-/// be encrypted by the guest, or by QEMU with libvirt's `<encryption>`.
+/// Formats with their own header, in QEMU's names. LUKS is not among them, because the guest may have encrypted a raw
+/// disk, or QEMU because of libvirt's `<encryption>`.
 const CONTAINERS: [&str; 10] = [
     "qcow2",
     "qcow",
@@ -17,25 +17,25 @@ const CONTAINERS: [&str; 10] = [
     "cloop",
 ];
 
-/// How a written format and a header contradict each other.
+/// A conflict between the configured format and the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contradiction {
-    /// The format is raw and the image is a container: the guest gets the container's bytes.
+    /// The format is raw and the image is a container: the guest sees the bytes of the container.
     Container,
-    /// The image is not what the format's driver opens: QEMU refuses it.
+    /// The driver of the format cannot open the image: QEMU refuses it.
     Refused,
 }
 
-/// True if an image with this header is a container, which means something else than its bytes.
+/// True if an image with this header is a container, so that its content differs from its bytes.
 pub(crate) fn is_container(header: &str) -> bool {
     CONTAINERS.contains(&header)
 }
 
-/// Whether a written format and a header contradict each other.
+/// The conflict between a configured format and a header, if there is one.
 pub(crate) fn contradiction(written: Format, header: &str) -> Option<Contradiction> {
     let is_plain = matches!(header, "raw" | "luks" | "luks2");
     if !is_plain && !is_container(header) {
-        // A word of a newer collector says nothing here.
+        // Formats of newer collectors are not judged.
         return None;
     }
     match written {
@@ -51,12 +51,12 @@ pub(crate) fn contradiction(written: Format, header: &str) -> Option<Contradicti
         | Format::Cloop => {
             (written.qemu_driver() != Some(header)).then_some(Contradiction::Refused)
         }
-        // The mark of a fixed VHD is at its end, and a LUKS header may be in another file, so that only
-        // another container's header is telling.
+        // The signature of a fixed VHD is at its end, and a LUKS header may be in another file, so only the header of
+        // another container proves a conflict.
         Format::Vpc | Format::Luks => (is_container(header)
             && written.qemu_driver() != Some(header))
         .then_some(Contradiction::Refused),
-        // Their marks are not at the front, or they are no formats of an image.
+        // These formats have no signature at the start, or are not image formats.
         Format::Fat | Format::Dmg | Format::Iso | Format::Cow | Format::Dir => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What rules ask about the place an image lives at, and the words for it.
+//! Questions about the storage of an image, and texts for the answers.
 
 use vmdisk_rule::{Confidence, Context, Missing, Report};
 
@@ -8,15 +8,15 @@ use vmdisk_facts::direct_io::Confidence as Basis;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
 use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image};
 
-/// What `O_DIRECT` does to an image that has a path on the host; `None` if it has none there.
+/// The effect of `O_DIRECT` on an image that has a path on the host; `None` for other images.
 ///
 /// # Errors
-/// If the facts do not decide it.
+/// Fails if the facts do not decide it.
 pub(crate) fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<DirectIo, Missing>> {
     let path = image.host_path()?;
-    let what = || format!("what O_DIRECT does on {path}");
+    let what = || format!("the effect of O_DIRECT on {path}");
     Some(context.host(what).and_then(|host| {
-        // A device that was not collected would be judged by the file system of its node.
+        // Without facts about the device, the file system of its node would be judged instead.
         let is_judged_by_its_node = match image.protocol.on_host() {
             Some(HostStorage::Device(_)) => !host.block_device(path).is_known(),
             Some(HostStorage::File(_)) => matches!(
@@ -29,24 +29,24 @@ pub(crate) fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<D
             return Err(Missing::new(what(), "the device was not collected"));
         }
         Context::known(host.direct_io(path), what)?
-            .ok_or_else(|| Missing::new(what(), "the facts name no file system there"))
+            .ok_or_else(|| Missing::new(what(), "the facts name no file system for it"))
     }))
 }
 
-/// A disk that the guest writes past the host's page cache, or is meant to.
+/// A writable disk that bypasses the host's page cache, or is configured to.
 pub(crate) struct WrittenDirectly<'a> {
-    /// Its number.
+    /// Its index.
     pub(crate) index: usize,
     /// The disk.
     pub(crate) disk: &'a Disk,
     /// Path of its image.
     pub(crate) path: &'a str,
-    /// What `O_DIRECT` does there.
+    /// The effect of `O_DIRECT` on that path.
     pub(crate) direct: DirectIo,
 }
 
-/// The disks that ask for `O_DIRECT` and that the guest writes, of those that `are_meant`; where the
-/// facts do not tell what it does, the report says so at `field`.
+/// The writable disks that use `O_DIRECT` and for which `are_meant` holds. If the facts do not show its effect, the
+/// report has an entry at `field`.
 pub(crate) fn written_directly<'a>(
     context: &Context<'a>,
     report: &mut Report,
@@ -73,7 +73,7 @@ pub(crate) fn written_directly<'a>(
     found
 }
 
-/// How sure a finding is that rests on this conclusion.
+/// The confidence of a finding that is based on this conclusion.
 pub(crate) const fn confidence(direct: &DirectIo) -> Confidence {
     match direct.confidence {
         Basis::Probed | Basis::Observed => Confidence::Certain,
@@ -81,12 +81,12 @@ pub(crate) const fn confidence(direct: &DirectIo) -> Confidence {
     }
 }
 
-/// The facts that decided, as a note; how sure they are is the finding's confidence.
+/// A note with the facts that decided; the finding's confidence says how certain they are.
 pub(crate) fn because(path: &str, direct: &DirectIo) -> String {
     format!("O_DIRECT on {path}: {}", direct.because)
 }
 
-/// The kernel for a sentence: `Linux 6.1.192`, or `this kernel`.
+/// The kernel in a sentence: `Linux 6.1.192`, or `this kernel`.
 pub(crate) fn kernel(host: &HostIndex<'_>) -> String {
     match &host.facts().kernel.version {
         Fact::Known(version) => format!("Linux {version}"),
@@ -94,7 +94,7 @@ pub(crate) fn kernel(host: &HostIndex<'_>) -> String {
     }
 }
 
-/// Whether there is something at this path.
+/// True if the path exists.
 pub(crate) fn exists(host: &HostIndex<'_>, path: &str) -> Fact<bool> {
     if host.block_device(path).is_known() {
         return Fact::Known(true);
@@ -102,7 +102,7 @@ pub(crate) fn exists(host: &HostIndex<'_>, path: &str) -> Fact<bool> {
     match host.file(path) {
         None => Fact::NotCollected,
         Some(file) => match &file.present {
-            // A person who describes a file need not say that it is there.
+            // Facts that a person wrote need not say that the file exists.
             Fact::NotCollected => Fact::Known(true),
             Fact::Absent => Fact::Known(false),
             told @ (Fact::Known(_) | Fact::Unknown(_)) => told.clone(),
@@ -113,20 +113,20 @@ pub(crate) fn exists(host: &HostIndex<'_>, path: &str) -> Fact<bool> {
 /// The block device at this path; `None` if the path is something else.
 ///
 /// # Errors
-/// If the facts do not say what is there.
+/// Fails if the facts do not say whether the path exists.
 pub(crate) fn block_device<'a>(
     context: &Context<'a>,
     path: &str,
 ) -> Result<Option<(&'a HostIndex<'a>, &'a BlockDevice)>, Missing> {
-    let what = || format!("what {path} is");
+    let what = || format!("the type of {path}");
     let host = context.host(what)?;
     Ok(Context::known(host.block_device(path), what)?.map(|device| (host, device)))
 }
 
-/// The format that the first bytes of an image tell, in QEMU's words; `None` if there is no image.
+/// The format that the first bytes of an image show, in QEMU's names; `None` if there is no image.
 ///
 /// # Errors
-/// If nobody looked at them.
+/// Fails if the header was not collected.
 pub(crate) fn header_format<'a>(
     context: &Context<'a>,
     path: &str,

@@ -1,16 +1,16 @@
-//! Whether a host lets QEMU have io_uring, and what to take instead.
+//! The availability of io_uring on a host, and the alternative.
 
 use vmdisk_rule::{Context, Missing};
 
 use vmdisk_facts::{HostIndex, io_uring};
 use vmdisk_model::{AioMode, Disk, HostStorage, Image};
 
-/// libvirt writes `io` for files and devices only, and drops it for everything else.
+/// libvirt passes `io` on only for files and devices.
 pub(crate) const fn is_opened_by_path(image: &Image) -> bool {
     image.protocol.on_host().is_some()
 }
 
-/// Why QEMU gets no ring, by the kernel or its settings; `None` if it gets one.
+/// The reason why the kernel or its settings deny io_uring to QEMU; `None` if they allow it.
 pub(crate) fn denied(host: &HostIndex<'_>) -> Result<Option<String>, Missing> {
     if let Some(why) = io_uring::lacking(&host.facts().kernel) {
         return Ok(Some(why));
@@ -38,18 +38,22 @@ pub(crate) fn denied(host: &HostIndex<'_>) -> Result<Option<String>, Missing> {
     }
 }
 
-/// Why QEMU gets no ring where one group gets them: its user is not in it.
+/// The reason why QEMU is denied io_uring where one group may use it: its user is not a member.
 fn outside_of(host: &HostIndex<'_>, group: i64) -> Result<Option<String>, Missing> {
-    let what = || format!("whether QEMU's user is in group {group}, which alone gets io_uring");
+    let what =
+        || format!("whether QEMU's user is in group {group}, the only group that may use io_uring");
     let user = host
         .facts()
         .libvirt
         .as_ref()
         .and_then(|libvirt| libvirt.qemu_user.as_ref());
     let Some(user) = Context::known(user, what)? else {
-        return Err(Missing::new(what(), "nobody knows whom QEMU runs as"));
+        return Err(Missing::new(
+            what(),
+            "the user that QEMU runs as is not known",
+        ));
     };
-    // An account that was only taken for QEMU's, because distributions call it so, proves nothing.
+    // An account that was only assumed to be QEMU's, from its usual name, proves nothing.
     if !user.is_configured.is_settled() {
         return Err(Missing::new(
             what(),
@@ -63,12 +67,12 @@ fn outside_of(host: &HostIndex<'_>, group: i64) -> Result<Option<String>, Missin
     let name = Context::known(user.name.as_str(), what)?.unwrap_or("QEMU's user");
     Ok((!is_in).then(|| {
         format!(
-            "kernel.io_uring_disabled is 1, kernel.io_uring_group is {group}, and {name}, whom QEMU runs as, is not in that group"
+            "kernel.io_uring_disabled is 1, kernel.io_uring_group is {group}, and QEMU's user {name} is not in that group"
         )
     }))
 }
 
-/// What to take instead: Linux AIO for a device past the page cache, threads for everything else.
+/// The alternative: Linux AIO for a device with `O_DIRECT`, threads otherwise.
 pub(crate) fn better(disk: &Disk, image: &Image) -> AioMode {
     match image.protocol.on_host() {
         Some(HostStorage::Device(_)) if disk.backend.is_direct() => AioMode::Native,

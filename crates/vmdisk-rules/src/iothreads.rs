@@ -1,23 +1,22 @@
-//! Which iothreads a guest has, and who uses them.
+//! The iothreads of a guest, and their users.
 
 use std::collections::BTreeSet;
 
 use vmdisk_model::{Controller, Disk, Domain, IoThreadId, IoThreadQueues};
 
-/// Numbers of the iothreads that exist.
+/// Ids of the defined iothreads.
 pub(crate) fn defined(domain: &Domain) -> BTreeSet<IoThreadId> {
     domain.iothreads.iter().map(|thread| thread.id).collect()
 }
 
-/// Numbers of the iothreads that a disk or a controller names.
+/// Ids of the iothreads that a disk or a controller uses.
 pub(crate) fn named(domain: &Domain) -> BTreeSet<IoThreadId> {
     let disks = domain.disks.iter().flat_map(of_disk);
     let controllers = domain.controllers.iter().flat_map(of_controller);
     disks.chain(controllers).collect()
 }
 
-/// The iothreads that exist and that nothing names, by their place in the list, in the order of their
-/// numbers.
+/// Indexes of the defined iothreads without users, in the order of their ids.
 pub(crate) fn idle(domain: &Domain) -> Vec<usize> {
     let named = named(domain);
     let threads = domain.iothreads.iter().enumerate();
@@ -29,7 +28,7 @@ pub(crate) fn idle(domain: &Domain) -> Vec<usize> {
     idle
 }
 
-/// The iothreads that a disk names.
+/// The iothreads that a disk uses.
 pub(crate) fn of_disk(disk: &Disk) -> impl Iterator<Item = IoThreadId> {
     let frontend = &disk.frontend;
     frontend
@@ -38,7 +37,7 @@ pub(crate) fn of_disk(disk: &Disk) -> impl Iterator<Item = IoThreadId> {
         .chain(mapped(&frontend.iothread_mapping))
 }
 
-/// The iothreads that a controller names.
+/// The iothreads that a controller uses.
 pub(crate) fn of_controller(controller: &Controller) -> impl Iterator<Item = IoThreadId> {
     controller
         .iothread
@@ -51,7 +50,7 @@ pub(crate) fn mapped(mapping: &[IoThreadQueues]) -> impl Iterator<Item = IoThrea
     mapping.iter().map(|row| row.iothread)
 }
 
-/// The virtio-scsi controller that a disk hangs on, with its place in the list.
+/// The virtio-scsi controller of a disk, with its index.
 pub(crate) fn virtio_scsi_of<'a>(
     domain: &'a Domain,
     disk: &Disk,
@@ -62,8 +61,7 @@ pub(crate) fn virtio_scsi_of<'a>(
     controllers.find(|(_, controller)| std::ptr::eq(*controller, found))
 }
 
-/// The number of a further iothread, if `<iothreads>` alone decides over the numbers: libvirt then
-/// hands out 1, 2, 3 and so on.
+/// The id of an additional iothread if `<iothreads>` alone determines the ids: libvirt then assigns 1, 2, 3 and so on.
 pub(crate) fn next(domain: &Domain) -> Option<IoThreadId> {
     let is_counted = domain.iothreads.iter().all(|thread| !thread.is_listed);
     let count = u32::try_from(domain.iothreads.len()).ok()?;

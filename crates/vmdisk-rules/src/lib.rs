@@ -1,8 +1,8 @@
 //! Rules about the model: disks, host facts and a target.
 //!
-//! Each is one file with its page, its evidence and a pure function of a [`Context`](vmdisk_rule::Context): the model,
-//! what is known of the host, and what the configuration is meant to run on. Nothing here reads a file, knows a text
-//! format or asks the host. The facade runs these rules together with those about the text of a syntax.
+//! Each rule is one file with its page, its evidence and a pure function of a [`Context`](vmdisk_rule::Context): the
+//! model, the known facts of the host, and the target. This crate does not read files, parse text formats or query the
+//! host. The facade runs these rules together with the rules about the text of a syntax.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 

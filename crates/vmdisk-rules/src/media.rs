@@ -1,15 +1,15 @@
-//! What the drives under an image are.
+//! The drives under an image.
 
 use vmdisk_rule::{Context, Missing};
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
 
-/// What a drive is, the slowest first: of several under one image the slowest decides.
+/// The kind of a drive, the slowest first: of several drives under one image the slowest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Media {
-    /// It spins, or is something whose speed its facts do not tell, such as a virtual disk.
+    /// A rotating disk, or a device of unknown speed, such as a virtual disk.
     SlowOrUnknown,
-    /// A SATA or SAS drive that does not spin.
+    /// A SATA or SAS drive that does not rotate.
     SolidState,
     /// NVMe.
     Nvme,
@@ -18,7 +18,7 @@ pub(crate) enum Media {
 /// The slowest of the drives under a path, and a name for it.
 ///
 /// # Errors
-/// If the facts do not tell which drives they are, or whether they spin.
+/// Fails if the facts do not show the drives, or whether they rotate.
 pub(crate) fn slowest(host: &HostIndex<'_>, path: &str) -> Result<(Media, String), Missing> {
     let what = || format!("the drives under {path}");
     let drives = Context::known(host.leaves_of(path), what)?.unwrap_or_default();
@@ -32,12 +32,12 @@ pub(crate) fn slowest(host: &HostIndex<'_>, path: &str) -> Result<(Media, String
     slowest.ok_or_else(|| Missing::new(what(), "the facts name none"))
 }
 
-/// What one drive is; the reason if its facts do not tell.
+/// The kind of one drive; an error with the reason if its facts do not show it.
 fn of(drive: &BlockDevice) -> Result<Media, String> {
     if drive.kind == BlockKind::Nvme {
         return Ok(Media::Nvme);
     }
-    // A virtual disk, a loop device or a network device says nothing about what is behind it.
+    // A virtual disk, a loop device or a network device says nothing about the storage below it.
     if drive.kind != BlockKind::Disk || drive.paths.iter().any(|path| is_virtual(path)) {
         return Ok(Media::SlowOrUnknown);
     }
@@ -45,11 +45,11 @@ fn of(drive: &BlockDevice) -> Result<Media, String> {
         Fact::Known(false) => Ok(Media::SolidState),
         Fact::Known(true) | Fact::Absent => Ok(Media::SlowOrUnknown),
         Fact::Unknown(unknown) => Err(unknown.to_string()),
-        Fact::NotCollected => Err("whether it spins was not collected".to_owned()),
+        Fact::NotCollected => Err("whether it rotates was not collected".to_owned()),
     }
 }
 
-/// Whether the name is that of a paravirtual disk, so that this host is itself a guest.
+/// True if the name belongs to a paravirtual disk, so that this host is itself a guest.
 fn is_virtual(path: &str) -> bool {
     path.starts_with("/dev/vd") || path.starts_with("/dev/xvd")
 }

@@ -3,7 +3,7 @@
 use vmdisk_fields::{Phrase, Setting, phrase, setting};
 use vmdisk_model::{AioMode, CacheMode, Change, Disk, DiskField, FieldPath, FieldValue};
 
-/// The mode that promises the guest the same and does without `O_DIRECT`.
+/// The mode without `O_DIRECT` that gives the guest the same guarantees.
 pub(crate) const fn buffered(mode: CacheMode) -> CacheMode {
     match mode {
         CacheMode::None => CacheMode::Writeback,
@@ -12,7 +12,7 @@ pub(crate) const fn buffered(mode: CacheMode) -> CacheMode {
     }
 }
 
-/// The mode that promises the guest the same and does without a flush after every write.
+/// The mode without a flush after every write that gives the guest the same guarantees.
 pub(crate) const fn without_flush_per_write(mode: CacheMode) -> CacheMode {
     match mode {
         CacheMode::Writethrough => CacheMode::Writeback,
@@ -21,15 +21,15 @@ pub(crate) const fn without_flush_per_write(mode: CacheMode) -> CacheMode {
     }
 }
 
-/// What to write to open the image without `O_DIRECT`, and the steps; no steps for a disk that other
-/// guests use at the same time, which must not be cached.
+/// The setting that opens the image without `O_DIRECT`, and the changes; no changes for a disk that other guests use at
+/// the same time, which must not be cached.
 pub(crate) fn without_direct(index: usize, disk: &Disk) -> (Vec<Setting>, Option<Vec<Change>>) {
     let mode = buffered(disk.backend.effective_cache());
     let cache = FieldPath::Disk(index, DiskField::Cache);
     let mut settings = vec![setting(cache, mode)];
     let mut changes = vec![Change::set(cache, mode)];
     if disk.backend.aio == Some(AioMode::Native) {
-        // Linux AIO needs O_DIRECT, so it goes with it.
+        // Linux AIO needs O_DIRECT, so it is removed too.
         let aio = FieldPath::Disk(index, DiskField::Aio);
         settings.push(setting(aio, AioMode::Threads));
         changes.push(Change::set(aio, AioMode::Threads));
@@ -38,7 +38,7 @@ pub(crate) fn without_direct(index: usize, disk: &Disk) -> (Vec<Setting>, Option
     (settings, (!is_shared).then_some(changes))
 }
 
-/// The setting that asks for `O_DIRECT`: a cache mode, or that the disk is shareable.
+/// The setting that enables `O_DIRECT`: a cache mode, or that the disk is shareable.
 pub(crate) fn how_direct_is_asked(index: usize, disk: &Disk) -> Phrase {
     let at = FieldPath::Disk(index, DiskField::Cache);
     match disk.backend.cache {

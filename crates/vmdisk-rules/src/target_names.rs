@@ -1,13 +1,13 @@
-//! Names of targets, such as `vda`, and which are still free.
+//! Names of targets, such as `vda`, and the unused ones.
 
 use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{Domain, TargetBus};
 
-/// Prefixes that libvirt knows; a longer one stands before the one that ends like it.
+/// Prefixes that libvirt knows; a longer prefix comes before its suffixes.
 const PREFIXES: [&str; 6] = ["xvd", "ubd", "hd", "sd", "vd", "fd"];
 
-/// Prefix and letters of a target's name; `None` for names that are made in another way, such as `nvme0n1`.
+/// Prefix and letters of a target's name; `None` for names of another form, such as `nvme0n1`.
 pub(crate) fn split(target: &str) -> Option<(&'static str, &str)> {
     let prefix = PREFIXES
         .into_iter()
@@ -17,17 +17,17 @@ pub(crate) fn split(target: &str) -> Option<(&'static str, &str)> {
     is_plain.then_some((prefix, letters))
 }
 
-/// Hands out names that no disk of the guest has.
+/// Allocates unused names.
 #[derive(Debug)]
 pub(crate) struct TargetNames<'a> {
     taken: HashSet<&'a str>,
     given: HashSet<String>,
-    /// How many letters of a prefix are known to be taken, so that no letter is tried twice.
+    /// Per prefix, the number of names known to be in use, so that no name is tried twice.
     tried: BTreeMap<&'static str, u32>,
 }
 
 impl<'a> TargetNames<'a> {
-    /// The names that the guest's disks leave free.
+    /// The names that the guest's disks do not use.
     pub(crate) fn of(domain: &'a Domain) -> Self {
         TargetNames {
             taken: domain
@@ -53,10 +53,10 @@ impl<'a> TargetNames<'a> {
         }
     }
 
-    /// The name that fits the bus: with the same letters if it is free, else the first free one.
+    /// The name for the bus: with the same letters if it is unused, otherwise the first unused one.
     ///
-    /// libvirt computes addresses from the letters, so keeping them keeps the address. `None` for
-    /// buses whose names are not letters.
+    /// libvirt computes addresses from the letters, so keeping them keeps the address. `None` for buses whose names do
+    /// not end in letters.
     pub(crate) fn for_bus(&mut self, bus: TargetBus, target: &str) -> Option<String> {
         let (_, letters) = split(target)?;
         let prefix = bus.target_prefix();
@@ -69,13 +69,13 @@ impl<'a> TargetNames<'a> {
         }
     }
 
-    /// Takes a name if it is free.
+    /// Reserves a name if it is unused.
     fn take(&mut self, name: &str) -> bool {
         !self.taken.contains(name) && self.given.insert(name.to_owned())
     }
 }
 
-/// The letters of the nth disk: `a`, `b`, … `z`, `aa`, as libvirt counts them.
+/// The letters of the nth disk as libvirt counts them: `a`, `b`, … `z`, `aa`.
 fn letters(index: u32) -> String {
     let mut letters = Vec::new();
     let mut rest = Some(index);

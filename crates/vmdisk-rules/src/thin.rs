@@ -1,4 +1,4 @@
-//! A disk on a thin logical volume, as rules about thin pools ask for it.
+//! Disks on thin logical volumes.
 
 use vmdisk_rule::{Context, Missing};
 
@@ -8,18 +8,18 @@ use vmdisk_model::{Disk, Image, Protocol};
 
 use crate::host;
 
-/// A thin volume that is a disk.
+/// A disk that is a thin volume.
 pub(crate) struct ThinVolume<'a> {
     /// Its path in the configuration.
     pub(crate) path: &'a str,
     /// The device.
     pub(crate) device: &'a BlockDevice,
-    /// What LVM says of it.
+    /// LVM's description of it.
     pub(crate) lvm: &'a Lvm,
 }
 
 impl ThinVolume<'_> {
-    /// The pool as a command line has it (`vg0/thin`).
+    /// The pool as LVM's commands name it (`vg0/thin`).
     pub(crate) fn pool(&self) -> String {
         pool_of(self.lvm)
     }
@@ -35,7 +35,7 @@ impl ThinVolume<'_> {
     }
 }
 
-/// The pool of a thin volume as a command line has it (`vg0/thin`), or `its thin pool`.
+/// The pool of a thin volume as LVM's commands name it (`vg0/thin`), or `its thin pool`.
 pub(crate) fn pool_of(lvm: &Lvm) -> String {
     match (&lvm.vg, &lvm.pool) {
         (Fact::Known(vg), Fact::Known(pool)) => format!("{vg}/{pool}"),
@@ -44,12 +44,12 @@ pub(crate) fn pool_of(lvm: &Lvm) -> String {
     }
 }
 
-/// The thin volume that a disk the guest can write is; `None` if it is something else.
+/// The thin volume behind a writable disk; `None` for other disks.
 ///
-/// Only a disk on a block device can be one, so that nothing is missing for others.
+/// Only a disk on a block device can be one, so other disks need no facts.
 ///
 /// # Errors
-/// If the facts do not say what the device is.
+/// Fails if the facts do not describe the device.
 pub(crate) fn volume_of<'a>(
     context: &Context<'a>,
     disk: &Disk,
@@ -72,11 +72,11 @@ pub(crate) fn volume_of<'a>(
         Fact::Known(lvm) => Ok(Some(ThinVolume { path, device, lvm })),
         Fact::Absent => Ok(None),
         Fact::Unknown(unknown) => Err(Missing::new(
-            format!("what LVM says of {path}"),
+            format!("LVM's description of {path}"),
             unknown.to_string(),
         )),
         Fact::NotCollected => Err(Missing::new(
-            format!("what LVM says of {path}"),
+            format!("LVM's description of {path}"),
             "not collected",
         )),
     }

@@ -12,10 +12,10 @@ declare_rule! {
     /// REPLACE: the settings that are reported, and the similar ones that are not.
     ///
     /// ## Why it matters
-    /// REPLACE: what libvirt, QEMU or the host does with them, and since when.
+    /// REPLACE: how libvirt, QEMU or the host reacts, and since which version.
     ///
     /// ## Use instead
-    /// REPLACE: what to write, or the command to run.
+    /// REPLACE: the setting to use, or the command to run.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -54,9 +54,9 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
             continue;
         }
         let at = FieldPath::Domain(DomainField::Devices);
-        let message = "REPLACE: what is wrong";
+        let message = "REPLACE: the mistake";
         let mut problem = Problem::new(&RULE, at, element.tag(), message);
-        problem.help = Some("REPLACE: what to write instead".to_owned());
+        problem.help = Some("REPLACE: the remedy".to_owned());
         problems.push(problem);
     }
 }

@@ -11,10 +11,10 @@ declare_rule! {
     /// REPLACE: the settings that are reported, and the similar ones that are not.
     ///
     /// ## Why it matters
-    /// REPLACE: what libvirt, QEMU or the host does with them, and since when.
+    /// REPLACE: how libvirt, QEMU or the host reacts, and since which version.
     ///
     /// ## Use instead
-    /// REPLACE: what to write, or the command to run.
+    /// REPLACE: the setting to use, or the command to run.
     ///
     /// ## Reported
     /// ```args,reported
@@ -48,8 +48,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         if driver != "REPLACE: the condition" {
             continue;
         }
-        let message = "REPLACE: what is wrong";
-        let help = "REPLACE: what to write instead";
+        let message = "REPLACE: the mistake";
+        let help = "REPLACE: the remedy";
         line.refuse(report, option, line.index.span(option), message, help);
     }
 }

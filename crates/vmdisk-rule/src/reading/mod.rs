@@ -1,4 +1,4 @@
-//! Rules about mistakes that the readers of all syntaxes come across.
+//! Rules about mistakes that the readers of all syntaxes find.
 
 mod duplicate_value;
 mod invalid_value;
@@ -13,15 +13,12 @@ pub use missing_value::RULE as MISSING_VALUE;
 /// The rules, sorted by name.
 pub static RULES: &[&Rule] = &[&DUPLICATE_VALUE, &INVALID_VALUE, &MISSING_VALUE];
 
-/// Help texts for problems whose reader has no better one.
+/// Help texts for problems whose reader provides none.
 pub(crate) fn default_help(rule: &Rule) -> Option<&'static str> {
     let helps = [
-        (
-            &DUPLICATE_VALUE,
-            "keep the one that is meant and take the other away",
-        ),
-        (&INVALID_VALUE, "write a value that may stand there"),
-        (&MISSING_VALUE, "write it"),
+        (&DUPLICATE_VALUE, "remove the duplicate"),
+        (&INVALID_VALUE, "use a valid value"),
+        (&MISSING_VALUE, "add it"),
     ];
     let row = helps.into_iter().find(|(of, _)| *of == rule);
     row.map(|(_, help)| help)

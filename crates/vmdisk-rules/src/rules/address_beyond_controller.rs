@@ -82,13 +82,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     what
                 ),
             )
-            .label("no such place")
-            .note("libvirt refuses the guest for it")
+            .label("no such address")
+            .note("libvirt refuses the guest")
             .help(help);
     }
 }
 
-/// What the bus does not have, and what to write instead.
+/// The limit of the bus, and the remedy.
 fn beyond(
     domain: &Domain,
     disk: &Disk,
@@ -127,7 +127,7 @@ fn beyond(
     Some(is_beyond)
 }
 
-/// Whether a SCSI disk hangs on an emulated LSI controller, as far as that is known.
+/// True if a SCSI disk is attached to an emulated LSI controller; `None` if that is not known.
 fn is_lsilogic(domain: &Domain, disk: &Disk) -> bool {
     let written = domain
         .scsi_controller_of(disk)

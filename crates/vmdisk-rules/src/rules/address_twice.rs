@@ -82,7 +82,7 @@ declare_rule! {
     }
 }
 
-/// A place that holds one device.
+/// An address that can hold one device.
 #[derive(PartialEq, Eq, Hash)]
 enum Place<'a> {
     Pci(u32, u32, u32, u32),
@@ -99,7 +99,7 @@ fn place(address: Option<&Address>) -> Option<Place<'_>> {
             multifunction: _,
         }) => {
             let place = (*domain, *bus, *slot, *function);
-            // libvirt takes an address of zeros for none.
+            // libvirt treats an address of zeros as unset.
             (place != (0, 0, 0, 0)).then_some(Place::Pci(place.0, place.1, place.2, place.3))
         }
         Address::Usb(address) => Some(Place::Usb(address.bus, &address.port)),
@@ -138,7 +138,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("already in use")
             .related(*first, "used by this device")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .help(phrase!(
                 "remove {address}; libvirt assigns a free one",
                 address = at

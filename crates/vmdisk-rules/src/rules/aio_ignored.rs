@@ -12,8 +12,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// Only QEMU's drivers for files and host devices have a selectable I/O engine. libvirt accepts the attribute,
-    /// shows it in `virsh dumpxml`, and leaves it out of QEMU's command line. There is no error and no log message, so
-    /// a tuned-looking configuration is not tuned.
+    /// shows it in `virsh dumpxml`, and leaves it out of QEMU's command line. It prints no error or log message, so the
+    /// setting looks effective but is not.
     ///
     /// ## Use instead
     /// Remove the attribute. To check what reaches QEMU, run `virsh domxml-to-native qemu-argv --domain GUEST` and look
@@ -87,14 +87,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// What the source is, if libvirt hands no engine to it.
+/// The type of the source, if libvirt passes no I/O engine to it.
 fn without_engine(protocol: &Protocol) -> Option<String> {
     match protocol {
         Protocol::Network(network) => Some(format!("a source on {}", network.protocol)),
         Protocol::Nvme(_) => Some("an NVMe controller".to_owned()),
         Protocol::Directory { .. } => Some("a directory".to_owned()),
         Protocol::VhostVdpa { .. } => Some("a vhost-vdpa device".to_owned()),
-        // What a volume is libvirt finds out when the guest starts.
+        // libvirt resolves a volume only when the guest starts.
         _ => None,
     }
 }

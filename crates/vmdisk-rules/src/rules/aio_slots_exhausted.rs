@@ -92,13 +92,13 @@ declare_rule! {
     }
 }
 
-/// What one thread takes (`MAX_EVENTS` in QEMU's block/linux-aio.c).
+/// The slots of one thread (`MAX_EVENTS` in QEMU's block/linux-aio.c).
 const SLOTS: u64 = 1024;
 
-/// The last major version of which one was tried that does not start.
+/// The last major version that was seen to fail at the start.
 const REFUSING: u32 = 7;
 
-/// The first version that was tried and goes on with threads.
+/// The first version that was seen to continue with threads.
 const FALLING_BACK: Version = Version(10, 0, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {

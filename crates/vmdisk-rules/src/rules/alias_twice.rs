@@ -75,7 +75,7 @@ declare_rule! {
     }
 }
 
-/// Whether libvirt keeps an alias.
+/// True if libvirt keeps an alias.
 fn is_kept(alias: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     alias.starts_with("ua-") && alias.bytes().all(is_plain)
@@ -112,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("already in use")
             .related(*other, "used here")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .help(phrase!(
                 "use another name after `ua-`, or remove {alias}",
                 alias = at

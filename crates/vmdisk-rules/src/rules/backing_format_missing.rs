@@ -80,7 +80,7 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without one of its own is taken by its first bytes"),
+            Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without a recorded format is probed by its first bytes"),
             Evidence::Cve("CVE-2008-2004"),
         ],
         supersedes: &[],
@@ -92,7 +92,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for chain in chains(context) {
         for (number, layer) in chain.layers.iter().enumerate() {
             let Some(header) = layer.header else { continue };
-            // Only qcow2 has a place for it.
+            // Only qcow2 records it.
             let (true, Fact::Known(backing)) =
                 (header.format.is(&"qcow2".to_owned()), &header.backing)
             else {
@@ -112,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     continue;
                 }
             }
-            // Another place on the host or elsewhere: the one below says whether the chain goes on.
+            // A file in another directory or on another host: the image below shows whether the chain continues.
             let below = chain.layers.get(number + 1).and_then(|below| below.header);
             let goes_on =
                 below.is_some_and(|below| below.backing.is_known() || below.data_file.is_known());

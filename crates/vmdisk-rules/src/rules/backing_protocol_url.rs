@@ -15,9 +15,9 @@ declare_rule! {
     /// on hosts with several tenants, and advice with `--policy single-tenant` or `--policy lab`.
     ///
     /// ## Why it matters
-    /// QEMU follows the header when the guest starts, without a message. Whoever created the image therefore decides
-    /// what the host opens or connects to: `json:` can name any file, host and driver. An uploaded image can read every
-    /// file that QEMU can read this way (CVE-2024-32498, CVE-2024-4467).
+    /// QEMU follows the header when the guest starts, without a message. The creator of the image therefore decides
+    /// which file, device or server QEMU opens: `json:` can name any file, host and driver. An uploaded image can read
+    /// every file that QEMU can read this way (CVE-2024-32498, CVE-2024-4467).
     ///
     /// ## Use instead
     /// If the backing image is intended, write it into the configuration as `<backingStore>`: libvirt (5.10 and later)
@@ -108,7 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             End::Elsewhere { recorded, named } => match named {
                 NamedFile::Json => (recorded, "a tree of block devices".to_owned()),
                 NamedFile::Protocol(scheme) => (recorded, format!("the protocol {scheme}")),
-                // Nothing on another host, and nothing that could be looked at.
+                // Not reported: names on another host, and names that could be checked.
                 NamedFile::Path(_) | NamedFile::Unresolvable => continue,
             },
             End::Unknown(missing) => {

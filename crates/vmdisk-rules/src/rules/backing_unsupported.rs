@@ -81,7 +81,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 )
                 .label("does not support a backing image")
                 .related(below, "the backing image")
-                .note("libvirt takes the guest, and does not start it")
+                .note("libvirt accepts the definition, but does not start the guest")
                 .help(phrase!("remove {backing}, or use the format that the image has", backing = below));
         }
     }

@@ -86,7 +86,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("each path may have one `<device>`")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .help("keep one of them");
     }
 }

@@ -105,7 +105,7 @@ declare_rule! {
     }
 }
 
-/// Smaller images are not worth a word.
+/// Smaller images are not reported.
 const SMALLEST: Bytes = Bytes::gib(1);
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -152,7 +152,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The path of an image that a guest fills bit by bit.
+/// The path of an image that the guest fills gradually.
 fn grows_apart<'a>(disk: &Disk, image: &'a Image) -> Option<&'a str> {
     let is_meant = matches!(image.format, None | Some(Format::Raw | Format::Qcow2));
     match image.protocol.on_host() {
@@ -161,15 +161,15 @@ fn grows_apart<'a>(disk: &Disk, image: &'a Image) -> Option<&'a str> {
     }
 }
 
-/// An image that is copied on write.
+/// A copy-on-write image.
 struct Copied {
     exists: bool,
-    /// True unless btrfs is known to keep one copy, with which a checksum mends nothing.
+    /// True unless btrfs is known to keep one copy, for which a checksum repairs nothing.
     may_mend: bool,
     pieces: Option<Pieces>,
 }
 
-/// In how many pieces a file is, or at least is.
+/// The number of extents of a file, or a lower bound.
 struct Pieces {
     count: u64,
     are_all: bool,
@@ -200,7 +200,7 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
     }
     let exists = !facts.file(path).is_none_or(|file| file.is_missing());
     if !exists {
-        // A file that is yet to be made goes by the mount too.
+        // A file that does not exist yet is judged by the mount alone.
         let mounted_nocow = facts
             .mount_of(path)
             .and_then(|mount| mount.has_option("nodatacow"));
@@ -226,7 +226,7 @@ fn copied_on_write(context: &Context<'_>, path: &str) -> Result<Option<Copied>, 
     }))
 }
 
-/// The size that the guest sees, or the file's if it is not known.
+/// The virtual size; if it is not known, the size of the file.
 fn size(facts: &HostIndex<'_>, path: &str) -> Fact<Bytes> {
     let Some(file) = facts.file(path) else {
         return Fact::NotCollected;

@@ -128,7 +128,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !matches!(direct.verdict, Verdict::DirectUnstableChecksums) {
             continue;
         }
-        // The conclusion came from facts, so there are some.
+        // The conclusion is based on facts, so they exist.
         let Some(facts) = context.host else { continue };
         let filesystem = match facts.filesystem_of(path) {
             Fact::Known(filesystem) => filesystem.kind.to_string(),

@@ -126,7 +126,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !matches!(direct.verdict, Verdict::DirectUnstableMirrors) {
             continue;
         }
-        // The conclusion came from facts, so there are some.
+        // The conclusion is based on facts, so they exist.
         let Some(facts) = context.host else { continue };
         let at = FieldPath::Disk(index, DiskField::Cache);
         let (buffered, changes) = remedy::without_direct(index, disk);

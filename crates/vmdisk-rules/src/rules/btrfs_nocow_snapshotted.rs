@@ -13,10 +13,10 @@ declare_rule! {
     /// snapshot of the subvolume, or with a copy made by `cp --reflink`.
     ///
     /// ## Why it matters
-    /// NOCOW applies only to blocks that belong to one file. The first write to a shared block goes to a new place, so
-    /// the image fragments as if NOCOW were off. After one snapshot and 6000 random writes of 4 KiB, a NOCOW file of 64
-    /// MiB had 8541 extents; without the snapshot it had 2. Every new snapshot repeats this, and the image has no
-    /// checksums either way.
+    /// NOCOW applies only to blocks that belong to one file. The first write to a shared block is redirected to new
+    /// space, so the image fragments as if NOCOW were off. After one snapshot and 6000 random writes of 4 KiB, a NOCOW
+    /// file of 64 MiB had 8541 extents; without the snapshot it had 2. Every new snapshot repeats this, and the image
+    /// has no checksums either way.
     ///
     /// ## Use instead
     /// Keep images in a subvolume that is not snapshotted: `btrfs subvolume create DIR && chattr +C DIR`. To defragment
@@ -107,7 +107,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether an image is a NOCOW file on btrfs that shares blocks.
+/// True if an image is a NOCOW file on btrfs that shares blocks.
 fn is_shared(context: &Context<'_>, path: &str) -> Result<bool, Missing> {
     let what = || format!("file system of {path}");
     let facts = context.host(what)?;
@@ -124,9 +124,12 @@ fn is_shared(context: &Context<'_>, path: &str) -> Result<bool, Missing> {
     }
     let what = || format!("whether {path} shares blocks");
     let is_shared = Context::known(file.shared_extents.clone(), what)?.unwrap_or(false);
-    // Of a file in very many pieces only the beginning was looked at.
+    // Of a file with very many extents only the first were collected.
     if !is_shared && file.extents_capped.is_true() {
-        return Err(Missing::new(what(), "only its beginning was looked at"));
+        return Err(Missing::new(
+            what(),
+            "only its first extents were collected",
+        ));
     }
     Ok(is_shared)
 }

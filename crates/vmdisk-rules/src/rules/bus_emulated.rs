@@ -183,14 +183,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a guest keeps data there: no drive for media, not empty, and writable.
+/// True if a guest keeps data on the disk: it is not removable, not empty, and writable.
 fn is_data_disk(disk: &Disk) -> bool {
     let has_source = matches!(&disk.backend.source, BackendSource::Image(_));
-    // libvirt refuses read-only IDE and SATA disks, which is another matter.
+    // libvirt refuses read-only IDE and SATA disks, which another rule reports.
     has_source && disk.frontend.effective_device() == Device::Disk && disk.is_writable()
 }
 
-/// Whether QEMU runs the guest, on a machine that takes virtio devices.
+/// True if QEMU runs the guest on a machine that supports virtio devices.
 fn can_have_virtio(domain: &Domain) -> bool {
     let is_qemu = matches!(
         &domain.domain_type,
@@ -204,7 +204,7 @@ fn can_have_virtio(domain: &Domain) -> bool {
     is_qemu && domain.machine.as_ref().is_none_or(takes_virtio)
 }
 
-/// The steps to virtio, where nothing on the disk hangs on its bus.
+/// The changes that move the disk to virtio, if no other setting of the disk depends on its bus.
 fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<Vec<Change>> {
     let frontend = &disk.frontend;
     let hangs_on_bus = frontend.wwn.is_some()

@@ -100,7 +100,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        // The write cache of a passed-through logical unit is its own.
+        // A passed-through logical unit has its own write cache.
         if !disk.is_writable() || disk.frontend.effective_device() != Device::Disk {
             continue;
         }

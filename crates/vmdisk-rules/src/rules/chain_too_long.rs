@@ -112,7 +112,7 @@ declare_rule! {
             },
             Evidence::Source("libvirt NEWS 10.8.0 (switch to json-c) and 12.0.0 (startup with more than ~25 external snapshots fixed)"),
             Evidence::NotMeasuredHere(
-                "what a long chain costs depends on how much of the disk lies in its upper images; 8 is a choice, not a measured bound",
+                "the cost of a long chain depends on how much of the disk is in its upper images; 8 is a choice, not a measured bound",
             ),
         ],
         supersedes: &[],
@@ -120,14 +120,14 @@ declare_rule! {
     }
 }
 
-/// From here on a chain is worth a word.
+/// Chains of at least this length are reported.
 const LONG: usize = 8;
 
-/// The longest chain that libvirt 11.3 starts. QEMU's answers contain one object inside another for each image.
+/// The longest chain that libvirt 11.3 starts: QEMU's answers nest one object for each image.
 const MOST_NESTED: usize = 25;
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // What is written decides before any header is read.
+    // The configuration decides before any header is read.
     let mut told = HashSet::new();
     for (index, disk, top) in context.images() {
         if let Some((first, again)) = written_twice(top) {
@@ -146,18 +146,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, _, top) in context.images() {
         if !told.contains(&index) && !is_followed.contains(&index) {
             let at = FieldPath::Image(index, 0, ImageField::Path);
-            let label = "the first of them";
+            let label = "the first image of the chain";
             long(context, report, at, top.chain().count(), label);
         }
     }
 }
 
-/// The depths at which a chain names one file.
+/// The depths of the images of a chain that share one file.
 fn written_twice(top: &Image) -> Option<(usize, usize)> {
     let mut seen = HashMap::new();
     top.chain().enumerate().find_map(|(depth, image)| {
         let path = image.host_path()?;
-        // Two slices of a file are two images.
+        // Two slices of one file are two images.
         let part = image.slice.map(|slice| (slice.offset, slice.size));
         let first = seen.insert((path, part), depth)?;
         Some((first, depth))
@@ -175,7 +175,7 @@ fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: us
         ),
     );
     finding.related(at(first), "the same image").help(phrase!(
-        "write the right image here, or remove {rest} and leave the rest to the headers",
+        "use the right image here, or remove {rest} so that the headers decide",
         rest = FieldPath::Image(index, again, ImageField::Image),
     ));
     if is_written {
@@ -190,7 +190,7 @@ fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: us
     }
 }
 
-/// What the headers below what is written say.
+/// Reports the part of the chain that headers determine.
 fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     match &chain.end {
         End::Loop { path } => {
@@ -219,10 +219,10 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
         End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
         End::Base | End::NotThere { .. } | End::Elsewhere { .. } => {}
     }
-    // Without headers it is as long as it is written, up to the image whose header was not read.
+    // Without headers the chain is as long as configured, up to the image whose header is not known.
     let is_unread = chain.layers.is_empty();
     let images = chain.length() + usize::from(is_unread);
-    let label = "the first of those that headers name";
+    let label = "the first image that a header names";
     long(context, report, chain.at, images, label);
 }
 
@@ -256,7 +256,7 @@ fn long(
     }
 }
 
-/// True for a libvirt that reads QEMU's answers with a limit of nested objects.
+/// True if this libvirt limits the nesting of objects in QEMU's answers.
 fn limits_nesting(context: &Context<'_>) -> bool {
     context.is_taken_by_libvirt() && context.target.has_bug(Bug::DeepChain).is_yes()
 }
@@ -274,13 +274,13 @@ fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath) {
             most = MOST_IMAGES,
         ),
     );
-    // QEMU opens what libvirt would not.
+    // QEMU also opens longer chains.
     if context.taken_by == TakenBy::Libvirt {
         finding
             .severity(Severity::Error)
             .note("libvirt accepts the guest, but does not start it: the limit is 200 images");
     }
     finding
-        .label("the first of them")
+        .label("the first image of the chain")
         .help("merge images with `qemu-img commit`, the lowest first");
 }

@@ -96,7 +96,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .label("already in use")
                 .related(
                     FieldPath::Controller(first, ControllerField::Index),
-                    "used by this one",
+                    "used by this controller",
                 )
                 .help("give one of them another number");
         }
@@ -106,7 +106,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Controller(nth, ControllerField::ControllerType),
                     "NVMe controllers require libvirt 11.5",
                 )
-                .label("this libvirt refuses them")
+                .label("not supported by this libvirt")
                 .help("use `bus='virtio'` for the disks, or libvirt 11.5");
         }
         check_ide(context, report, nth, controller);
@@ -126,7 +126,7 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
         report
             .finding(at, format!("machine `{}` has no IDE controller", machine.0))
             .label("q35 has SATA")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .help("use `bus='sata'` for the disks");
     } else if machine.is_i440fx() && controller.index.is_some_and(|index| index > 0) {
         report
@@ -134,8 +134,8 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
                 at,
                 format!("machine `{}` has one IDE controller", machine.0),
             )
-            .label("there is no second one")
-            .note("libvirt refuses the guest for it")
+            .label("a second IDE controller")
+            .note("libvirt refuses the guest")
             .help("move further disks to another bus");
     }
 }
@@ -149,7 +149,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         .scsi_model
         .filter(|model| *model != ScsiControllerModel::Auto)
         .or(chosen);
-    // Of disks without their machine nobody knows what libvirt would choose.
+    // For disks without a machine, libvirt's choice is not known.
     let is_virtio = controller.controller_type == ControllerType::Scsi
         && model.is_none_or(ScsiControllerModel::is_virtio);
     let at = FieldPath::Controller(nth, ControllerField::Model);
@@ -158,7 +158,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         report
             .finding(at, "QEMU does not support BusLogic controllers")
             .label("only VMware has one")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .remedy(virtio_scsi());
     }
     let is_pc = domain
@@ -169,7 +169,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         report
             .finding(at, "a PC has no NCR 53C90 controller")
             .label("part of a few boards, not a card")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .remedy(virtio_scsi());
     }
     if is_virtio {
@@ -178,7 +178,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
     }
     for field in CONTROLLER_FIELDS {
         let row = fields::controller(*field);
-        // What libvirt does with these has not been tried.
+        // libvirt's reaction to these was not tried.
         let is_virtios = matches!(
             field,
             ControllerField::Iommu
@@ -197,7 +197,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
                     ),
                 )
                 .label("only on virtio-scsi")
-                .note("libvirt refuses the guest for it")
+                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "remove {field}, or use a controller with `type='scsi' model='virtio-scsi'`",
                     field = FieldPath::Controller(nth, *field),
@@ -206,7 +206,7 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
     }
 }
 
-/// Only a controller that interrupts the guest through PCI or a channel can run on an iothread.
+/// Only a controller with interrupts over PCI or a CCW channel can run in an iothread.
 fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controller) {
     let has_other_place = !matches!(
         &controller.address,
@@ -219,7 +219,7 @@ fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controll
                 "a virtio-scsi controller with an iothread is not on PCI or CCW",
             )
             .label("this address does not support iothreads")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .help("use an address of the type `pci`, or remove the iothread");
     }
 }

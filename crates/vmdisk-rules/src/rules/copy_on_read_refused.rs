@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("the image cannot be written")
-            .note("libvirt refuses the guest for it")
+            .note("libvirt refuses the guest")
             .remedy(Fix::safe([Change::remove(at)]));
     }
 }

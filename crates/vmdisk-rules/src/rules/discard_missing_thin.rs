@@ -126,7 +126,7 @@ declare_rule! {
     }
 }
 
-/// Storage that grows as the guest writes.
+/// Storage that is allocated as the guest writes.
 struct Grows {
     what: &'static str,
     severity: Severity,
@@ -285,7 +285,7 @@ fn raw_file_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Mi
     let (Some(size), Some(allocated)) = (size, allocated) else {
         return Ok(None);
     };
-    // File systems round: 1% less still counts as fully allocated.
+    // File systems round sizes: 1% less still counts as fully allocated.
     let is_sparse = allocated < size - size / 100;
     Ok(is_sparse.then(|| Grows {
         what: "a sparse file",

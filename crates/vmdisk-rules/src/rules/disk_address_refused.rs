@@ -63,7 +63,7 @@ declare_rule! {
     }
 }
 
-/// Why two disks can collide.
+/// The reason why two disks can collide.
 const DERIVED: &str =
     "libvirt refuses the guest; a disk without an address gets one from its target name";
 
@@ -140,7 +140,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ))
             .related(
                 written_place(first, other_disk),
-                phrase!("{other} has it too", other = DiskName(first)),
+                phrase!("also used by {other}", other = DiskName(first)),
             )
             .note(DERIVED)
             .help("use another unit for one of them, or remove both addresses");

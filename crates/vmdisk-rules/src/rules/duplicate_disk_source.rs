@@ -292,13 +292,13 @@ fn first_conflict<'a>(user: &User<'_>, places: [Option<&FirstUsers<'a>>; 2]) -> 
         .copied()
 }
 
-/// Storage that the data of a path is a part of.
+/// The storage that contains the data of a path.
 struct Container<'a> {
     path: Option<&'a str>,
     identity: Option<Identity>,
 }
 
-/// The containers of a path's data, with words for the relation.
+/// The containers of a path's data, with their relation to it.
 fn containers<'a>(host: &'a HostIndex<'a>, path: &str) -> Vec<(Container<'a>, &'static str)> {
     let Fact::Known(device) = host.block_device(path) else {
         return Vec::new();

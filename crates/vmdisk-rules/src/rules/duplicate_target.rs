@@ -126,7 +126,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The source as libvirt's message shows it; `None` if the model does not hold it.
+/// The source as libvirt's message shows it; `None` if the model does not have it.
 fn source(disk: &Disk) -> Option<&str> {
     match &disk.backend.source {
         BackendSource::Image(image) => image.host_path(),

@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The first mistake, and what to do about it.
+/// The first mistake, and the remedy.
 fn wrong(
     image: &Image,
     encryption: &Encryption,

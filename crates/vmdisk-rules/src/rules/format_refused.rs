@@ -117,7 +117,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The mistake in the format of an image, and what to do about it.
+/// The mistake in the format of an image, and the remedy.
 fn wrong(
     image: &Image,
     is_writable: bool,

@@ -129,7 +129,7 @@ declare_rule! {
     }
 }
 
-/// The sector size that this rule is about, in bytes.
+/// The sector size that this rule checks, in bytes.
 const LARGE_SECTOR: u32 = 4096;
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -174,7 +174,7 @@ fn has_default_sectors(domain: &Domain, disk: &Disk) -> bool {
         )
 }
 
-/// The sector size in bytes that requests on this path must fit; 0 if there is none.
+/// The alignment in bytes that requests on this path need; 0 if there is none.
 fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
     let what = || format!("the sector size under {path}");
     let device = Context::known(host.block_device(path), what);
@@ -185,7 +185,7 @@ fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
     let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
         return Ok(0);
     };
-    // These file systems pass requests on unchanged, so the device's sectors matter; others split requests into
+    // These file systems pass requests on unchanged, so the sectors of the device matter; others split requests into
     // blocks.
     let passes_on = matches!(
         filesystem.kind,

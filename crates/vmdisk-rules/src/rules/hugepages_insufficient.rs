@@ -125,7 +125,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     ));
 }
 
-/// A host's pool, and the guest's need of it.
+/// A host's pool, and the part of it that the guest needs.
 struct Pool {
     page: Bytes,
     needed: u64,
@@ -156,7 +156,7 @@ fn compare(domain: &Domain, asked: &HugePages, host: &HostIndex<'_>) -> Result<P
         });
     };
     let set_aside = Context::known(pool.nr.clone(), words)?.unwrap_or(0);
-    // Facts of earlier collectors do not have these, and usually there are none.
+    // Facts of earlier collectors lack these counts, which usually are zero.
     let on_demand = pool.overcommit.clone().known().unwrap_or(0);
     let existing = set_aside.saturating_add(on_demand);
     if existing < needed {

@@ -136,7 +136,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Media::SlowOrUnknown => continue,
         };
         if let FieldPath::Controller(number, _) = place {
-            // The controller's disks share its iothread, so one finding is enough.
+            // All disks of a controller share its iothread, so one finding is enough.
             if std::mem::replace(&mut controllers_seen[number], true) {
                 continue;
             }

@@ -166,11 +166,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// A place that names iothreads.
+/// A field that names iothreads.
 struct Place {
     at: FieldPath,
     named: BTreeSet<IoThreadId>,
-    /// The beginning of libvirt's message for this place.
+    /// The beginning of libvirt's message for this field.
     message: &'static str,
 }
 

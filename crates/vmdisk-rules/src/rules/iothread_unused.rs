@@ -157,7 +157,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     finding.help(help);
-    // The fix covers all of them, so that the rule does not report it again.
+    // The fix removes all of them, so the rule does not report them again.
     let rest = if left.is_empty() {
         None
     } else {

@@ -146,7 +146,7 @@ declare_rule! {
     }
 }
 
-/// A disk that uses the feature with a bug.
+/// A disk that uses the feature that has the bug.
 struct Use {
     disk: usize,
     at: FieldPath,
@@ -171,7 +171,7 @@ fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static Row> {
     (!answer.is_no()).then(|| bug.row())
 }
 
-/// Reports a use of a feature if the target has the bug, or that its version is unknown.
+/// Reports the use of a feature if the target has the bug; if the version is not known, reports that.
 fn report_use(context: &Context<'_>, report: &mut Report, row: &Row, it: Use) {
     let program = row.program.name();
     match (
@@ -225,7 +225,7 @@ fn report_bug(report: &mut Report, row: &Row, version: Version, it: Use) {
     };
 }
 
-/// A sentence as the end of another one.
+/// Turns a sentence into the end of another sentence.
 fn in_sentence(about: &str) -> String {
     let mut letters = about.trim_end_matches('.').chars();
     let first = letters.next().into_iter().flat_map(char::to_lowercase);
@@ -325,7 +325,7 @@ fn bcachefs(context: &Context<'_>, report: &mut Report, index: usize, disk: &Dis
     }
 }
 
-/// True if an image is a file on a kind of file system; reports that it was not checked if nothing is known.
+/// True if an image is a file on a kind of file system; an unknown file system is reported as not checked.
 fn is_on(
     context: &Context<'_>,
     report: &mut Report,

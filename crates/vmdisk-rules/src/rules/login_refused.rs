@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The mistake in the credentials, and what to do about it.
+/// The mistake in the credentials, and the remedy.
 fn wrong(
     protocol: &Protocol,
     authentication: &Authentication,

@@ -181,11 +181,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         ));
 }
 
-/// True if the QEMU's list of machine types is for the guest's architecture.
+/// True if QEMU's list of machine types is for the guest's architecture.
 fn is_of_its_architecture(context: &Context<'_>) -> bool {
     match (&context.domain.architecture, &context.target.arch) {
         (Some(guest), Some(program)) => guest.as_wire() == program,
-        // An unset architecture is the program's, if that is the usual one.
+        // The default architecture is the program's, if it is a common one.
         (None, Some(program)) => program == Architecture::X86_64.as_wire(),
         (_, None) => true,
     }

@@ -88,12 +88,12 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
                 &device.queue.discard_granularity
             })
         });
-        // On a host where the path is a file, the file system decides.
+        // If the path is a file, the file system decides.
         answers.remove(&None);
         let [(smallest, _), .., (largest, _)] = answers.iter().collect::<Vec<_>>()[..] else {
             continue;
         };
-        // A device without discards has the granularity zero.
+        // A device that does not support discards has the granularity zero.
         let worst = if smallest == &Some(0) {
             *smallest
         } else {

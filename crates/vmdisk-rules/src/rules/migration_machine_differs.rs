@@ -109,7 +109,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
     let finding = report.finding(
         at,
         phrase!(
-            "the machine type {machine} is another machine with each version of QEMU",
+            "the machine type {machine} differs between versions of QEMU",
             machine = quoted(machine.0.clone())
         ),
     );

@@ -164,7 +164,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .fix(Fix::safe([Change::set(at, AioMode::Threads)]));
         } else if let Some(why) = why_not_direct(context, disk) {
             let mut changes = vec![Change::set(at, AioMode::Threads)];
-            // Set QEMU's default explicitly, so that `cache-implicit` does not report the result.
+            // Sets QEMU's default explicitly, so that `cache-implicit` does not report the result.
             if !disk.backend.is_shareable {
                 changes.push(Change::set(cache, CacheMode::Writeback));
             }

@@ -112,7 +112,7 @@ enum Mistake {
 }
 
 impl Mistake {
-    /// The field, what the disk does wrong, and what to write instead.
+    /// The field, the mistake and the remedy.
     fn texts(&self, protocol: NetworkProtocol, tls: FieldPath) -> (ImageField, String, Phrase) {
         match self {
             Mistake::ServerCount(count) => (

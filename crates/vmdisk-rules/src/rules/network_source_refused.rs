@@ -97,7 +97,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The mistakes in a source: the field, what the disk does wrong, and what to write instead.
+/// The mistakes in a source: the field, the mistake and the remedy.
 fn mistakes(
     network: &NetworkSource,
     accepts_sheepdog: bool,

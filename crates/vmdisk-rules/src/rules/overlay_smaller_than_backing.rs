@@ -10,7 +10,7 @@ declare_rule! {
     /// An overlay is smaller than its backing image, and the guest sees a truncated disk.
     ///
     /// ## What it reports
-    /// Reports a qcow2 image whose virtual size is below that of the backing image that its header names.
+    /// Reports a qcow2 image whose virtual size is smaller than the backing image that its header names.
     ///
     /// ## Why it matters
     /// The guest sees a disk that ends early: a partition, a file system or the backup partition table is cut off. QEMU
@@ -95,7 +95,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "with the guest off, run `qemu-img resize {} {}`",
                         above.path, large
                     ));
-                // Images further down are cut off at the same place.
+                // Images further down are truncated at the same size.
                 break;
             }
         }

@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .note("libvirt refuses the guest")
                 .help(phrase!("remove {option}", option = at));
         }
-        // libvirt 9.0 does not know the attribute, and drops it.
+        // libvirt 9.0 does not know the attribute, and ignores it.
         if disk.backend.discard_no_unref != Some(Switch::On)
             || context.can(Capability::LibvirtDiscardNoUnref).is_no()
         {

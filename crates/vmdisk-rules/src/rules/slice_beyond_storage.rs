@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(size) = report.require(at, size_of(context, image)).flatten() else {
                 continue;
             };
-            // QEMU rounds a file up to a whole sector.
+            // QEMU rounds the size of a file up to a whole sector.
             let size = size.next_multiple_of(512);
             let Slice {
                 offset,
@@ -121,7 +121,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 )
                 .label(format!("{length} bytes from offset {offset}"))
                 .note(phrase!("{path} has {size} bytes ({readable})", path, size, readable = Bytes(size)))
-                .help("use the offset and size that the slice really has, or remove it to use the whole storage");
+                .help("correct the offset and size of the slice, or remove it to use the whole storage");
         }
     }
 }

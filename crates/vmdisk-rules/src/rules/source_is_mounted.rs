@@ -130,7 +130,7 @@ struct Uses<'a> {
     host: &'a HostIndex<'a>,
     /// The mount point of the file system that a device is part of: mountinfo names one of several.
     mounted_members: HashMap<&'a str, &'a str>,
-    /// Loop devices by the file behind them.
+    /// Loop devices, by the file that they use.
     loops: HashMap<&'a str, &'a BlockDevice>,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Uses<'a> {
             Ok(Some(device)) => self.of_device(device)?,
             Ok(None) => self.of_file(path)?,
             Err(missing) if is_device(image) => return Err(missing),
-            // For files only the loop devices count.
+            // For files only loop devices matter.
             Err(_) => self.of_file(path)?,
         };
         Ok((!found.is_none()).then_some(found))

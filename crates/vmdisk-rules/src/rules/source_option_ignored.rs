@@ -87,7 +87,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The ignored fields of an image: what it has, and where libvirt uses it.
+/// The ignored fields of an image: the option, and the sources for which libvirt uses it.
 fn ignored(image: &Image) -> impl Iterator<Item = (ImageField, &'static str, &'static str)> {
     let (snapshot, config, login) = match &image.protocol {
         Protocol::Network(network) => {

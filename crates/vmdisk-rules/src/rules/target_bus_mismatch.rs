@@ -11,7 +11,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a `target/@dev` whose prefix belongs to another bus than `target/@bus`: `sda` on virtio, `vda` on SATA,
-    /// `hda` on SCSI. `sd` stands for SCSI, SATA, USB and SD cards; `hd` for IDE, `vd` for virtio, `nvme` for NVMe.
+    /// `hda` on SCSI. `sd` means SCSI, SATA, USB and SD cards; `hd` for IDE, `vd` for virtio, `nvme` for NVMe.
     /// Floppies and the buses of Xen and User-mode Linux have their own conventions and are not reported. For a CD
     /// drive it is advice: several tools always use `hdc`, and guests name CD drives independently.
     ///

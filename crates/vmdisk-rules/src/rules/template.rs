@@ -11,10 +11,10 @@ declare_rule! {
     /// REPLACE: the settings that are reported, and the similar ones that are not.
     ///
     /// ## Why it matters
-    /// REPLACE: what libvirt, QEMU or the host does with them, and since when.
+    /// REPLACE: how libvirt, QEMU or the host reacts, and since which version.
     ///
     /// ## Use instead
-    /// REPLACE: what to write, or the command to run.
+    /// REPLACE: the setting to use, or the command to run.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -54,8 +54,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::Disk),
-                phrase!("{disk} REPLACE: what is wrong", disk = DiskName(index)),
+                phrase!("{disk} REPLACE: the mistake", disk = DiskName(index)),
             )
-            .help("REPLACE: what to write instead");
+            .help("REPLACE: the remedy");
     }
 }

@@ -110,7 +110,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The first contradiction, and what to write instead.
+/// The first contradiction, and the remedy.
 fn contradiction(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
     let IotuneLimits {
         total,

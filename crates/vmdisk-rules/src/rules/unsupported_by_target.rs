@@ -167,7 +167,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// True if every considered version has it.
+/// True if every considered version supports it.
 fn is_everywhere(row: &Row) -> bool {
     let oldest = match row.component {
         Component::Qemu => OLDEST_QEMU,
@@ -311,7 +311,7 @@ fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
     version.is_none_or(|version| version < row.since)
 }
 
-/// What a field belongs to.
+/// The owner of a field, as the subject of a sentence.
 fn user(domain: &Domain, at: FieldPath) -> Phrase {
     if let Some(index) = at.disk() {
         return phrase!("{disk}", disk = DiskName(index));

@@ -140,7 +140,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, ..) in served {
         finding.related(
             FieldPath::Disk(index, DiskField::SourceType),
-            phrase!("so is {disk}", disk = DiskName(index)),
+            phrase!(
+                "also served by another process: {disk}",
+                disk = DiskName(index)
+            ),
         );
     }
     if memory.access.is_some() {
@@ -179,7 +182,7 @@ fn shared(memory: &MemoryBacking) -> Vec<Change> {
     let mut changes = Vec::new();
     match memory.source {
         Some(MemorySource::File | MemorySource::Memfd) => {}
-        // Huge pages are files, and can be shared as they are.
+        // Huge pages are files and can be shared.
         None if memory.huge_pages.is_some() => {}
         Some(MemorySource::Anonymous) | None => {
             changes.push(Change::set(source, MemorySource::Memfd));
