@@ -14,7 +14,7 @@ pub enum QemuOption {
     Name,
     /// `-uuid`: the identity of the guest.
     Uuid,
-    /// `-nodefaults`: only the written devices exist.
+    /// `-nodefaults`: only the listed devices exist.
     Nodefaults,
     /// `-machine`.
     Machine,
@@ -28,15 +28,15 @@ pub enum QemuOption {
     Object,
     /// `-chardev`: sockets.
     Chardev,
-    /// `-global`: a property of a device that the machine brings along.
+    /// `-global`: a property of a built-in device.
     Global,
-    /// `-drive`: an SD card, which has no device of its own.
+    /// `-drive`: an SD card, which cannot be added as a device.
     Drive,
     /// `-blockdev`: a node of a backend.
     Blockdev,
     /// `-device`: a frontend or controller.
     Device,
-    /// `--export` of `qemu-storage-daemon`, which QEMU itself does not have.
+    /// `--export`: an option of `qemu-storage-daemon` only.
     Export,
 }
 
@@ -59,7 +59,7 @@ impl QemuOption {
         QemuOption::Export,
     ];
 
-    /// The word on the command line.
+    /// The name on the command line.
     pub const fn as_word(self) -> &'static str {
         match self {
             QemuOption::Name => "-name",
@@ -89,16 +89,16 @@ impl fmt::Display for QemuOption {
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentValue {
-    /// The option stands alone.
+    /// The option has no value.
     None,
-    /// A JSON object, which no content of a value can break out of.
+    /// A JSON object, which cannot be broken by the content of a value.
     Json(JsonObject),
     /// The older key=value form.
     KeyValue(KeyValue),
 }
 
 impl ArgumentValue {
-    /// The value as one word of the command line, if there is one.
+    /// The value as one word of the command line; `None` if there is none.
     pub fn word(&self) -> Option<String> {
         match self {
             ArgumentValue::None => None,
@@ -120,7 +120,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// The value of a member or key, as text; sizes and switches in the spelling of their form.
+    /// The value of a member or key as text; sizes and switches are spelled as in their form.
     pub fn property(&self, key: &str) -> Option<String> {
         match &self.value {
             ArgumentValue::None => None,

@@ -10,13 +10,13 @@ pub(crate) enum Board {
     Q35,
     /// The older PC: two IDE channels and a floppy controller.
     I440fx,
-    /// `virt` on Arm, RISC-V and LoongArch: PCI Express and nothing else.
+    /// `virt` on Arm, RISC-V and LoongArch: PCI Express only.
     PcieVirt,
     /// POWER `pseries`.
     Pseries,
-    /// IBM Z, where virtio is on the channel subsystem.
+    /// IBM Z, with virtio on the channel subsystem.
     Ccw,
-    /// Boards whose virtio sits on MMIO slots: `microvm`, and Arm boards other than `virt`.
+    /// Boards with virtio on MMIO slots: `microvm`, and Arm boards other than `virt`.
     Mmio,
     /// Another board with a PCI bus.
     OtherPci,
@@ -24,19 +24,19 @@ pub(crate) enum Board {
     Unknown,
 }
 
-/// How a virtio device is reached.
+/// The transport of a virtio device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// PCI.
     Pci,
     /// Channel I/O.
     Ccw,
-    /// A slot of the board.
+    /// An MMIO slot of the board.
     Mmio,
 }
 
 impl Transport {
-    /// The end of the device's name.
+    /// The suffix of the device's name.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Transport::Pci => "pci",
@@ -46,10 +46,10 @@ impl Transport {
     }
 }
 
-/// The machine that a guest is written for.
+/// The machine of the guest to write.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// The value of `-machine`, if one must be written.
+    /// The value of `-machine`; `None` if it need not be written.
     pub(crate) name: Option<String>,
     /// Instruction set.
     pub(crate) architecture: Architecture,
@@ -58,7 +58,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The machine of a guest: the configured one, else the target's, else libvirt's default.
+    /// The machine of a guest: the configured one, otherwise the target's, otherwise libvirt's default.
     pub(crate) fn of(domain: &Domain, target: &Target) -> Self {
         let architecture = domain
             .architecture
@@ -94,7 +94,7 @@ impl Machine {
     }
 }
 
-/// The machine libvirt takes when none is named; it is QEMU's own default where QEMU has one.
+/// libvirt's default machine; it is also QEMU's default if QEMU has one.
 const fn default_machine(architecture: Architecture) -> Option<&'static str> {
     match architecture {
         Architecture::X86_64 | Architecture::I686 => Some("pc"),
@@ -188,7 +188,7 @@ impl Board {
         }
     }
 
-    /// Slots of the root PCI bus that the board itself takes: the host bridge and, on PCs, the chipset.
+    /// Slots of the root PCI bus that the board itself uses: the host bridge and, on PCs, the chipset.
     pub(crate) const fn taken_slots(self) -> &'static [u32] {
         match self {
             Board::Q35 => &[0, 31],
@@ -198,12 +198,12 @@ impl Board {
         }
     }
 
-    /// True if further PCI buses are ports of one slot each.
+    /// True if additional PCI buses are ports with one slot each.
     pub(crate) const fn is_pci_express(self) -> bool {
         matches!(self, Board::Q35 | Board::PcieVirt)
     }
 
-    /// How people call it, for messages.
+    /// The name in messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Board::Q35 => "q35",

@@ -1,4 +1,4 @@
-//! Which device the firmware tries first: by the devices' own order, else by the machine's.
+//! The boot order: that of the devices, otherwise that of the machine.
 
 use vmdisk_model::{BootDevice, Device, Domain, Scope};
 
@@ -7,9 +7,9 @@ use crate::options::Style;
 
 /// The `bootindex` of each disk.
 ///
-/// The order of the machine names kinds of device, and the first disk of a kind gets the number, as
-/// libvirt has it (`qemuProcessPrepareDeviceBootorder`); where nothing is said libvirt starts from the first
-/// disk (`virDomainDefBootOrderPostParse`).
+/// The boot order of the machine names kinds of devices. The first disk of a kind gets the number, as in libvirt
+/// (`qemuProcessPrepareDeviceBootorder`). Without an order libvirt boots from the first disk
+/// (`virDomainDefBootOrderPostParse`).
 pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
     let own: Vec<Option<u32>> = domain
         .disks
@@ -45,7 +45,7 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
             BootDevice::Network => None,
         };
         if let Some(nth) = first {
-            // A kind that is named twice counts by its last place.
+            // The last position of a repeated kind counts.
             indexes[nth] = Some(number);
         }
     }

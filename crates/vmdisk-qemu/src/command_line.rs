@@ -1,4 +1,4 @@
-//! A command line and the forms it is handed out in.
+//! A command line and its output forms.
 
 use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::daemon::StorageDaemon;
@@ -9,20 +9,19 @@ use crate::shell::shell_quote;
 /// A QEMU command line, as data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program, where the guest is written as a whole.
+    /// The program, if the whole guest is written.
     pub program: Option<&'static str>,
     /// The options, in order.
     pub arguments: Vec<Argument>,
     /// The daemons that must run before it, one for each vhost-user disk whose image is known.
     pub daemons: Vec<StorageDaemon>,
-    /// What a command line cannot say and QEMU or its user decides instead. None of it keeps the guest
-    /// from starting with these disks, but for secrets that are nobody's but libvirt's: their notes say
-    /// what is to be given.
+    /// Settings that a command line cannot express, so that QEMU or its user decides. The guest starts with these disks
+    /// regardless, except if a secret is missing that only libvirt has: its note says how to pass it.
     pub left_out: Vec<WriteProblem>,
 }
 
 impl CommandLine {
-    /// The words to start a process with, the program first where there is one.
+    /// The words to start a process with, including the program if there is one.
     pub fn argv(&self) -> Vec<String> {
         let program = self.program.map(str::to_owned);
         let words = self.arguments.iter().flat_map(|argument| {
@@ -60,8 +59,8 @@ impl CommandLine {
         text
     }
 
-    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU; with daemons an array of
-    /// such arrays, in the order in which they are to be started.
+    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU; with daemons an array of such
+    /// arrays, in the order in which they must start.
     pub fn to_json_argv(&self) -> Json {
         let array = |words: Vec<String>| Json::Array(words.into_iter().map(Json::String).collect());
         if self.daemons.is_empty() {
@@ -71,7 +70,7 @@ impl CommandLine {
         Json::Array(daemons.chain([array(self.argv())]).collect())
     }
 
-    /// The objects of `-blockdev`, in an order that `blockdev-add` takes too: children first.
+    /// The objects of `-blockdev`, in an order that `blockdev-add` accepts too: children first.
     pub fn blockdevs(&self) -> impl Iterator<Item = &JsonObject> {
         self.arguments
             .iter()

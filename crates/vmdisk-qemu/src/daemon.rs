@@ -1,14 +1,14 @@
-//! `qemu-storage-daemon`: the other half of a vhost-user-blk disk.
+//! `qemu-storage-daemon`: the server of a vhost-user-blk disk.
 
 use crate::argument::Argument;
 use crate::shell::shell_quote;
 
-/// The command line of a daemon that serves one disk, and that is there before QEMU.
+/// The command line of a daemon that serves one disk and starts before QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageDaemon {
-    /// Number of the disk that it serves.
+    /// The index of the disk that it serves.
     pub disk: usize,
-    /// The socket that it makes.
+    /// The socket that it creates.
     pub socket: String,
     /// Its options, in order.
     pub arguments: Vec<Argument>,
@@ -30,7 +30,7 @@ impl StorageDaemon {
             .collect()
     }
 
-    /// Text for a POSIX shell that starts it and waits until its socket is there.
+    /// Text for a POSIX shell that starts the daemon and waits until its socket exists.
     pub fn to_shell(&self) -> String {
         let mut text = Self::PROGRAM.to_owned();
         for argument in &self.arguments {

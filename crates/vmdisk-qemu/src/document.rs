@@ -13,15 +13,15 @@ use crate::slots::Slots;
 use crate::syntax::form::Form;
 use crate::syntax::option::WrittenOption;
 
-/// A command line: the model, and the place of everything in it.
+/// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// How it was written down.
+    /// The form of the text.
     pub form: Form,
     /// The guest; [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly) for lines of options that name
     /// neither program nor machine.
     pub domain: Domain,
-    /// Where each field was written.
+    /// The span of each field.
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
@@ -36,14 +36,14 @@ pub struct Document {
     /// Names of iothreads, including iothreads without an object.
     pub(crate) iothread_names: BTreeMap<IoThreadId, String>,
     pub(crate) slots: Slots,
-    /// The field that each option was read for, by the number of the option.
+    /// The field of each option, by the index of the option.
     pub(crate) owners: BTreeMap<usize, FieldPath>,
     pub(crate) board: Board,
     pub(crate) options: Vec<WrittenOption>,
 }
 
 impl Document {
-    /// The id of an iothread: the written one, or the one it would get.
+    /// The id of an iothread: the configured one, or the default.
     pub fn iothread_name(&self, id: IoThreadId) -> String {
         let written = self.iothread_names.get(&id);
         written.map_or_else(|| format!("iothread{id}"), Clone::clone)
@@ -57,9 +57,9 @@ pub struct KeptProperty {
     pub at: FieldPath,
     /// Its key, such as `encrypt.key-secret`.
     pub key: String,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
-    /// True if it tunes or secures: without it the guest still finds the same disks with the same data.
+    /// True for tuning and security settings: without it the guest still has the same disks with the same data.
     pub is_tuning: bool,
 }
 
@@ -68,9 +68,9 @@ pub struct KeptProperty {
 pub struct OtherOption {
     /// Its name, such as `-netdev` or `-machine smm`.
     pub name: String,
-    /// Where the option stands with its value.
+    /// The span of the option with its value.
     pub span: Span,
-    /// True if the guest has a disk by it.
+    /// True if it provides a disk.
     pub has_data: bool,
     /// True if it is a part of [`Document::firmware`].
     pub is_firmware: bool,

@@ -1,4 +1,4 @@
-//! Fixes: from a change of the model to edits of the command line that change nothing else.
+//! Fixes: turns changes of the model into minimal edits of the command line.
 
 use vmdisk_fields::{Label, Spelling, controller, disk};
 use vmdisk_model::{
@@ -12,16 +12,16 @@ use crate::document::Document;
 use crate::slots::{NewValue, SlotValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
 
-/// Why a change cannot be made by edits: it would take more than the values of options that are there.
+/// The reason why edits cannot make a change: it needs more than the values of existing options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` cannot be changed by editing a value", .0.label())]
 pub struct CannotEdit(pub FieldPath);
 
-/// The edits that make several changes at once.
+/// The edits for several changes.
 ///
 /// # Errors
-/// At the first change that is more than the value of one or a few properties: another bus, another
-/// name, memory that is not written.
+/// Fails at the first change that needs more than the values of a few properties: another bus, another name, memory
+/// that is not configured.
 pub fn edits_of_all(document: &Document, changes: &[Change]) -> Result<Vec<Edit>, CannotEdit> {
     let mut edits = Vec::new();
     for change in changes {
@@ -48,7 +48,7 @@ pub(crate) struct Put {
     pub(crate) value: NewValue,
 }
 
-/// The values that set a field of the model; `None` if it takes more than values of options that are there.
+/// The values that set a field of the model; `None` if it needs more than values of existing options.
 pub(crate) fn puts(document: &Document, at: FieldPath, value: &FieldValue) -> Option<Vec<Put>> {
     let mut plan = PutPlan {
         slots: &document.slots,
@@ -72,7 +72,7 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
     while let Some((first, others)) = rest.split_first() {
         let slot = document.slots.options.get(&first.option)?;
         let outer = first.key.split_once('.').map(|(outer, _)| outer);
-        // Members of one object that is not there yet are written together.
+        // Members of a new object are written together.
         let is_new_object = matches!(slot.syntax, Syntax::Json { .. })
             && outer.is_some_and(|outer| !slot.values.keys().any(|key| is_inside(key, outer)));
         let together = match outer.filter(|_| is_new_object) {
@@ -89,7 +89,7 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
             }
             (None, _) => insertion(&slot.syntax, &slot.values, &first.key, &first.value)?,
         };
-        // Two insertions at one place are one, or they would overlap.
+        // Insertions at the same position are merged, because edits must not overlap.
         let is_same = |other: &&mut Edit| edit.span.is_empty() && other.span == edit.span;
         match edits.iter_mut().find(is_same) {
             Some(other) => other.text.push_str(&edit.text),
@@ -105,7 +105,7 @@ fn is_inside(key: &str, object: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// A new object with these members, after others.
+/// A new object with these members, after the existing ones.
 fn json_object(puts: &[Put], q: &str) -> Option<String> {
     let (outer, _) = puts.first()?.key.split_once('.')?;
     let members = puts.iter().map(|put| {
@@ -122,7 +122,7 @@ fn json_object(puts: &[Put], q: &str) -> Option<String> {
     Some(format!(",{q}{outer}{q}:{{{}}}", members.join(",")))
 }
 
-/// Another value in the place of a written one.
+/// Replaces a value.
 fn replacement(written: &SlotValue, value: &NewValue) -> Option<Edit> {
     // `file=json:{…}` has JSON inside key=value.
     let is_json = !matches!(written.kind, Kind::Plain);
@@ -156,7 +156,7 @@ pub(crate) fn written_key(document: &Document, at: FieldPath) -> Option<(usize, 
     }
 }
 
-/// True for a word that no shell, JSON or key=value reads as anything else.
+/// True for a word without special meaning in a shell, in JSON and in key=value.
 fn is_plain(value: &str) -> bool {
     !value.is_empty()
         && value
@@ -191,7 +191,7 @@ impl PutPlan<'_> {
                 }
                 (!objects.is_empty()).then_some(())
             }
-            // A format node has other options, so a changed word does not fix it.
+            // A format node has other options, so replacing the word is not a fix.
             FieldPath::Image(nth, 0, ImageField::Format) => {
                 let top = *self.slots.top.get(&nth)?;
                 let option = self.slots.options.get(&top)?;
@@ -239,7 +239,7 @@ impl PutPlan<'_> {
                 let word = if switches.write_cache { "on" } else { "off" };
                 self.put_on_device(nth, field, NewValue::Word(word.to_owned()))
             }
-            // The image is a node inside it, which has a setting of its own.
+            // The image is a nested node with its own setting.
             DiskField::Discard | DiskField::DetectZeroes if self.is_filter(top?) => None,
             DiskField::Discard if top.is_some_and(is_drive) => {
                 self.put_in_drive(top?, disk(field).node?, NewValue::Word(value.to_owned()))
@@ -282,7 +282,7 @@ impl PutPlan<'_> {
         let value = match field.kind()? {
             FieldKind::Number => NewValue::Number(value.to_owned()),
             FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
-            // A number to QEMU, and text in base 16 to the model.
+            // QEMU uses a number, the model hexadecimal text.
             FieldKind::Text if field == DiskField::Wwn => return None,
             FieldKind::Text | FieldKind::IoThread => NewValue::Word(value.to_owned()),
             FieldKind::Word(words) => {
@@ -317,7 +317,7 @@ impl PutPlan<'_> {
         self.put(option, "cache.no-flush", NewValue::Bool(no_flush))
     }
 
-    /// The keys of an option that set a property, of whatever node in it.
+    /// The keys of an option that set a property, for any node in it.
     fn values_of<'s>(&'s self, option: usize, name: &'s str) -> impl Iterator<Item = &'s str> {
         let slot = self.slots.options.get(&option);
         let keys = slot.into_iter().flat_map(|slot| slot.values.keys());
@@ -333,14 +333,14 @@ impl PutPlan<'_> {
         slot.is_some_and(|slot| matches!(slot.driver.as_str(), "throttle" | "copy-on-read"))
     }
 
-    /// True if a drive says its switches one by one, which beat a mode.
+    /// True if a drive sets its switches individually, which override a mode.
     fn has_cache_switches(&self, option: usize) -> bool {
         let mut keys = self.values_of(option, "cache.direct");
         keys.next().is_some() || self.values_of(option, "cache.no-flush").next().is_some()
     }
 
-    /// Replaces a value of a drive at each of its nodes that says it, and adds it at the top, unless it belongs to
-    /// the node that opens the file.
+    /// Replaces a value of a drive at each of its nodes that sets it; otherwise adds it at the top, unless it belongs
+    /// to the node that opens the file.
     fn put_in_drive(&mut self, option: usize, name: &str, value: NewValue) -> Option<()> {
         let mut keys: Vec<String> = self.values_of(option, name).map(str::to_owned).collect();
         if name != "aio" && !keys.iter().any(|key| key == name) {
@@ -368,7 +368,7 @@ impl PutPlan<'_> {
         Some(())
     }
 
-    /// Asks for a value in an option.
+    /// Requests a value in an option.
     fn put(&mut self, option: usize, key: &str, value: NewValue) -> Option<()> {
         self.slots.options.get(&option)?;
         self.puts.push(Put {

@@ -1,15 +1,15 @@
-//! Why a text cannot be read as a command line.
+//! The reason why a text cannot be read as a command line.
 
 use vmdisk_source::Span;
 
-/// Why a text cannot be read as a command line, with its place.
+/// The reason why a text cannot be read as a command line, with its span.
 ///
 /// Mistakes in the values of a command line are not failures but
 /// [`problems`](crate::Document::problems).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReadFailure {
-    /// Where.
+    /// The span.
     pub span: Span,
     /// The mistake: lower case, no full stop.
     pub message: String,

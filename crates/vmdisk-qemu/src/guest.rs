@@ -1,4 +1,4 @@
-//! The first phase of writing: the guest, the machine it gets, and whom it is written for.
+//! The first phase of writing: the guest, its machine, and the style.
 
 use vmdisk_facts::{Capability, Target};
 use vmdisk_model::{Domain, FieldPath};
@@ -48,7 +48,7 @@ impl<'a> Guest<'a> {
         self.medium
     }
 
-    /// True if names and order are libvirt's.
+    /// True if names and order follow libvirt.
     pub(crate) const fn is_libvirt_style(&self) -> bool {
         !matches!(self.style, Style::Readable)
     }

@@ -1,4 +1,4 @@
-//! The options of a command line by their names and by what they name: built once, and only read afterwards.
+//! An index of the options of a command line, by option name and by defined name; immutable once built.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use vmdisk_source::Span;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, View};
 
-/// A node of the block layer, and the option that it is written in.
+/// A node of the block layer, and the option that contains it.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeAt<'a> {
     pub(crate) option: usize,
@@ -15,7 +15,7 @@ pub(crate) struct NodeAt<'a> {
 }
 
 impl<'a> NodeAt<'a> {
-    /// A node that has an option of its own.
+    /// A node with its own option.
     pub(crate) const fn of(option: usize, properties: &'a Properties) -> Self {
         NodeAt {
             option,
@@ -24,7 +24,7 @@ impl<'a> NodeAt<'a> {
     }
 }
 
-/// The options of a command line by their names and by what they name. Of two with one name the first counts.
+/// An index of the options of a command line, by option name and by defined name. Of two definitions the first counts.
 pub(crate) struct Index<'a> {
     options: &'a [WrittenOption],
     by_name: HashMap<&'a str, Vec<usize>>,
@@ -89,12 +89,12 @@ impl<'a> Index<'a> {
         self.options[option].span
     }
 
-    /// True if an option is written at all.
+    /// True if an option is present.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// The options of a name that have parts, with their numbers.
+    /// The options of a name that have parts, with their indexes.
     pub(crate) fn of_name(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl<'a> Index<'a> {
             .filter_map(|option| Some((*option, self.properties(*option)?)))
     }
 
-    /// The options of the machine, which has two names.
+    /// The options of the machine, which have two names.
     pub(crate) fn machines(
         &self,
     ) -> impl DoubleEndedIterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
@@ -150,7 +150,7 @@ impl<'a> Index<'a> {
         self.objects.get(id).copied()
     }
 
-    /// Every name that the drive of a device can have.
+    /// Every name that a device's drive can refer to.
     pub(crate) fn drive_names(&self) -> impl Iterator<Item = &'a str> {
         self.nodes.keys().chain(self.drives.keys()).copied()
     }

@@ -41,7 +41,7 @@ impl JsonObject {
         self.members.push((key.into(), value.into()));
     }
 
-    /// Adds a member behind the first `at`.
+    /// Inserts a member after the first `at` members.
     pub(crate) fn insert(&mut self, at: usize, key: &'static str, value: impl Into<Json>) {
         let at = at.min(self.members.len());
         self.members.insert(at, (key.into(), value.into()));
@@ -61,13 +61,13 @@ impl JsonObject {
         self
     }
 
-    /// Puts the members in the order of these keys; others follow, in the order they had.
+    /// Sorts the members by these keys; the others follow, in their previous order.
     pub(crate) fn reorder(&mut self, keys: &[&str]) {
         let rank = |key: &str| keys.iter().position(|at| *at == key).unwrap_or(keys.len());
         self.members.sort_by_key(|(key, _)| rank(key));
     }
 
-    /// Puts the members of these keys behind the others, in this order; the others keep theirs.
+    /// Moves the members of these keys to the end, in this order; the others keep theirs.
     pub(crate) fn reorder_last(&mut self, keys: &[&str]) {
         self.members.sort_by_key(|(key, _)| {
             let rank = keys.iter().position(|at| *at == key.as_ref());

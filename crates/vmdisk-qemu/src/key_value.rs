@@ -8,7 +8,7 @@ use crate::json::{Json, JsonObject};
 /// An option in key=value form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyValue {
-    /// The value that stands first and has no key, such as the type of `-object`.
+    /// The first value, which has no key, such as the type of `-object`.
     pub first: Option<String>,
     /// Keys with their values, in order.
     pub pairs: Vec<(Cow<'static, str>, String)>,
@@ -30,10 +30,10 @@ impl KeyValue {
         self
     }
 
-    /// The same properties as a JSON object whose member `head` becomes the value without a key.
+    /// The same properties as a JSON object; its member `head` becomes the value without a key.
     ///
     /// # Errors
-    /// The key of a member that only JSON can say: an array, an object or `null`.
+    /// Fails with the key of a member that only JSON can express: an array, an object or `null`.
     pub fn from_json(object: &JsonObject, head: &str) -> Result<Self, String> {
         let mut option = KeyValue::default();
         for (key, value) in object.members() {

@@ -1,4 +1,4 @@
-//! Options, and parts of options, that the model does not have: named where a conversion drops them.
+//! Options, and parts of options, that the model does not have, so that a conversion can report them.
 
 use crate::document::OtherOption;
 use crate::firmware::FoundFirmware;
@@ -27,7 +27,7 @@ const COVERED: &[&str] = &[
     "snapshot",
 ];
 
-/// Options about the machine that the reader takes part by part.
+/// Options of the machine that are read partially.
 const IN_PARTS: &[&str] = &["M", "accel", "m", "machine", "name", "smp", "uuid"];
 
 /// Devices outside the model that are disks or have disks attached.
@@ -121,7 +121,7 @@ impl Leftovers {
         });
     }
 
-    /// Names an option, or a part of it.
+    /// Records an option, or a part of it.
     fn part(&mut self, option: &WrittenOption, part: &str, has_data: bool) {
         let name = match self.form {
             Form::ConfigFile => format!("[{}]", option.name),
@@ -134,7 +134,7 @@ impl Leftovers {
         self.push(option, format!("{name}{space}{part}"), has_data);
     }
 
-    /// Names the parts that nobody read.
+    /// Records the unread parts.
     fn unused(
         &mut self,
         option: &WrittenOption,
@@ -164,14 +164,14 @@ impl Leftovers {
     fn device(&mut self, option: &WrittenOption, device: &Properties) {
         let driver = device.value("driver").unwrap_or_default();
         if matches!(driver, "usb-bot" | "usb-uas") {
-            // Made anew for the disk that sits on it.
+            // Generated again for its disk.
             self.unused(option, driver, device, &["driver", "id", "bus"]);
         } else {
             self.part(option, driver, UNKNOWN_DISKS.contains(&driver));
         }
     }
 
-    /// A drive that no disk uses: firmware, flash of a board, or nothing that the guest sees.
+    /// A drive that no disk uses: firmware, flash of a board, or a drive that the guest does not see.
     fn drive(&mut self, option: &WrittenOption, drive: &Properties) {
         match drive.value("if") {
             Some(interface @ ("pflash" | "none")) => {

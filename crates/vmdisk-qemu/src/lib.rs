@@ -1,11 +1,11 @@
-//! QEMU command lines for a guest's disks, as data: nothing here starts a program.
+//! QEMU command lines for a guest's disks, as data. This crate does not start programs.
 //!
-//! [`write()`] turns a [`vmdisk_model::Domain`] into a [`CommandLine`], whose [`Argument`]s know the
-//! field that each was written for. Values go out as JSON wherever the target takes it, so that no
-//! path or serial number becomes option syntax.
+//! [`write()`] turns a [`vmdisk_model::Domain`] into a [`CommandLine`], whose [`Argument`]s know the field that they
+//! were written for. Values are written as JSON if the target supports it, so that no path or serial number becomes
+//! option syntax.
 //!
-//! Two styles name the same guest: [`Style::Readable`] calls nodes after their disk, and
-//! [`Style::Libvirt`] writes what libvirt would, for reading beside a running guest.
+//! Two styles name the same guest: [`Style::Readable`] names nodes after their disk, and [`Style::Libvirt`] names and
+//! orders them like libvirt, for comparison with a running guest.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 

@@ -1,10 +1,10 @@
-//! The order in which libvirt writes the members of its objects, for a text that compares line by line.
+//! The order in which libvirt writes the members of its objects, so that texts can be compared line by line.
 
 use vmdisk_model::{DiskField, FieldPath, ImageField};
 
 use crate::json::JsonObject;
 
-/// What every node that opens something has, behind what is its driver's own.
+/// Common members of nodes that open something; they follow the members of the driver.
 const COMMON: &[&str] = &[
     "node-name",
     "auto-read-only",
@@ -118,7 +118,7 @@ pub(crate) fn node(node: &mut JsonObject, origin: FieldPath) {
 
 /// Orders the members of a device.
 pub(crate) fn device(device: &mut JsonObject, origin: FieldPath) {
-    // Controllers that nobody wrote down are there for a disk's bus, not for the disk.
+    // Implied controllers exist for a disk's bus, not for the disk.
     let is_disk = matches!(origin, FieldPath::Disk(_, DiskField::Disk));
     device.reorder(if is_disk { DISK } else { CONTROLLER });
 }

@@ -1,7 +1,7 @@
-//! Limits on what is read of one command line: far above any guest, far below what exhausts a host.
+//! Limits on reading a command line: far above any guest, far below the resources of a host.
 //!
-//! Linux passes a program 6 MiB of arguments at most. A larger text is no command line that ran; reading it would
-//! cost memory for each of its words, and time for each unknown name.
+//! Linux passes at most 6 MiB of arguments to a program, so no larger text was ever started as a command line. Reading
+//! one would cost memory for each of its words, and time for each unknown name.
 
 use vmdisk_source::{Span, nearest};
 
@@ -10,31 +10,31 @@ use crate::failure::ReadFailure;
 /// Words of a text.
 pub(crate) const MAX_WORDS: usize = 100_000;
 
-/// Options of a command line, with those of the files that it names.
+/// Options of a command line, including those of its `-readconfig` files.
 pub(crate) const MAX_OPTIONS: usize = 50_000;
 
-/// Properties of one option. QEMU takes 1024 queues of a device, each in a property of its own.
+/// Properties of one option. A device can have 1024 queues, each a separate property.
 pub(crate) const MAX_PROPERTIES_OF_OPTION: usize = 4096;
 
-/// Bytes of a property's name, with those of the nodes around it.
+/// Bytes of a property's name, including those of the enclosing nodes.
 pub(crate) const MAX_NAME: usize = 1024;
 
 /// Properties of all options.
 pub(crate) const MAX_PROPERTIES: usize = 300_000;
 
-/// Nodes of all disks. Disks may name the same chain, whose nodes then count for each of them.
+/// Nodes of all disks. A chain that several disks use counts for each of them.
 pub(crate) const MAX_NODES: usize = 100_000;
 
-/// Known names that unknown ones are compared with, for suggestions. After that, mistakes are reported without.
+/// Comparisons of unknown names with known ones for suggestions. Later mistakes are reported without a suggestion.
 pub(crate) const MAX_COMPARISONS: usize = 100_000;
 
-/// The failure for a text with too many of something, at the first one that is too many.
+/// The failure for a text with too many of something, at the first excess one.
 pub(crate) fn exceeded(span: Span, owner: &str, things: &str, limit: usize) -> ReadFailure {
     ReadFailure::new(span, format!("{owner} has more than {limit} {things}"))
-        .help("split it: a text of this size is not read as a command line of QEMU")
+        .help("split it: this is too large for a QEMU command line")
 }
 
-/// The search for known words near unknown ones, which ends after [`MAX_COMPARISONS`].
+/// The search for similar known words, which ends after [`MAX_COMPARISONS`].
 pub(crate) struct Suggestions {
     left: usize,
 }
@@ -48,7 +48,7 @@ impl Default for Suggestions {
 }
 
 impl Suggestions {
-    /// The known word that `word` most likely means; `None` after too many comparisons.
+    /// The most similar known word; `None` after too many comparisons.
     pub(crate) fn nearest<'w>(
         &mut self,
         word: &str,
@@ -60,12 +60,12 @@ impl Suggestions {
             *left > 0
         });
         let near = nearest(word, known);
-        // The nearest of some words may not be the nearest of all.
+        // The most similar word of a group may not be the most similar of all.
         near.filter(|_| self.left > 0)
     }
 }
 
-/// The words of a text, of which there are not too many.
+/// The words of a text, limited in number.
 #[derive(Default)]
 pub(crate) struct Counted {
     words: usize,

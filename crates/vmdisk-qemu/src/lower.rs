@@ -1,4 +1,4 @@
-//! The third phase of reading: from options to the model, with notes of where everything is written.
+//! The third phase of reading: turns options into the model, and records where everything is written.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl<'a> Lowered<'a> {
         domain.throttle_groups = groups.read_all(index, &mut notes);
         notes.keep_the_rest();
         for (span, _) in parsed.missing_files() {
-            // The file may hold disks, and is not at hand.
+            // The file may contain disks, but is not available.
             notes.keep(FieldPath::Domain(DomainField::Devices), READCONFIG, *span);
         }
         let first = index.options().first();
@@ -77,7 +77,7 @@ impl<'a> Lowered<'a> {
         self.board
     }
 
-    /// The field that an option was read for.
+    /// The field of an option.
     pub(crate) fn owner(&self, option: usize) -> Option<FieldPath> {
         self.notes.owner(option)
     }
@@ -87,7 +87,7 @@ impl<'a> Lowered<'a> {
         self.notes.is_read_object(option)
     }
 
-    /// The ids of iothreads by their numbers.
+    /// The ids of iothreads, by number.
     pub(crate) fn take_iothread_names(&mut self) -> BTreeMap<IoThreadId, String> {
         std::mem::take(&mut self.iothread_names)
     }

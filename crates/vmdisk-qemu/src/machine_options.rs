@@ -30,11 +30,11 @@ impl Writer<'_> {
                 ),
                 None => self.problem(
                     field(DomainField::Uuid),
-                    format!("`{uuid}` is no UUID, expected 32 hexadecimal digits"),
+                    format!("`{uuid}` is not a UUID: expected 32 hexadecimal digits"),
                 ),
             }
         }
-        // The whole guest is known: unwritten devices do not exist.
+        // The whole guest is known, so there are no other devices.
         self.push(
             QemuOption::Nodefaults,
             ArgumentValue::None,
@@ -51,7 +51,7 @@ impl Writer<'_> {
             None => self.problem(
                 field(DomainField::Machine),
                 format!(
-                    "no machine is named, and {} has none that goes without saying",
+                    "no machine is set, and {} has no default",
                     self.machine().architecture
                 ),
             ),
@@ -62,7 +62,7 @@ impl Writer<'_> {
             Some(DomainType::Other(word)) if word == "hvf" => self.accelerator("hvf"),
             Some(DomainType::Other(word)) => self.problem(
                 field(DomainField::DomainType),
-                format!("a domain of type '{word}' is not run by QEMU"),
+                format!("QEMU does not run domains of type '{word}'"),
             ),
             None => {}
         }
@@ -82,8 +82,8 @@ impl Writer<'_> {
     }
 }
 
-/// A UUID in the only form that QEMU takes; libvirt also takes it without dashes, with others, and with space
-/// around it.
+/// A UUID in the only form that QEMU accepts; libvirt also accepts other positions of dashes, none, and surrounding
+/// space.
 fn canonical_uuid(text: &str) -> Option<String> {
     let digits: String = text
         .trim()

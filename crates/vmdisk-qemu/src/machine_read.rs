@@ -24,7 +24,7 @@ pub(crate) fn read_machine(
     };
     read_machine_options(&mut domain, index, notes);
     if program.is_some_and(is_kvm) {
-        // Under these names QEMU turns KVM on, and is installed for the host's own instruction set.
+        // Under these names QEMU enables KVM, and emulates the host's architecture.
         domain.domain_type.get_or_insert(DomainType::Kvm);
         let is_pc = |machine: &MachineType| machine.is_q35() || machine.is_i440fx();
         if domain.machine.as_ref().is_none_or(is_pc) {
@@ -39,7 +39,7 @@ pub(crate) fn read_machine(
     }
     for (_, smp) in index.of_name("smp") {
         let number = |key: &str| number_of(smp.peek(key)?.value.as_str());
-        // Fewer CPUs at the start than in the end are not in the model.
+        // The model has no hotpluggable CPUs.
         if number("cpus") == number("maxcpus") {
             smp.get("cpus");
         }
@@ -68,7 +68,7 @@ pub(crate) fn read_machine(
     };
     let mut board = Machine::of(&domain, &Target::default()).board;
     if board == Board::Unknown {
-        // Lines of options say `ide.0` and mean what a PC has.
+        // Without a machine `ide.0` means that of a PC.
         board = Board::I440fx;
     }
     (domain, board)
@@ -105,7 +105,7 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
     }
 }
 
-/// The accelerator that is tried first, as libvirt's type.
+/// The first accelerator, as libvirt's domain type.
 fn domain_type(accelerators: &str) -> DomainType {
     match accelerators.split(':').next().unwrap_or_default() {
         "tcg" => DomainType::Qemu,

@@ -1,13 +1,13 @@
-//! Names of nodes and devices: short, descriptive, unique, and the same for the same guest.
+//! Names of nodes and devices: short, descriptive, unique and deterministic.
 
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{BackendSource, Disk, EncryptionEngine, TargetBus, target_number};
 
-/// Length that leaves room for `-base999-format` within QEMU's 31 characters for a node name.
+/// The maximum length of a stem, which leaves room for `-base999-format` within QEMU's 31 characters.
 const STEM_LENGTH: usize = 16;
 
-/// True for what QEMU takes as an id: a letter, then letters, digits, `-`, `.` and `_`.
+/// True for a valid id of QEMU: a letter, then letters, digits, `-`, `.` and `_`.
 pub(crate) fn is_identifier(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
@@ -15,10 +15,10 @@ pub(crate) fn is_identifier(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }
 
-/// The word that the nodes and devices of each disk are called after: its target where that can be
-/// a name of its own, else `disk` and its number.
+/// The prefix for the nodes and devices of each disk: its target if that is a valid and unique name, otherwise `disk`
+/// and its index.
 ///
-/// A stem has no `-`, so that `vda` with a base image and a disk called `vda-base1` stay apart.
+/// A stem has no `-`, so that `vda` with a base image cannot collide with a disk named `vda-base1`.
 pub(crate) fn stems(disks: &[Disk]) -> Vec<String> {
     let is_stem = |target: &&str| {
         is_identifier(target) && target.len() <= STEM_LENGTH && !target.contains('-')
@@ -41,7 +41,7 @@ pub(crate) fn stems(disks: &[Disk]) -> Vec<String> {
                     more => format!("disk{nth}_{more}"),
                 })
                 .find(|stem| !targets.contains(stem.as_str()) && !taken.contains(stem))
-                .expect("one of endlessly many names is free")
+                .expect("there are more names than disks")
         });
         taken.insert(stem.clone());
         stems.push(stem);
@@ -56,13 +56,13 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// The id itself if it is free, else the id with the first number that makes it so.
+    /// The id if it is free, otherwise the id with the first number that makes it unique.
     pub(crate) fn take(&mut self, id: &str) -> String {
         let free = if self.taken.contains(id) {
             (2_usize..)
                 .map(|number| format!("{id}-{number}"))
                 .find(|id| !self.taken.contains(id))
-                .expect("one of endlessly many ids is free")
+                .expect("there are more ids than devices")
         } else {
             id.to_owned()
         };
@@ -74,27 +74,26 @@ impl Ids {
 /// Names of the nodes of one disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeNames<'a> {
-    /// After the disk and the part.
+    /// Named after the disk and their role.
     Readable {
         /// The disk's stem.
         stem: &'a str,
     },
     /// Numbered as libvirt does.
     Libvirt {
-        /// The disk's stem, which only the copy-on-read filter is named after.
+        /// The disk's stem, which only the copy-on-read filter uses.
         stem: &'a str,
         /// Number of the top image; the images below follow, and then the filters.
         first: usize,
-        /// How many images there are.
+        /// The number of images.
         images: usize,
     },
 }
 
-/// Images below the top one that have a name; QEMU would be slow long before.
+/// The maximum number of named images below the top one; QEMU would become slow long before.
 pub(crate) const DEEPEST: usize = 999;
 
-/// The order in which libvirt has disks: those of a bus together, by the numbers of their names
-/// (`virDomainDiskInsert`).
+/// The order of disks in libvirt: grouped by bus, sorted by the numbers in their names (`virDomainDiskInsert`).
 pub(crate) fn libvirt_order(disks: &[Disk]) -> Vec<usize> {
     let mut first_of_bus: HashMap<TargetBus, usize> = HashMap::new();
     for (nth, disk) in disks.iter().enumerate() {
@@ -110,8 +109,8 @@ pub(crate) fn libvirt_order(disks: &[Disk]) -> Vec<usize> {
     order
 }
 
-/// Number of each disk's top image in libvirt's style: libvirt counts from the last disk to the first,
-/// and in each from the top image down; an empty drive has a number too (`qemuProcessPrepareHost`).
+/// Number of each disk's top image in libvirt's style: libvirt counts from the last disk to the first, and in each from
+/// the top image down; an empty drive has a number too (`qemuProcessPrepareHost`).
 pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
     let mut next = 1;
     let mut numbers = vec![0; disks.len()];
@@ -126,7 +125,7 @@ pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
     numbers
 }
 
-/// How many images have a number in libvirt's style; an empty drive has one too.
+/// The number of images that libvirt numbers; an empty drive counts as one.
 pub(crate) fn image_count(source: &BackendSource) -> usize {
     match source {
         BackendSource::Image(image) => {
@@ -139,7 +138,7 @@ pub(crate) fn image_count(source: &BackendSource) -> usize {
 }
 
 impl<'a> NodeNames<'a> {
-    /// Names around one image of the disk.
+    /// Names for one image of the disk.
     pub(crate) const fn image(self, depth: usize, serial: usize) -> ImageNames<'a> {
         ImageNames {
             disk: self,
@@ -149,7 +148,7 @@ impl<'a> NodeNames<'a> {
         }
     }
 
-    /// The filter that copies up what is read.
+    /// The copy-on-read filter.
     pub(crate) fn copy_on_read(self) -> String {
         match self {
             NodeNames::Readable { stem } => format!("{stem}-copy-on-read"),
@@ -177,20 +176,20 @@ impl<'a> NodeNames<'a> {
     }
 }
 
-/// Names around one image of a disk.
+/// Names for one image of a disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageNames<'a> {
     disk: NodeNames<'a>,
     /// Depth in the chain; 0 is the top image.
     depth: usize,
-    /// Number of the image among all of the disk, data files included, as libvirt counts.
+    /// Number of the image among all images of the disk, including data files, as libvirt counts.
     serial: usize,
-    /// True for the file that the data of the image is in.
+    /// True for an external data file.
     is_data: bool,
 }
 
 impl ImageNames<'_> {
-    /// The names around the data file of this image, which libvirt counts as the next one.
+    /// The names for the data file of this image, which has the next number in libvirt.
     pub(crate) const fn data_file(self) -> Self {
         ImageNames {
             serial: self.serial + 1,
@@ -204,7 +203,7 @@ impl ImageNames<'_> {
         match (self.disk, self.depth) {
             (NodeNames::Readable { stem }, 0) => format!("{stem}-{data}{readable}"),
             (NodeNames::Readable { stem }, below) => {
-                // As long as a name may be.
+                // The maximum length of a name.
                 let readable = if self.is_data && readable == "format" {
                     "fmt"
                 } else {
@@ -224,17 +223,17 @@ impl ImageNames<'_> {
         self.part("file", "storage")
     }
 
-    /// The node that cuts the image out of its storage.
+    /// The node that selects a slice of the storage.
     pub(crate) fn slice(self) -> String {
         self.part("slice", "slice-sto")
     }
 
-    /// The node that knows the format.
+    /// The format node.
     pub(crate) fn format(self) -> String {
         self.part("format", "format")
     }
 
-    /// The object with the secret for logging in.
+    /// The object with the login secret.
     pub(crate) fn login_secret(self) -> String {
         self.part("login", "storage-auth-secret0")
     }

@@ -1,4 +1,4 @@
-//! What lowering notes beside the model: where fields are written, what is wrong, and which option belongs to what.
+//! Results of lowering besides the model: spans of fields, problems, and the fields of options.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,13 +18,13 @@ use crate::syntax::value::{is_open, number_of, switch_of};
 use crate::tuning;
 use crate::vocabulary;
 
-/// What lowering notes beside the model.
+/// Results of lowering besides the model.
 pub(crate) struct Notes<'a> {
     options: &'a [WrittenOption],
     map: SourceMap<FieldPath>,
     problems: Vec<Problem>,
     kept: Vec<KeptProperty>,
-    /// The field that each option belongs to, once that is known.
+    /// The field of each option, once it is known.
     owners: BTreeMap<usize, FieldPath>,
     /// Objects that the model describes completely.
     read_objects: HashSet<usize>,
@@ -34,7 +34,7 @@ pub(crate) struct Notes<'a> {
     suggestions: Suggestions,
 }
 
-/// The notes of a command line that is lowered.
+/// The notes of a command line during lowering.
 pub(crate) struct Noted {
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
@@ -59,7 +59,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Adds the notes of another command line that is read for the same guest; its options stay its own.
+    /// Adds the notes of another command line for the same guest, whose options stay separate.
     pub(crate) fn add(&mut self, other: Notes<'_>) {
         for (at, place) in other.map.iter() {
             self.map.record(at, *place);
@@ -68,7 +68,7 @@ impl<'a> Notes<'a> {
         self.kept.extend(other.kept);
     }
 
-    /// Everything that is noted.
+    /// All notes.
     pub(crate) fn finish(self) -> Noted {
         let mut slots = self.slots;
         slots.fill(self.options);
@@ -81,22 +81,22 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// The options of disks and controllers, to add one.
+    /// The options of disks and controllers, for additions.
     pub(crate) const fn slots_mut(&mut self) -> &mut Slots {
         &mut self.slots
     }
 
-    /// Notes what an option belongs to.
+    /// Records the field of an option.
     pub(crate) fn own(&mut self, option: usize, at: FieldPath) {
         self.owners.insert(option, at);
     }
 
-    /// The field that an option belongs to.
+    /// The field of an option.
     pub(crate) fn owner(&self, option: usize) -> Option<FieldPath> {
         self.owners.get(&option).copied()
     }
 
-    /// Notes an object that the model describes completely.
+    /// Records that the model describes an object completely.
     pub(crate) fn read_object(&mut self, option: usize) {
         self.read_objects.insert(option);
     }
@@ -106,7 +106,7 @@ impl<'a> Notes<'a> {
         self.read_objects.contains(&option)
     }
 
-    /// The known word that an unknown one most likely means.
+    /// The most similar known word.
     pub(crate) fn nearest<'w>(
         &mut self,
         word: &str,
@@ -115,7 +115,7 @@ impl<'a> Notes<'a> {
         self.suggestions.nearest(word, known)
     }
 
-    /// Counts a node that is read for a disk; false if there are too many to read on.
+    /// Counts a node of a disk; false if the limit is exceeded.
     pub(crate) fn count_node(&mut self, nth: usize, option: usize) -> bool {
         let Some(left) = self.nodes_left.checked_sub(1) else {
             let at = FieldPath::Disk(nth, DiskField::Source);
@@ -128,7 +128,7 @@ impl<'a> Notes<'a> {
         true
     }
 
-    /// Notes a problem.
+    /// Records a problem.
     pub(crate) fn problem(
         &mut self,
         rule: &'static Rule,
@@ -141,7 +141,7 @@ impl<'a> Notes<'a> {
         &mut self.problems[last]
     }
 
-    /// Notes where a field is written.
+    /// Records the span of a field.
     pub(crate) fn record(&mut self, at: FieldPath, property: &Property) {
         self.record_place(
             at,
@@ -153,7 +153,7 @@ impl<'a> Notes<'a> {
         );
     }
 
-    /// Notes an option as the place of a field.
+    /// Records an option as the span of a field.
     pub(crate) fn record_option(&mut self, at: FieldPath, option: usize) {
         let span = self.options[option].span;
         self.record_place(
@@ -166,23 +166,23 @@ impl<'a> Notes<'a> {
         );
     }
 
-    /// Notes the place of a field.
+    /// Records the span of a field.
     pub(crate) fn record_place(&mut self, at: FieldPath, place: Place) {
         self.map.record(at, place);
     }
 
-    /// The place of a field that is written itself.
+    /// The span of a field that is set.
     pub(crate) fn place(&self, at: FieldPath) -> Option<&Place> {
         self.map.place(at)
     }
 
-    /// The place of a field, or of the nearest one around it.
+    /// The span of a field, or of the nearest enclosing one.
     pub(crate) fn span_around(&self, at: FieldPath) -> Span {
         let place = self.map.resolve(at).map(|(_, place)| place.span);
         place.unwrap_or_default()
     }
 
-    /// Notes something of a disk or controller that the model does not have.
+    /// Records a setting of a disk or controller that the model does not have.
     pub(crate) fn keep(&mut self, at: FieldPath, key: impl Into<String>, span: Span) {
         self.kept.push(KeptProperty {
             at,
@@ -192,7 +192,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// A value that is one of some words.
+    /// A value from a list of words.
     pub(crate) fn word<T>(
         &mut self,
         at: FieldPath,
@@ -222,7 +222,7 @@ impl<'a> Notes<'a> {
         None
     }
 
-    /// A switch; the word that JSON has for it depends on the property.
+    /// A switch; its JSON form depends on the property.
     pub(crate) fn switch(&mut self, at: FieldPath, property: &Property) -> Option<Switch> {
         self.word(at, property, &["on", "off"], switch_of)
     }
@@ -236,7 +236,7 @@ impl<'a> Notes<'a> {
         if (number.is_none() || is_quoted) && !is_open(text) {
             let message = if number.is_some() {
                 format!(
-                    "`{}` is a number between quotes, which QEMU refuses",
+                    "`{}` is a number in quotes, which QEMU refuses",
                     property.key
                 )
             } else {
@@ -261,7 +261,7 @@ impl<'a> Notes<'a> {
         small
     }
 
-    /// Keeps every part of an option with an owner that the model does not have.
+    /// Keeps the unread parts of an option that has an owner.
     pub(crate) fn keep_the_rest(&mut self) {
         let options: &'a [WrittenOption] = self.options;
         for (option, at) in self.owners.clone() {
@@ -275,12 +275,12 @@ impl<'a> Notes<'a> {
     fn keep_rest_of(&mut self, name: &str, properties: &Properties, at: FieldPath) {
         for (key, span) in &properties.twice {
             let message = format!(
-                "`{key}` is written twice in one option: the last counts, and JSON is refused"
+                "`{key}` is set twice in one option: the last one counts, and QEMU refuses it in JSON"
             );
             self.problem(&DUPLICATE_VALUE, at, *span, message);
         }
         for property in properties.iter().filter(|property| !property.is_used.get()) {
-            // Of a key that is written twice the first is not taken.
+            // The first of two values with one key is not used.
             let last = properties.peek(&property.key);
             if last.is_some_and(|last| last.is_used.get()) {
                 continue;
@@ -297,9 +297,9 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Notes a property that no version of QEMU has in this option.
+    /// Reports a property that no version of QEMU supports in this option.
     fn refuse_key(&mut self, name: &str, property: &Property, at: FieldPath) {
-        let message = format!("`{}` is no property that QEMU knows here", property.key);
+        let message = format!("unknown property `{}`", property.key);
         let near = self
             .suggestions
             .nearest(&property.key, vocabulary::words(name));
@@ -307,7 +307,7 @@ impl<'a> Notes<'a> {
         let problem = self.problem(&property_refused::RULE, at, span, message);
         problem.help = Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "QEMU will not start with it; take it away".to_owned(),
+            None => "remove it: QEMU does not start with it".to_owned(),
         });
         if let Some(near) = near {
             problem.fix = vec![Edit::replace(span, near)];

@@ -5,31 +5,31 @@ use vmdisk_facts::Target;
 /// Options of writing a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The QEMU that will read it. Where it does not say which, a recent one is assumed.
+    /// The QEMU that will read it. Without a version a recent one is assumed.
     pub target: Target,
-    /// How nodes and devices are named and ordered.
+    /// Names and order of nodes and devices.
     pub style: Style,
 }
 
 /// The output format, which is not always a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// The words that QEMU is started with.
+    /// The arguments of QEMU.
     CommandLine,
-    /// A file of `-readconfig`, which has no JSON.
+    /// A `-readconfig` file, which does not support JSON.
     ConfigFile,
-    /// The monitor of a QEMU that runs, which has nothing else.
+    /// The monitor of a running QEMU.
     Monitor,
 }
 
-/// How nodes and devices are named and ordered; the guest is the same.
+/// Names and order of nodes and devices; the guest is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {
     /// For people: nodes are named after the disk and their role, such as `vda-format`.
     #[default]
     Readable,
-    /// As libvirt has them: nodes are numbered, devices bear its aliases, raw images have no format
-    /// node where libvirt writes none. For reading beside the command line of a running guest; what
-    /// libvirt sets over QMP after the start (limits) or makes itself (PCI addresses) is left out.
+    /// Like libvirt: numbered nodes, libvirt's aliases, no format node for raw images if libvirt omits it. For
+    /// comparison with the command line of a running guest; settings that libvirt makes over QMP after the start
+    /// (limits) or generates itself (PCI addresses) are omitted.
     Libvirt,
 }

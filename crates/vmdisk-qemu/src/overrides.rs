@@ -1,4 +1,4 @@
-//! `-set` and `-global`: properties of options that are written elsewhere.
+//! `-set` and `-global`: properties for other options.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -7,11 +7,10 @@ use crate::limits::MAX_PROPERTIES;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Property;
 
-/// Gives each option the properties that `-set` and `-global` have for it; returns the numbers of the options that did
-/// so.
+/// Applies the properties of `-set` and `-global` to their options; returns the indexes of the applied options.
 ///
-/// `-set` wins over what the option says itself, and the option wins over `-global`. A `-global` for a driver without a
-/// `-device` stays by itself.
+/// `-set` overrides the option, and the option overrides `-global`. A `-global` for a driver without a `-device` is not
+/// applied.
 pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
     let mut applied = HashSet::new();
     let mut budget = MAX_PROPERTIES;
@@ -65,10 +64,10 @@ pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
     applied
 }
 
-/// Options of this kind that are carried out, which keeps reading linear; nobody writes so many.
+/// The limit on applied options keeps reading linear; real command lines have few.
 const MAX_OVERRIDES: usize = 256;
 
-/// The options that have an id, by name and id. Of two the first counts.
+/// The options with an id, by name and id. Of two the first counts.
 fn numbers_by_id(options: &[WrittenOption]) -> HashMap<(String, String), usize> {
     let mut numbers = HashMap::new();
     for (nth, option) in options.iter().enumerate() {
@@ -82,7 +81,7 @@ fn numbers_by_id(options: &[WrittenOption]) -> HashMap<(String, String), usize> 
     numbers
 }
 
-/// What `-set GROUP.ID.KEY=VALUE` sets, and in which option. An id may have dots too.
+/// The option and the key of `-set GROUP.ID.KEY=VALUE`. Ids may contain dots.
 fn setting(
     option: &WrittenOption,
     by_id: &HashMap<(String, String), usize>,
@@ -97,7 +96,7 @@ fn setting(
     Some((target, moved(option, written, key)))
 }
 
-/// The driver and the property of `-global DRIVER.KEY=VALUE`, or of its longer form.
+/// The driver and the property of `-global DRIVER.KEY=VALUE`, or of its long form.
 fn default_of_driver(option: &WrittenOption) -> Option<(String, Property)> {
     let properties = option.properties.as_ref()?;
     if let (Some(driver), Some(key), Some(value)) = (
@@ -112,7 +111,7 @@ fn default_of_driver(option: &WrittenOption) -> Option<(String, Property)> {
     Some((driver.to_owned(), moved(option, written, key)))
 }
 
-/// A property as one of another option; to delete it is to delete the option that says it.
+/// A property as part of another option; deleting it deletes the option that sets it.
 fn moved(option: &WrittenOption, written: &Property, key: &str) -> Property {
     Property {
         key: key.to_owned(),

@@ -11,27 +11,27 @@ use crate::overrides::apply_overrides;
 use crate::syntax::form::{Form, words};
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
 
-/// The option that names a file with further options.
+/// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";
 
 /// The options of a command line and of the files that it names, in order.
 pub(crate) struct Parsed {
     form: Form,
-    /// Where the command line stands.
+    /// The span of the command line.
     whole: Span,
     program: Option<String>,
     options: Vec<WrittenOption>,
-    /// The options that gave others their properties.
+    /// The options that were applied to others.
     overrides: HashSet<usize>,
     faults: Vec<Fault>,
-    /// Options of daemons that are started beside the guest.
+    /// Options of daemons that are started together with the guest.
     daemons: Vec<Vec<WrittenOption>>,
-    /// Places and names of the files that are not at hand.
+    /// Spans and names of the files that are not available.
     missing_files: Vec<(Span, Option<String>)>,
 }
 
 impl Parsed {
-    /// Takes a command line apart; `text` and `files` are those of [`read_with`](crate::read_with).
+    /// Splits a command line; `text` and `files` are those of [`read_with`](crate::read_with).
     pub(crate) fn new(
         text: &str,
         command_line: usize,
@@ -97,7 +97,7 @@ impl Parsed {
         self.form
     }
 
-    /// The place of the command line.
+    /// The span of the command line.
     pub(crate) const fn whole(&self) -> Span {
         self.whole
     }
@@ -115,7 +115,7 @@ impl Parsed {
         &self.options
     }
 
-    /// True for an option that gave others their properties: `-set`, `-global`.
+    /// True for an option that was applied to others: `-set`, `-global`.
     pub(crate) fn is_override(&self, option: usize) -> bool {
         self.overrides.contains(&option)
     }

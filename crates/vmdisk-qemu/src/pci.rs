@@ -1,4 +1,4 @@
-//! Places on PCI buses: as addressed, else left to QEMU.
+//! PCI addresses: as configured, otherwise left to QEMU.
 
 use vmdisk_model::{Address, FieldPath, PciAddress, Switch};
 
@@ -9,7 +9,7 @@ use crate::pci_slots::NextSlot;
 use crate::writer::Writer;
 
 impl Writer<'_> {
-    /// Adds the place of a PCI device to its properties.
+    /// Adds the address of a PCI device to its properties.
     pub(crate) fn pci_place(
         &mut self,
         device: &mut JsonObject,
@@ -19,29 +19,29 @@ impl Writer<'_> {
         match address {
             Some(Address::Pci(address)) => self.pci_address(device, *address, at),
             Some(Address::Drive(_)) => {
-                self.problem(at, "the device sits on PCI, not on a disk controller");
+                self.problem(at, "the device is on PCI, not on a disk controller");
             }
             Some(
                 Address::Usb(_) | Address::Ccw(_) | Address::VirtioMmio | Address::SpaprVio(_),
             ) => {
                 self.problem(
                     at,
-                    "the device sits on PCI, and its address is of another type",
+                    "the device is on PCI, but its address is of another type",
                 );
             }
             Some(Address::Unassigned) if self.medium() == Medium::Monitor => {
                 self.pci_next_slot(device, at);
             }
             Some(Address::Unassigned) => {
-                let message = "a device that is plugged in later has no place on a command line";
+                let message = "a device that is attached later cannot be on a command line";
                 self.problem(at, message);
             }
-            // Whichever is free.
+            // Any free slot.
             Some(Address::Other(word)) if word == "pci" => self.pci_next_slot(device, at),
             Some(Address::Other(word)) => {
                 self.leave_out(
                     at,
-                    format!("an address of type '{word}' is not written: QEMU chooses the place"),
+                    format!("an address of type '{word}' is not written: QEMU chooses one"),
                 );
                 self.pci_next_slot(device, at);
             }
@@ -61,7 +61,7 @@ impl Writer<'_> {
             if self.machine().board == Board::Unknown {
                 self.leave_out(
                     at,
-                    "the PCI address is not written: the machine is not known, and with it the name of its bus",
+                    "the PCI address is not written: without a machine, the name of the bus is not known",
                 );
             } else {
                 let board = self.machine().board.name();
@@ -70,17 +70,17 @@ impl Writer<'_> {
             return;
         };
         if domain != 0 {
-            self.problem(at, format!("PCI domain {domain} has no name in QEMU"));
+            self.problem(at, format!("QEMU does not support PCI domain {domain}"));
             return;
         }
         if bus == 0 && self.is_plugged_into_express() {
             self.problem_with_help(
                 at,
                 format!(
-                    "{root} of {} takes nothing while the guest runs",
+                    "{root} of {} does not support hotplugging",
                     self.machine().board.name()
                 ),
-                "give it an address on a bus of a root port, or none",
+                "use an address on the bus of a root port, or none",
             );
             return;
         }
@@ -95,18 +95,18 @@ impl Writer<'_> {
         device.push_some("multifunction", multifunction.map(|on| on == Switch::On));
     }
 
-    /// True for a device that is plugged into a machine whose root bus takes none.
+    /// True for a hotplugged device on a machine whose root bus does not support it.
     fn is_plugged_into_express(&self) -> bool {
         self.medium() == Medium::Monitor && self.machine().board.is_pci_express()
     }
 
-    /// Names the port that a device without an address is plugged into.
+    /// Chooses the port for a hotplugged device without an address.
     fn pci_next_port(&mut self, device: &mut JsonObject, at: FieldPath) {
         let number = self.places().pci().count();
         if self.machine().board == Board::Unknown && number == 1 {
             self.leave_out(
                 at,
-                "no machine is named: one with PCI Express, such as q35, takes devices in its ports alone",
+                "no machine is set: a machine with PCI Express, such as q35, supports hotplugging only in its ports",
             );
         }
         if self.machine().board.is_pci_express() {
@@ -122,7 +122,7 @@ impl Writer<'_> {
 
     fn pci_next_slot(&mut self, device: &mut JsonObject, at: FieldPath) {
         if self.medium() == Medium::Monitor {
-            // Which slots are free only the running QEMU knows.
+            // Only the running QEMU knows the free slots.
             self.pci_next_port(device, at);
             return;
         }
@@ -143,15 +143,15 @@ impl Writer<'_> {
                 self.problem_with_help(
                     at,
                     format!(
-                        "the PCI bus of {board} has room for {room} devices, and this is one more"
+                        "the PCI bus of {board} has room for {room} devices, and this one exceeds it"
                     ),
-                    "put disks on a virtio-scsi controller, which takes hundreds",
+                    "put disks on a virtio-scsi controller, which supports hundreds",
                 );
             }
         }
     }
 
-    /// Writes the ports and bridges that make the buses which addresses speak of.
+    /// Writes the ports and bridges for the buses that addresses use.
     pub(crate) fn write_pci_buses(&mut self) {
         let Some(root) = self.machine().board.root_bus() else {
             return;
@@ -160,7 +160,7 @@ impl Writer<'_> {
         for (bus, (at, has_slots)) in buses {
             if self.medium() == Medium::Monitor {
                 let message = format!(
-                    "its bus `pci.{bus}` must be there already: no port is made while the guest runs"
+                    "its bus `pci.{bus}` must exist already: ports cannot be added while the guest runs"
                 );
                 self.leave_out(at, message);
                 continue;

@@ -1,4 +1,4 @@
-//! Slots of the root bus, and the further buses that addresses speak of.
+//! Slots of the root bus, and the additional buses that addresses use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use vmdisk_model::{Address, ControllerField, DiskField, Domain, FieldPath};
 
 use crate::board::Board;
 
-/// Slots of the root bus and the further buses that addresses speak of.
+/// Slots of the root bus and the additional buses that addresses use.
 #[derive(Debug)]
 pub(crate) struct PciSlots {
-    /// Number of devices without an address that fit the root bus, if that is known.
+    /// Number of devices without an address that fit on the root bus, if that is known.
     room: Option<usize>,
-    /// The slots to hand out. Only where some device has an address: QEMU gives a device without one
-    /// the first slot that is free at that moment, which may be one that a later device is due.
+    /// The slots to assign; used only if some device has an address: QEMU gives a device without one the first free
+    /// slot at that moment, which may be the configured slot of a later device.
     free: Option<std::vec::IntoIter<u32>>,
-    /// Number of devices that were given no address.
+    /// Number of devices without an assigned address.
     unaddressed: usize,
-    /// Further buses, each with the field that speaks of it and whether it has more than one slot.
+    /// Additional buses, each with the field that uses it and whether it has more than one slot.
     buses: BTreeMap<u32, (FieldPath, bool)>,
 }
 
@@ -69,17 +69,17 @@ impl PciSlots {
         }
     }
 
-    /// The further buses that addresses speak of, each with the field that does and whether it has more than one slot.
+    /// The additional buses that addresses use, each with the field and whether it has more than one slot.
     pub(crate) fn take_buses(&mut self) -> BTreeMap<u32, (FieldPath, bool)> {
         std::mem::take(&mut self.buses)
     }
 
-    /// True if slots are handed out, and not left to QEMU.
+    /// True if slots are assigned here, and not by QEMU.
     pub(crate) const fn are_handed_out(&self) -> bool {
         self.free.is_some()
     }
 
-    /// Counts a device without an address; hands back which one it is, from 1 on.
+    /// Counts a device without an address; returns its number, from 1.
     pub(crate) const fn count(&mut self) -> usize {
         self.unaddressed += 1;
         self.unaddressed
@@ -107,6 +107,6 @@ pub(crate) enum NextSlot {
     Qemus,
     /// This one.
     Slot(u32),
-    /// There is none: the bus has room for so many.
+    /// None: the bus has room for this many devices.
     Full { room: usize, is_first: bool },
 }

@@ -1,4 +1,4 @@
-//! Which controller and unit each disk gets: as addressed, else as libvirt would have it.
+//! The controller and unit of each disk: as configured, otherwise as libvirt assigns them.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -12,29 +12,29 @@ use crate::board::{Board, Machine};
 use crate::guest::Guest;
 use crate::problem::WriteProblem;
 
-/// A controller that is written down, or that a disk needs.
+/// A controller that is configured, or that a disk needs.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedController {
-    /// Its number among the guest's controllers, if it is written down.
+    /// Its index among the guest's controllers, if it is configured.
     pub(crate) written: Option<usize>,
-    /// The field that it is there for.
+    /// The field that needs it.
     pub(crate) origin: FieldPath,
     /// Its model, if it is a SCSI controller.
     pub(crate) scsi_model: ScsiControllerModel,
 }
 
-/// The controllers of a guest and the place of each disk on them.
+/// The controllers of a guest and the address of each disk on them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// By kind and index.
     pub(crate) controllers: BTreeMap<(ControllerType, u32), PlannedController>,
-    /// Address of each disk; `None` for disks that are their own device.
+    /// Address of each disk; `None` for disks without a controller.
     pub(crate) places: Vec<Option<DriveAddress>>,
-    /// The UHCI halves of each USB controller, by their numbers among the guest's controllers.
+    /// The UHCI companions of each USB controller, by their indexes among the guest's controllers.
     pub(crate) companions: BTreeMap<u32, Vec<usize>>,
     /// The disks of each NVMe controller, which share its serial number.
     pub(crate) namespaces: BTreeMap<u32, Vec<usize>>,
-    /// What keeps a disk or controller from a place.
+    /// Problems of disks and controllers without an address.
     pub(crate) problems: Vec<WriteProblem>,
     /// Addresses that are not written.
     pub(crate) left_out: Vec<WriteProblem>,
@@ -53,7 +53,7 @@ pub(crate) const fn controller_type(bus: TargetBus) -> Option<ControllerType> {
     }
 }
 
-/// The model of a SCSI controller: as written, else libvirt's choice.
+/// The model of a SCSI controller: as configured, otherwise libvirt's default.
 pub(crate) fn scsi_model(
     written: Option<ScsiControllerModel>,
     machine: &Machine,
@@ -67,16 +67,16 @@ pub(crate) fn scsi_model(
     }
 }
 
-/// Controllers that are added below one with a number.
+/// The maximum number of controllers that are added below a configured index.
 const MOST_GAPS: u32 = 1024;
 
-/// Disks that libvirt puts on a SCSI controller, as many as a narrow bus takes.
+/// The number of disks that libvirt puts on a SCSI controller, the maximum of a narrow bus.
 const PLACES_OF_A_SCSI_CONTROLLER: u32 = 7;
 
-/// The nth place that is handed out on a SCSI controller, if it has so many.
+/// The nth address on a SCSI controller; `None` if it has fewer.
 ///
-/// libvirt counts logical units, 7 to a controller. Models that know one logical unit, or few, are filled by target instead: on them QEMU
-/// refuses what libvirt would write.
+/// libvirt counts logical units, 7 per controller. Models that support one or few logical units are filled by target
+/// instead, because QEMU refuses libvirt's addresses on them.
 fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<DriveAddress> {
     let is_unit = match model {
         ScsiControllerModel::VirtioScsi
@@ -86,7 +86,7 @@ fn scsi_place(model: ScsiControllerModel, controller: u32, nth: u32) -> Option<D
         | ScsiControllerModel::Ibmvscsi
         | ScsiControllerModel::Auto
         | ScsiControllerModel::Buslogic
-        // The address's unit is this model's target.
+        // The unit of the address is the target of this model.
         | ScsiControllerModel::Lsilogic => true,
         _ => false,
     };
@@ -106,12 +106,12 @@ fn nvme_index(target: &str) -> Option<(u32, u32)> {
 }
 
 impl Plan {
-    /// The place that libvirt gives a disk by its name, or the nth place of its kind.
+    /// The address that libvirt derives from a disk's name, or the nth address of its kind.
     fn place(&self, machine: &Machine, kind: ControllerType, nth: u32) -> Option<DriveAddress> {
         let spread = |per_controller: u32| (nth / per_controller, nth % per_controller);
         match kind {
             ControllerType::Scsi => {
-                // On virtio-scsi too, where there would be room for many more.
+                // On virtio-scsi too, which would have room for more.
                 let (controller, nth) = spread(PLACES_OF_A_SCSI_CONTROLLER);
                 let model = self
                     .controllers
@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// The place that a disk's name asks for.
+    /// The address for a disk's name.
     fn place_by_name(
         &self,
         machine: &Machine,
@@ -173,7 +173,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Finds a place for every disk, and the controllers that it takes.
+    /// Finds an address for every disk, and the required controllers.
     pub(crate) fn new(guest: &Guest<'_>) -> Self {
         let mut planner = Planner {
             guest,
@@ -183,7 +183,7 @@ impl Plan {
         };
         planner.plan.places = vec![None; planner.disks.len()];
         planner.add_written_controllers();
-        // Addresses first: a disk without one takes what is left.
+        // Configured addresses first; disks without one get the remaining ones.
         planner.place_addressed();
         planner.place_others();
         if guest.is_libvirt_style() {
@@ -194,7 +194,7 @@ impl Plan {
     }
 }
 
-/// True for the UHCI halves of an EHCI controller, which share its index.
+/// True for the UHCI companions of an EHCI controller, which share its index.
 fn is_usb_companion(controller: &Controller) -> bool {
     controller.controller_type == ControllerType::Usb
         && matches!(
@@ -203,7 +203,7 @@ fn is_usb_companion(controller: &Controller) -> bool {
         )
 }
 
-/// A plan that is being made.
+/// A plan under construction.
 struct Planner<'a> {
     guest: &'a Guest<'a>,
     disks: &'a [Disk],
@@ -217,7 +217,7 @@ impl Planner<'_> {
         self.plan.problems.push(problem);
     }
 
-    /// Adds an unwritten controller.
+    /// Adds a controller that is not configured.
     fn add_controller(&mut self, kind: ControllerType, index: u32, origin: FieldPath) {
         let scsi_model = scsi_model(None, self.guest.machine());
         let entry = self.plan.controllers.entry((kind, index));
@@ -276,7 +276,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The address implied by a disk's name, or else the next free one.
+    /// The address implied by a disk's name, otherwise the next free one.
     fn free_place(
         &self,
         kind: ControllerType,
@@ -293,7 +293,7 @@ impl Planner<'_> {
                 *cursor += 1;
                 Some(at)
             })
-            // Each disk takes one place, and no controller has fewer than one in three.
+            // Each disk uses one address, and controllers hold at least a third of that many.
             .take(4 * self.disks.len() + 64)
             .filter_map(|at| self.plan.place(machine, kind, at))
             .find(is_free)
@@ -330,8 +330,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds the USB controller that libvirt gives every PC that has none
-    /// (`qemuDomainDefAddDefaultDevices`).
+    /// Adds the USB controller that libvirt adds to every PC without one (`qemuDomainDefAddDefaultDevices`).
     fn add_libvirts_usb(&mut self) {
         let domain = self.guest.domain();
         let is_whole_pc = domain.scope == Scope::WholeGuest
@@ -343,7 +342,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The place that a disk's address names, if it has an address on a controller.
+    /// The configured address of a disk, if it is on a controller.
     fn addressed_place(
         &mut self,
         nth: usize,
@@ -362,12 +361,12 @@ impl Planner<'_> {
             Some(Address::Pci(_)) => {
                 self.problem(
                     at,
-                    format!("the disk hangs on a {kind} controller, not on PCI"),
+                    format!("the disk is on a {kind} controller, not on PCI"),
                 );
             }
             Some(Address::Other(word)) => {
                 let message =
-                    format!("an address of type '{word}' is not written: QEMU chooses the place");
+                    format!("an address of type '{word}' is not written: QEMU chooses one");
                 self.plan.left_out.push(self.guest.note(at, message, None));
             }
             Some(Address::Usb(_)) if kind == ControllerType::Usb => {}
@@ -381,7 +380,7 @@ impl Planner<'_> {
                 self.problem(
                     at,
                     format!(
-                        "the disk hangs on a {kind} controller, and its address is of another type"
+                        "the disk is on a {kind} controller, but its address is of another type"
                     ),
                 );
             }
@@ -390,7 +389,7 @@ impl Planner<'_> {
         None
     }
 
-    /// Adds the controllers with smaller numbers than one that a disk needs, which libvirt adds too
+    /// Adds the controllers with lower indexes than one that a disk needs, like libvirt
     /// (`virDomainDefAddDiskControllersForType`).
     fn add_libvirts_gaps(&mut self) {
         for kind in [

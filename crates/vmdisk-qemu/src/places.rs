@@ -8,13 +8,13 @@ use crate::guest::Guest;
 use crate::names::Ids;
 use crate::pci_slots::PciSlots;
 
-/// Ids and slots, each given to one thing.
+/// Ids and slots, each assigned once.
 pub(crate) struct Places<'a> {
     ids: Ids,
     pci: PciSlots,
     /// Ids of the guest's throttle groups, by name.
     filter_groups: HashMap<&'a str, String>,
-    /// Throttle groups that several disks share, by the name they were written with.
+    /// Throttle groups that several disks share, by their configured name.
     shared_groups: HashMap<&'a str, SharedGroup<'a>>,
     /// Ids of the helpers for persistent reservations.
     helpers: HashSet<String>,
@@ -39,7 +39,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Takes an id, or one like it that is free.
+    /// Reserves an id, or a similar one that is free.
     pub(crate) fn take_id(&mut self, wanted: &str) -> String {
         self.ids.take(wanted)
     }
@@ -59,29 +59,29 @@ impl<'a> Places<'a> {
         self.filter_groups.keys().copied()
     }
 
-    /// Takes an id for a throttle group of the guest.
+    /// Reserves an id for a throttle group of the guest.
     pub(crate) fn take_filter_group(&mut self, name: &'a str, wanted: &str) -> String {
         let id = self.ids.take(wanted);
         self.filter_groups.insert(name, id.clone());
         id
     }
 
-    /// The throttle group of a name that disks share.
+    /// The shared throttle group of a name.
     pub(crate) fn shared_group(&self, name: &str) -> Option<&SharedGroup<'a>> {
         self.shared_groups.get(name)
     }
 
-    /// The number of throttle groups that disks share.
+    /// The number of shared throttle groups.
     pub(crate) fn shared_groups(&self) -> usize {
         self.shared_groups.len()
     }
 
-    /// Adds a throttle group that the next disk of the same name shares.
+    /// Adds a throttle group that later disks of the same name share.
     pub(crate) fn share_group(&mut self, name: &'a str, group: SharedGroup<'a>) {
         self.shared_groups.insert(name, group);
     }
 
-    /// True for the first one who needs a helper for persistent reservations.
+    /// True for the first disk that needs a helper for persistent reservations.
     pub(crate) fn is_first_with_helper(&mut self, id: &str) -> bool {
         self.helpers.insert(id.to_owned())
     }

@@ -1,4 +1,4 @@
-//! What keeps a guest from being written as a command line.
+//! Problems that prevent a guest from being written as a command line.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use vmdisk_model::FieldPath;
 /// A setting that a QEMU command line cannot express, or that makes QEMU crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteProblem {
-    /// The field that asks for it.
+    /// The field with the setting.
     pub at: FieldPath,
     /// The disk by its name, if the field belongs to one.
     pub disk: Option<String>,
@@ -32,7 +32,7 @@ impl fmt::Display for WriteProblem {
 
 impl std::error::Error for WriteProblem {}
 
-/// Everything that keeps a guest from being written, in the order of the guest's parts.
+/// All problems that prevent a guest from being written, in the order of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteProblems(pub Vec<WriteProblem>);
 

@@ -10,8 +10,8 @@ use crate::leftover::leftovers;
 use crate::lower::Lowered;
 use crate::parse::Parsed;
 
-/// Reads a command line of QEMU, in whatever a person or a program has put it: a file of arguments, a
-/// shell script, libvirt's log, `/proc/PID/cmdline`, a systemd unit, lines of options alone.
+/// Reads a command line of QEMU in any common form: a file of arguments, a shell script, libvirt's log,
+/// `/proc/PID/cmdline`, a systemd unit, or options alone.
 ///
 /// Reading does not stop at the first mistake: wrong values, unknown properties and missing nodes are
 /// [`problems`](Document::problems), with their places. Options that the model does not
@@ -37,9 +37,9 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     read_with(text, text.len(), &[])
 }
 
-/// Reads a command line together with the files that it names with `-readconfig`: `text` is both, the command line
-/// in its first `command_line` bytes, and `files` says where each of the files stands, in the order in which they are
-/// named. Places count from the beginning of `text`.
+/// Reads a command line together with the files that it names with `-readconfig`. The first `command_line` bytes of
+/// `text` are the command line; `files` are the spans of the files, in the order in which they are named. All spans are
+/// relative to the start of `text`.
 ///
 /// ```
 /// use vmdisk_source::Span;

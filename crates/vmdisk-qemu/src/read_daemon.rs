@@ -15,13 +15,13 @@ use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_on, number_of};
 
-/// Queues of an export that says none.
+/// The default number of queues of an export.
 const BY_DEFAULT: u64 = 1;
 
-/// How QEMU writes "as many queues as vCPUs".
+/// QEMU's value for one queue per vCPU.
 const ONE_PER_VCPU: u32 = 65_535;
 
-/// Reads what daemons serve at the sockets of the guest's disks; what else they do is nobody's business here.
+/// Reads the disks that daemons serve at the sockets of the guest's disks; other options of daemons are ignored.
 pub(crate) fn read_daemons(
     daemons: &[Vec<WrittenOption>],
     guest: &mut Domain,
@@ -74,7 +74,7 @@ fn read_daemon(
     notes.add(own);
 }
 
-/// The nodes of a disk with what their export says.
+/// The nodes of a disk with the settings of their export.
 fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes<'_>) -> Nodes {
     nodes.backend.is_read_only = !is_on(export.peek("writable"));
     let writethrough = export.peek("writethrough");
@@ -86,7 +86,7 @@ fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes
     nodes.settle_cache(nth, Some(write_cache), notes);
     match writethrough {
         Some(property) => notes.record(FieldPath::Disk(nth, DiskField::Cache), property),
-        // Its default, which nobody wrote.
+        // The default, which is not set explicitly.
         None if nodes.backend.cache == Some(CacheMode::Writeback) => nodes.backend.cache = None,
         None => {}
     }
@@ -117,7 +117,7 @@ fn check_queues(
     }
     let at = FieldPath::Disk(nth, DiskField::Queues);
     let message = format!(
-        "the daemon has {offered} {} for a disk that asks for {asked}, which QEMU 7.2 and later refuse",
+        "the daemon offers {offered} {}, but the disk requests {asked}, which QEMU 7.2 and later refuse",
         if offered == 1 { "queue" } else { "queues" }
     );
     let span = written.map_or(span, |property| property.span);

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// The word, in a form that a POSIX shell reads as exactly this word.
+/// Quotes a word so that a POSIX shell reads exactly this word.
 ///
-/// Words of letters, digits and `-_./:,=@%+` stay as they are; all others go between single quotes,
-/// in which no byte but the single quote itself means anything.
+/// Words of letters, digits and `-_./:,=@%+` are not quoted; all others are put in single quotes, in which only the
+/// single quote itself is special.
 ///
 /// ```
 /// use vmdisk_qemu::shell_quote;

@@ -1,4 +1,4 @@
-//! The options that disks and controllers are written in, kept for edits.
+//! The options of disks and controllers, kept for edits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use vmdisk_source::{Edit, Span};
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Syntax};
 
-/// The options that disks and controllers are written in, as far as edits need them.
+/// The options of disks and controllers, reduced to the needs of edits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     /// The option of each disk's topmost node.
@@ -23,7 +23,7 @@ pub(crate) struct Slots {
     pub(crate) options: BTreeMap<usize, SlotOption>,
 }
 
-/// An option as far as edits need it.
+/// An option, reduced to the needs of edits.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotOption {
     pub(crate) name: String,
@@ -41,7 +41,7 @@ pub(crate) struct SlotValue {
 }
 
 impl Slots {
-    /// Takes what is needed of the options.
+    /// Keeps the required parts of the options.
     pub(crate) fn fill(&mut self, options: &[WrittenOption]) {
         let used = [&self.top, &self.bottom, &self.device, &self.controller];
         let used = used.iter().flat_map(|slots| slots.values());
@@ -101,7 +101,7 @@ pub(crate) enum NewValue {
 }
 
 impl NewValue {
-    /// How it is written without quotes.
+    /// Its text without quotes.
     pub(crate) fn text(&self, is_json: bool) -> &str {
         match (self, is_json) {
             (NewValue::Word(text) | NewValue::Number(text), _) => text,
@@ -142,7 +142,7 @@ pub(crate) fn insertion(
             };
             match key.split_once('.') {
                 None => Some(Edit::insert(*end, format!(",{quote}{key}{quote}:{text}"))),
-                // An object that is there already would have to be opened.
+                // Adding to an existing object is not supported.
                 Some((outer, _))
                     if values
                         .keys()

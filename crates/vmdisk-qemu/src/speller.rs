@@ -1,4 +1,4 @@
-//! How a command line spells settings: by the options that its disks are written in.
+//! The spelling of settings on a command line, according to the options of its disks.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::syntax::properties::Syntax;
 pub struct CommandLineSpeller<'d> {
     /// The command line.
     pub document: &'d Document,
-    /// The text that it was read from.
+    /// The source text.
     pub text: &'d str,
 }
 
@@ -54,7 +54,7 @@ impl Speller for CommandLineSpeller<'_> {
         let mut parts: Vec<String> = Vec::new();
         let mut values: Vec<Put> = Vec::new();
         for setting in settings {
-            // A command line has no name for a target: it goes with the device.
+            // A command line does not name targets; the target belongs to the device.
             let is_target = matches!(setting.at, FieldPath::Disk(_, DiskField::TargetDev));
             if is_target && settings.len() > 1 || self.is_part_of_new_memory(setting, settings) {
                 continue;
@@ -117,7 +117,7 @@ impl Speller for CommandLineSpeller<'_> {
     }
 }
 
-/// The option that says something of the guest.
+/// The option that sets a field of the guest.
 const fn domain_option(field: DomainField) -> Option<&'static str> {
     Some(match field {
         DomainField::Name => "-name",
@@ -179,8 +179,8 @@ impl CommandLineSpeller<'_> {
         value.as_ref() == Some(&setting.value)
     }
 
-    /// Keeps the values that make the difference: of a setting that is written, those that depart from QEMU's
-    /// defaults; of one to write, those that are not there yet. All, where none does.
+    /// Keeps the values that differ: of an existing setting those that are not QEMU's defaults; of a new one those that
+    /// are not set yet. If none differs, keeps all.
     fn keep_decisive(&self, setting: &Setting, puts: &mut Vec<Put>) {
         let is_current = self.is_current(setting);
         let is_decisive = |put: &Put| {
@@ -210,7 +210,7 @@ impl CommandLineSpeller<'_> {
         }
     }
 
-    /// Values of one option, with the option where it is not plain which is meant.
+    /// Values of one option; names the option if it would be ambiguous.
     fn values_of(&self, option: usize, puts: &[Put], are_several: bool) -> Option<String> {
         let slot = self.slot(option)?;
         let pairs = |separator: &str, pair: &dyn Fn(&Put) -> String| {
@@ -241,7 +241,7 @@ impl CommandLineSpeller<'_> {
         })
     }
 
-    /// The `-drive` that says the same as `-hda FILE`, with further values.
+    /// The `-drive` that is equivalent to `-hda FILE`, with additional values.
     fn as_drive(&self, slot: &SlotOption, values: &str) -> Option<String> {
         let place = match slot.name.as_str() {
             "" | "hda" => "if=ide,index=0",
@@ -257,7 +257,7 @@ impl CommandLineSpeller<'_> {
         Some(format!("`-drive file=FILE,{place},{values}`"))
     }
 
-    /// The option for a setting that is more than a value of one that is there.
+    /// The option for a setting that needs more than a value of an existing option.
     fn option_for(&self, setting: &Setting) -> Option<String> {
         let Setting { at, value } = setting;
         let text = match (at, value) {
@@ -331,7 +331,7 @@ impl CommandLineSpeller<'_> {
         Some(format!("`{text}`"))
     }
 
-    /// True for the kind of memory that needs a new object with all its properties.
+    /// True for memory that needs a new object with all its properties.
     fn is_part_of_new_memory(&self, setting: &Setting, settings: &[Setting]) -> bool {
         let at = |field| FieldPath::Domain(field);
         setting.at == at(DomainField::MemorySource)
@@ -345,7 +345,7 @@ impl CommandLineSpeller<'_> {
         self.document.slots.top.contains_key(&nth)
     }
 
-    /// The device of a disk on another bus; of a `-drive` that makes its device itself, the interface.
+    /// The device of a disk on another bus; for a `-drive` that creates its device, the interface.
     fn device_on(&self, nth: usize, bus: TargetBus) -> Option<String> {
         let Some(device) = self.document.slots.device.get(&nth) else {
             return Some(match bus {
@@ -374,7 +374,7 @@ impl CommandLineSpeller<'_> {
     }
 }
 
-/// True for what QEMU does where nothing is written.
+/// True for a value that is QEMU's default.
 fn is_default(put: &Put) -> bool {
     match put.key.rsplit('.').next().unwrap_or_default() {
         "direct" | "no-flush" => put.value == NewValue::Bool(false),

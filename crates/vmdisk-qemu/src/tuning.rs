@@ -1,11 +1,11 @@
-//! Properties without which a guest still finds the same disks with the same data.
+//! Tuning properties: without them a guest still has the same disks with the same data.
 
-/// Properties of devices that decide which disks there are, and what their bytes mean.
+/// Properties of devices that determine the set of disks, and the meaning of their bytes.
 const OF_DEVICES: &[&str] = &[
     "chardev", "drive", "ms", "mset", "pi", "pif", "pil", "subsys", "zoned",
 ];
 
-/// Members of nodes, and options of `-drive`, that tune: how a node caches, waits, locks, logs and discards.
+/// Tuning members of nodes and options of `-drive`: caching, delays, locking, logging and discards.
 const OF_NODES: &[&str] = &[
     "active",
     "addr",
@@ -61,7 +61,7 @@ const OF_NODES: &[&str] = &[
     "trans",
 ];
 
-/// True for a property that tunes or secures, and decides over no data.
+/// True for a property that tunes or secures, but does not affect data.
 pub(crate) fn is_tuning(option: &str, key: &str) -> bool {
     let outer = key.split('.').next().unwrap_or(key);
     let last = key.rsplit('.').next().unwrap_or(key);

@@ -1,6 +1,6 @@
 //! Keys of all QEMU releases, to distinguish a misspelt key from a key outside the model.
 
-/// Members of nodes and of what lies inside them; `query-qmp-schema` of the same.
+/// Members of nodes and of nested objects; from `query-qmp-schema` of the same releases.
 const NODE: &[&str] = &[
     "abstract",
     "active",
@@ -161,7 +161,7 @@ const NODE: &[&str] = &[
     "vote-threshold",
 ];
 
-/// What `-drive` has beside the options of its nodes.
+/// Options of `-drive` that are not options of its nodes.
 const DRIVE: &[&str] = &[
     "addr",
     "aio",
@@ -233,7 +233,7 @@ const DRIVE: &[&str] = &[
     "writeback",
 ];
 
-/// The words that an option may have.
+/// The keys that an option supports.
 pub(crate) fn words(option: &str) -> impl Iterator<Item = &'static str> {
     let lists: &[&[&str]] = match option {
         "blockdev" => &[NODE],
@@ -243,8 +243,8 @@ pub(crate) fn words(option: &str) -> impl Iterator<Item = &'static str> {
     lists.iter().flat_map(|list| list.iter().copied())
 }
 
-/// True if an option may have this key, or if it is not known which it may have. Names that QEMU
-/// marks as unstable (`x-…`) come and go, and are not checked.
+/// True if an option supports this key, or if its keys are not known. Names that QEMU marks as unstable (`x-…`) are not
+/// checked.
 pub(crate) fn knows(option: &str, key: &str) -> bool {
     let lists: &[&[&str]] = match option {
         "blockdev" => &[NODE],

@@ -9,12 +9,12 @@ use crate::write_daemon::storage_daemon;
 use crate::write_guest::write_guest;
 use crate::writer::Written;
 
-/// Writes a guest as a QEMU command line: a whole guest with its machine and `-nodefaults`, bare
-/// disks with what they need and nothing else.
+/// Writes a guest as a QEMU command line: a whole guest with its machine and `-nodefaults`, or disks without a machine
+/// with only their dependencies.
 ///
 /// # Errors
-/// Everything that QEMU has no option for, and the few values that it does not survive. What QEMU
-/// itself refuses with a clear message is left to it, and to the rules.
+/// Fails for settings that QEMU has no option for, and for the few values that crash it. Settings that QEMU refuses
+/// with a clear message are left to QEMU and to the rules.
 ///
 /// ```
 /// use vmdisk_model::{CacheMode, Disk, Domain, Format, Frontend, Image, Scope, TargetBus};
@@ -42,7 +42,7 @@ pub fn write(domain: &Domain, options: &Options) -> Result<CommandLine, WritePro
     write_for(domain, options, Medium::CommandLine)
 }
 
-/// The options of a guest in the form of a medium.
+/// The options of a guest for an output form.
 pub(crate) fn write_for(
     domain: &Domain,
     options: &Options,

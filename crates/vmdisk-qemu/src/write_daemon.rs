@@ -65,7 +65,7 @@ fn write(
         return Err(WriteProblems(vec![WriteProblem {
             at,
             disk: Some(disk.name().to_owned()),
-            message: "the daemon has no image to serve".to_owned(),
+            message: "the daemon needs an image to serve".to_owned(),
             help: None,
         }]));
     };
@@ -90,7 +90,7 @@ fn write(
     if let Some(queues) = disk.frontend.queues {
         export.push("num-queues", queues);
     }
-    // Where the guest is not to flush, the daemon does after each write.
+    // If the guest does not flush, the daemon flushes after each write.
     if disk
         .backend
         .cache
@@ -110,7 +110,7 @@ fn write(
     })
 }
 
-/// A path of a disk that is written alone, as the path of this disk.
+/// Maps a path of a disk that is written alone to the path of this disk.
 fn moved(at: FieldPath, nth: usize) -> FieldPath {
     match at {
         FieldPath::Disk(_, field) => FieldPath::Disk(nth, field),

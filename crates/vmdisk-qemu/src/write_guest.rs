@@ -9,7 +9,7 @@ use crate::options::{Medium, Options, Style};
 use crate::placement::Plan;
 use crate::writer::{Writer, Written};
 
-/// Writes the options of a guest for a medium, without the daemons that it needs; returns the name of its program.
+/// Writes the options of a guest for an output form, without the required daemons; returns the name of its program.
 pub(crate) fn write_guest(
     domain: &Domain,
     options: &Options,
@@ -45,7 +45,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         // Written by `write_controllers`.
         controllers: _,
         disks,
-        // Other people's devices.
+        // Devices outside this crate's scope.
         scsi_host_devices: _,
         tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
     } = writer.domain();
@@ -54,7 +54,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
             let memory = writer.write_memory();
             let count = writer.written().arguments.len();
             let program = writer.write_machine(memory);
-            // The machine names its memory, and reads better in front of it.
+            // The machine refers to its memory, so the memory is written first.
             writer.move_to_end(count);
             program
         }
@@ -63,13 +63,13 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
     if blkiotune.is_some() {
         writer.leave_out(
             FieldPath::Domain(DomainField::Blkiotune),
-            "shares of the host's disks are the cgroup's, not QEMU's",
+            "shares of the host's disks are settings of the cgroup, not of QEMU",
         );
     }
     if boot_devices.contains(&BootDevice::Network) {
         writer.leave_out(
             FieldPath::Domain(DomainField::BootDevices),
-            "the network card that the firmware tries is not one of the disks",
+            "the firmware boots from a network card, which is not one of the disks",
         );
     }
     writer.write_iothreads();
@@ -114,7 +114,7 @@ fn write_disks<'a>(
         };
         let node = writer.write_backend(nth, disk, stem, names);
         if writer.written().problems.len() > problems && node.is_none() {
-            // The device would only be refused a second time for lack of its node.
+            // The device would be refused again because its node is missing.
             continue;
         }
         writer.write_disk_device(&DiskDevice {

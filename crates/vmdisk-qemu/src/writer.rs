@@ -1,4 +1,4 @@
-//! The last phase of writing: options, in order, and what cannot be written.
+//! The last phase of writing: options, in order, and problems.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{Domain, FieldPath};
@@ -24,7 +24,7 @@ pub(crate) struct Writer<'a> {
 #[derive(Default)]
 pub(crate) struct Written {
     pub(crate) arguments: Vec<Argument>,
-    /// What cannot be written.
+    /// The problems.
     pub(crate) problems: Vec<WriteProblem>,
     /// Requested settings that are not among the arguments.
     pub(crate) left_out: Vec<WriteProblem>,
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Everything that was written.
+    /// All output.
     pub(crate) fn finish(self) -> Written {
         self.written
     }
@@ -65,7 +65,7 @@ impl<'a> Writer<'a> {
         self.guest.medium()
     }
 
-    /// True if names and order are libvirt's.
+    /// True if names and order follow libvirt.
     pub(crate) const fn is_libvirt_style(&self) -> bool {
         self.guest.is_libvirt_style()
     }
@@ -90,13 +90,13 @@ impl<'a> Writer<'a> {
         &mut self.places
     }
 
-    /// Notes something that cannot be written.
+    /// Records a setting that cannot be written.
     pub(crate) fn problem(&mut self, at: FieldPath, message: impl Into<String>) {
         let problem = self.guest.note(at, message.into(), None);
         self.written.problems.push(problem);
     }
 
-    /// Notes something that cannot be written, and what to write instead.
+    /// Records a setting that cannot be written, and the remedy.
     pub(crate) fn problem_with_help(
         &mut self,
         at: FieldPath,
@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         self.written.left_out.push(note);
     }
 
-    /// Notes what planning found.
+    /// Adds the problems of planning.
     pub(crate) fn add_notes(&mut self, problems: &[WriteProblem], left_out: &[WriteProblem]) {
         self.written.problems.extend_from_slice(problems);
         self.written.left_out.extend_from_slice(left_out);
@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
                 .find_map(|text| text.contains('\0').then_some("a zero byte")),
         };
         if let Some(what) = hidden {
-            self.problem(origin, format!("{what} cannot be given to QEMU"));
+            self.problem(origin, format!("{what} cannot be passed to QEMU"));
             return;
         }
         self.written.arguments.push(Argument {
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
         self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
     }
 
-    /// Adds an object: JSON where the target takes it, else key=value.
+    /// Adds an object: as JSON if the target supports it, otherwise as key=value.
     pub(crate) fn object(&mut self, object: JsonObject, origin: FieldPath) {
         if self.takes_json(Capability::ObjectJson) {
             self.push(QemuOption::Object, ArgumentValue::Json(object), origin);
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Adds a device: JSON where the target takes it, else key=value.
+    /// Adds a device: as JSON if the target supports it, otherwise as key=value.
     pub(crate) fn device(&mut self, mut device: JsonObject, origin: FieldPath) {
         if self.is_libvirt_style() {
             libvirt_order::device(&mut device, origin);
@@ -191,19 +191,21 @@ impl<'a> Writer<'a> {
         let message = match self.guest.medium() {
             Medium::ConfigFile => {
                 format!(
-                    "`{key}` can only be said in JSON, which a configuration file does not have"
+                    "`{key}` can only be set in JSON, which a -readconfig file does not support"
                 )
             }
             Medium::CommandLine | Medium::Monitor => {
-                format!("`{key}` can only be said in JSON, which {option} takes since QEMU {since}")
+                format!(
+                    "`{key}` can only be set in JSON, which {option} accepts since QEMU {since}"
+                )
             }
         };
         self.problem(at, message);
     }
 }
 
-/// What QEMU's JSON parser refuses or changes in a string of this object, if anything: it takes
-/// `\u0000` for the bytes C0 80, and no Unicode noncharacter (`util/unicode.c`).
+/// The part of a string of this object that QEMU's JSON parser refuses or changes, if any: it reads `\u0000` as the
+/// bytes C0 80, and refuses Unicode noncharacters (`util/unicode.c`).
 fn unwritable_member(object: &JsonObject) -> Option<&'static str> {
     object.members().find_map(|(_, value)| unwritable(value))
 }

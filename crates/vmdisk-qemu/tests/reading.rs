@@ -86,15 +86,15 @@ fn one_guest_is_the_same_in_every_form() {
 #[test]
 fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
     for (text, message) in [
-        ("hello world", "no command line of QEMU in this text"),
-        ("", "no command line of QEMU in this text"),
+        ("hello world", "no QEMU command line found"),
+        ("", "no QEMU command line found"),
         (
             "qemu-system-x86_64 -S\nqemu-system-x86_64 -S -snapshot",
-            "the file starts QEMU 2 times, and one command line is read of a file",
+            "the file starts QEMU 2 times, but only one command line per file is supported",
         ),
         (
             "[Service]\nExecStart=/bin/true",
-            "no command line of QEMU in this text",
+            "no QEMU command line found",
         ),
         ("[1]", "not a JSON array of strings: expected `\"`"),
     ] {

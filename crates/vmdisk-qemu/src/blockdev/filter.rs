@@ -1,4 +1,4 @@
-//! Filter nodes, which sit between the format and the device.
+//! Filter nodes, which are between the format and the device.
 
 use vmdisk_model::{DiskField, FieldPath};
 
@@ -8,7 +8,7 @@ use crate::names::NodeNames;
 use crate::writer::Writer;
 
 impl Writer<'_> {
-    /// Writes the filter that copies up what the guest reads from the backing image.
+    /// Writes the filter that copies the data that the guest reads from the backing image.
     pub(crate) fn write_copy_on_read(
         &mut self,
         nth: usize,
@@ -19,7 +19,7 @@ impl Writer<'_> {
     ) -> String {
         let at = FieldPath::Disk(nth, DiskField::CopyOnRead);
         if !is_writable {
-            self.problem(at, "a read-only disk has nowhere to copy what is read");
+            self.problem(at, "copy-on-read needs a writable disk");
         }
         let name = names.copy_on_read();
         let node = JsonObject::new()
@@ -36,7 +36,7 @@ impl Writer<'_> {
         name
     }
 
-    /// Writes the filter that holds requests back to a throttle group's limits.
+    /// Writes the filter that applies the limits of a throttle group.
     pub(crate) fn write_throttle(
         &mut self,
         nth: usize,
@@ -61,8 +61,8 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Writes the filters that hold requests back to the limits of the guest's throttle groups, the first
-    /// one lowest, and hands back the name of the topmost node.
+    /// Writes the filters that apply the limits of the guest's throttle groups, the first one lowest, and returns the
+    /// name of the topmost node.
     pub(crate) fn write_throttle_filters(
         &mut self,
         nth: usize,
@@ -78,7 +78,7 @@ impl Writer<'_> {
             let Some(id) = self.places().filter_group(group).map(str::to_owned) else {
                 let known = self.places().filter_group_names();
                 let near = vmdisk_source::nearest(group, known);
-                let message = format!("there is no throttle group '{group}' in this guest");
+                let message = format!("throttle group '{group}' is not defined");
                 match near {
                     Some(near) => {
                         self.problem_with_help(at, message, &format!("did you mean '{near}'?"));
@@ -105,8 +105,8 @@ impl Writer<'_> {
     }
 }
 
-/// A filter with the options of the chain: a filter that does not say `discard` swallows discards,
-/// and one that may write refuses to sit on a read-only node.
+/// A filter with the options of the chain: without `discard` a filter drops discards, and a writable filter refuses a
+/// read-only node.
 fn finished(mut node: JsonObject, options: NodeOptions, is_writable: bool) -> JsonObject {
     options.push_to(&mut node);
     node.push("read-only", !is_writable);

@@ -1,4 +1,4 @@
-//! The node that knows an image's format.
+//! The node of an image's format.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
@@ -11,7 +11,7 @@ use super::image::is_encrypted_for_qemu;
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
 
-/// QEMU's driver for a format, or why there is none.
+/// QEMU's driver for a format, or the reason why there is none.
 pub(crate) fn driver(format: Format) -> Result<&'static str, &'static str> {
     format.qemu_driver().ok_or(if format == Format::Fat {
         "only a directory is shown as a FAT file system"
@@ -21,8 +21,8 @@ pub(crate) fn driver(format: Format) -> Result<&'static str, &'static str> {
 }
 
 impl Writer<'_> {
-    /// The format node of one image. There is one for raw images too, so that every disk has the
-    /// same shape; a format that is not said is raw, because probing lets a guest choose.
+    /// The format node of one image. Raw images have one too, so that every disk has the same shape. An unset format
+    /// means raw, because with probing the guest could choose it.
     pub(super) fn format_node(
         &mut self,
         layer: &Layer<'_>,
@@ -33,7 +33,7 @@ impl Writer<'_> {
         let at = layer.at(ImageField::Format);
         let is_directory = matches!(layer.image.protocol, Protocol::Directory { .. });
         let driver = if format == Format::Fat && is_directory {
-            // The protocol node makes the file system.
+            // The protocol node provides the file system.
             "raw"
         } else if format == Format::Raw && is_encrypted_for_qemu(layer.image) {
             "luks"
@@ -52,7 +52,7 @@ impl Writer<'_> {
             if format == Format::Qcow2 {
                 node.push("data-file", data_file);
             } else {
-                let message = "only qcow2 images have their data elsewhere";
+                let message = "only qcow2 images support an external data file";
                 self.problem(layer.at(ImageField::DataFile), message);
             }
         }
@@ -62,13 +62,13 @@ impl Writer<'_> {
             }
             Backing::Image(_) => self.no_backing(layer, format),
             Backing::Terminated if format.has_backing() => node.push("backing", Json::Null),
-            // Without an option for it there is nothing to end.
+            // Without the option there is no limit to set.
             Backing::Terminated => {}
             Backing::Unspecified => {}
         }
         layer.options.push_to(&mut node);
-        // Where requests enter the image; below it QEMU would look for zeroes a second time, and in
-        // its metadata. QEMU itself does not hand this option down to a child either.
+        // Zero detection belongs to the node where requests enter the image; further down it would run a second time,
+        // and on metadata. QEMU does not pass this option to a child either.
         node.push_some(
             "detect-zeroes",
             layer.detect_zeroes.map(DetectZeroes::as_wire),
@@ -81,14 +81,14 @@ impl Writer<'_> {
         node
     }
 
-    /// Adds what QEMU needs to decrypt an image.
+    /// Adds the options that QEMU needs to decrypt an image.
     fn decryption(&mut self, layer: &Layer<'_>, driver: &str, node: &mut JsonObject) {
         let at = layer.at(ImageField::Encryption);
         if !is_encrypted_for_qemu(layer.image) {
             if driver == "luks" {
                 self.problem_with_help(
                     layer.at(ImageField::Format),
-                    "a LUKS container needs a secret",
+                    "a LUKS container requires a secret",
                     "write `<encryption format='luks'>` with a `<secret>` in the source",
                 );
             }
@@ -102,15 +102,18 @@ impl Writer<'_> {
         match format {
             Some(EncryptionFormat::Luks) => {}
             Some(EncryptionFormat::Luks2 | EncryptionFormat::LuksAny) => {
-                self.problem(at, "QEMU itself decrypts LUKS version 1 only");
+                self.problem(at, "QEMU supports only LUKS version 1");
             }
             Some(EncryptionFormat::Default | EncryptionFormat::Qcow) | None => {
-                self.problem(at, "QEMU no longer uses old encrypted images in guests");
+                self.problem(
+                    at,
+                    "QEMU does not support images with legacy encryption in guests",
+                );
             }
         }
         let mut secrets = self.encryption_secrets(layer).into_iter();
         let (Some(secret), None) = (secrets.next(), secrets.next()) else {
-            self.problem(at, "QEMU takes exactly one secret for an image");
+            self.problem(at, "QEMU supports exactly one secret per image");
             return;
         };
         match driver {
@@ -121,19 +124,19 @@ impl Writer<'_> {
                     .with("key-secret", secret);
                 node.push("encrypt", encrypt);
             }
-            _ => self.problem(at, "only raw and qcow2 images are encrypted"),
+            _ => self.problem(at, "QEMU supports encryption only of raw and qcow2 images"),
         }
     }
 
-    /// Notes a backing image where there can be none.
+    /// Reports a backing image below a format that does not support one.
     pub(super) fn no_backing(&mut self, layer: &Layer<'_>, format: Format) {
         self.problem(
             layer.at(ImageField::Format),
-            format!("an image of format '{format}' has no backing image"),
+            format!("an image of format '{format}' does not support a backing image"),
         );
     }
 
-    /// Notes options of qcow2 on another format.
+    /// Reports options of qcow2 on another format.
     pub(super) fn check_qcow2_options(&mut self, layer: &Layer<'_>, format: Format) {
         if format == Format::Qcow2 {
             return;
@@ -148,7 +151,7 @@ impl Writer<'_> {
             (no_unref, layer.discard_no_unref.is_some()),
         ] {
             if is_set {
-                self.problem(at, "only qcow2 images have this option");
+                self.problem(at, "this option is only for qcow2 images");
             }
         }
     }

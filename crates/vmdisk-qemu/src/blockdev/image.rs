@@ -1,4 +1,4 @@
-//! The nodes of one image: its storage, the part of it, its format.
+//! The nodes of one image: storage, slice, format.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
@@ -10,13 +10,13 @@ use super::NodeOptions;
 use crate::names::ImageNames;
 use crate::writer::Writer;
 
-/// One image of a disk and what is known about all of them.
+/// One image of a disk, with the facts that its nodes depend on.
 pub(crate) struct Layer<'a> {
     pub(crate) nth: usize,
     /// 0 is the top image.
     pub(crate) depth: usize,
     pub(crate) image: &'a Image,
-    /// True for the file that has the data of the image at this depth.
+    /// True for the external data file of the image at this depth.
     pub(crate) is_data: bool,
     pub(crate) names: ImageNames<'a>,
     pub(crate) options: NodeOptions,
@@ -30,7 +30,7 @@ pub(crate) struct Layer<'a> {
     pub(crate) detect_zeroes: Option<DetectZeroes>,
     pub(crate) metadata_cache_size: Option<Bytes>,
     pub(crate) discard_no_unref: Option<Switch>,
-    /// False for a raw image where libvirt leaves the node out.
+    /// False for a raw image if libvirt omits the node.
     pub(crate) has_format_node: bool,
     /// The topmost node of the image below.
     pub(crate) below: Option<String>,
@@ -46,12 +46,12 @@ impl Layer<'_> {
         FieldPath::Image(self.nth, self.depth, field)
     }
 
-    /// Who decrypts the image, if it is encrypted.
+    /// The program that decrypts the image, if it is encrypted.
     pub(crate) fn engine(&self) -> EncryptionEngine {
         engine(self.image)
     }
 
-    /// The node with the bytes of the image.
+    /// The name of the node with the bytes of the image.
     pub(super) fn storage(&self) -> String {
         match self.image.slice {
             Some(_) => self.names.slice(),
@@ -73,22 +73,22 @@ pub(super) fn is_encrypted_for_qemu(image: &Image) -> bool {
 }
 
 impl Writer<'_> {
-    /// Writes the nodes of an image and hands back the name of the topmost.
+    /// Writes the nodes of an image and returns the name of the topmost.
     pub(super) fn write_image(&mut self, layer: &Layer<'_>) -> String {
         let Image {
-            // With the format node.
+            // Written with the format node.
             format: _,
-            // With the protocol node.
+            // Written with the protocol node.
             protocol: _,
             backing,
             slice,
             data_file,
-            // With the nodes that it concerns, as the next two.
+            // Written with the nodes that they affect, like the next two.
             encryption: _,
             authentication: _,
             reservations: _,
             fd_group,
-            // In the layer.
+            // Written with the layer.
             metadata_cache_size: _,
             // Creation options belong in a script, not in a guest.
             creation: _,
@@ -108,7 +108,7 @@ impl Writer<'_> {
         if fd_group.is_some() {
             self.leave_out(
                 layer.at(ImageField::FdGroup),
-                "descriptors are passed to libvirt; QEMU is told the path",
+                "file descriptors are passed to libvirt; QEMU opens the path",
             );
         }
         self.write_protocol(layer);
@@ -124,8 +124,8 @@ impl Writer<'_> {
         layer.names.format()
     }
 
-    /// True unless the image is raw and libvirt would leave out its format node: with a QEMU that
-    /// keeps protocol nodes out of backing file strings it does (`qemuBlockStorageSourceNeedsFormatLayer`).
+    /// True unless the image is raw and libvirt would omit its format node, as it does with a QEMU that excludes
+    /// protocol nodes from backing file strings (`qemuBlockStorageSourceNeedsFormatLayer`).
     pub(super) fn needs_format_node(&self, image: &Image) -> bool {
         let is_raw = matches!(image.format, Some(Format::Raw) | None)
             && !is_encrypted_for_qemu(image)
@@ -136,7 +136,7 @@ impl Writer<'_> {
             && self.can(Capability::LibvirtDropsRawLayer))
     }
 
-    /// Notes what an image without a format node has no place for.
+    /// Reports settings that an image without a format node cannot have.
     fn check_no_format_node(&mut self, layer: &Layer<'_>, backing: &Backing) {
         if let Backing::Image(_) = backing {
             self.no_backing(layer, Format::Raw);

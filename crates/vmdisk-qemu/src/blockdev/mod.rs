@@ -26,16 +26,16 @@ use node_options::NodeOptions;
 use crate::names::{DEEPEST, NodeNames};
 use crate::writer::Writer;
 
-/// The cache switches to write: none where QEMU's default is meant.
+/// The cache switches to write; `None` if QEMU's default is correct.
 pub(crate) fn written_cache(backend: &Backend) -> Option<CacheSwitches> {
     let effective = backend.effective_cache();
-    // A shareable disk without a mode is meant to be uncached, which is not QEMU's default.
+    // An unset mode on a shareable disk means uncached, which is not QEMU's default.
     let is_default = backend.cache.is_none() && effective == vmdisk_model::CacheMode::Writeback;
     (!is_default).then(|| effective.switches())
 }
 
-/// Zero detection as QEMU takes it: `unmap` is refused where discards are not passed on, and libvirt
-/// writes `on` then (`virDomainDiskGetDetectZeroesMode`).
+/// The supported value for zero detection: QEMU refuses `unmap` if discards are dropped, and libvirt then writes `on`
+/// (`virDomainDiskGetDetectZeroesMode`).
 fn written_detect_zeroes(backend: &Backend) -> Option<DetectZeroes> {
     match (backend.detect_zeroes?, backend.discard) {
         (DetectZeroes::Unmap, Some(Discard::Ignore) | None) => Some(DetectZeroes::On),
@@ -44,8 +44,8 @@ fn written_detect_zeroes(backend: &Backend) -> Option<DetectZeroes> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the nodes of a disk and hands back the name of the topmost, which the device is to use;
-    /// `None` for an empty drive, or after a problem.
+    /// Writes the nodes of a disk and returns the name of the topmost, which the device uses; `None` for an empty
+    /// drive, or after a problem.
     pub(crate) fn write_backend(
         &mut self,
         nth: usize,
@@ -68,16 +68,16 @@ impl<'a> Writer<'a> {
             copy_on_read: _,
             iotune: _,
             throttle_filters: _,
-            // Noted by `check_lifetime`.
+            // Reported by `check_lifetime`.
             snapshot: _,
             is_transient: _,
             // Read through `is_writable`.
             is_read_only: _,
             // The device's `share-rw`.
             is_shareable: _,
-            // Of a transient disk, which is refused or libvirt's business.
+            // Settings of a transient disk, which is refused or handled by libvirt.
             share_backing: _,
-            // What becomes of a disk without its source is decided before QEMU starts.
+            // libvirt handles a missing source before QEMU starts.
             startup_policy: _,
         } = backend;
         let at = |field| FieldPath::Disk(nth, field);
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
                 self.empty_drive(nth, disk);
                 return None;
             }
-            // Has no nodes: the daemon does the I/O.
+            // The disk has no nodes: the daemon does the I/O.
             BackendSource::VhostUser(_) => return None,
         };
         let options = NodeOptions {
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         let is_for_every_layer =
             !self.is_libvirt_style() || self.can(Capability::LibvirtDetectZeroesEveryLayer);
         let device = disk.frontend.effective_device();
-        // The data file of an image has libvirt's next number.
+        // The data file of an image has the next number in libvirt's style.
         let mut serials = Vec::with_capacity(chain.len());
         let mut serial = 0;
         for image in &chain {
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
         Some(self.write_filters(nth, backend, stem, names, options, is_writable, below?))
     }
 
-    /// Writes the filters of a disk on its top image, and hands back the name of the topmost node.
+    /// Writes the filters of a disk on its top image, and returns the name of the topmost node.
     #[allow(clippy::too_many_arguments, reason = "what every filter has")]
     fn write_filters(
         &mut self,
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
         if backend.iotune.is_some() && self.is_libvirt_style() {
             self.leave_out(
                 at(DiskField::Iotune),
-                "libvirt sets limits over QMP, after the start",
+                "libvirt sets limits over QMP after the start",
             );
         } else if let Some(iotune) = &backend.iotune {
             let group = self.write_throttle_group(nth, stem, iotune);
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         if backend.iotune.is_some() && !backend.throttle_filters.is_empty() {
             self.problem(
                 at(DiskField::ThrottleFilters),
-                "a disk has either limits of its own or the guest's groups as filters, not both",
+                "a disk can have its own limits or throttle groups as filters, not both",
             );
         }
         top = self.write_throttle_filters(
@@ -182,29 +182,29 @@ impl<'a> Writer<'a> {
         top
     }
 
-    /// Notes what libvirt does with a disk at the start or during a snapshot, which no option of QEMU does.
+    /// Reports settings that libvirt implements at the start or during a snapshot, for which QEMU has no option.
     fn check_lifetime(&mut self, nth: usize, backend: &Backend) {
         let at = |field| FieldPath::Disk(nth, field);
         if backend.snapshot.is_some() {
-            let message = "what a snapshot of the guest does with the disk is libvirt's to know";
+            let message = "libvirt decides how a snapshot of the guest treats the disk";
             self.leave_out(at(DiskField::Snapshot), message);
         }
         if backend.is_transient && self.is_libvirt_style() {
             self.leave_out(
                 at(DiskField::Transient),
-                "libvirt makes the overlay of a transient disk at each start",
+                "libvirt creates the overlay of a transient disk at each start",
             );
         } else if backend.is_transient {
             self.problem_with_help(
                 at(DiskField::Transient),
-                "a transient disk is an overlay that is made at each start, which no option of QEMU does for -blockdev",
-                "make an overlay with qemu-img create and delete it afterwards",
+                "a transient disk needs a new overlay at each start, which QEMU cannot create for -blockdev",
+                "create an overlay with qemu-img create and delete it afterwards",
             );
         }
     }
 
-    /// True for a disk whose overlay shares what is below with other guests: libvirt makes the overlay and
-    /// plugs the disk in before the guest's CPUs run.
+    /// True for a transient disk that shares its backing image with other guests: libvirt creates the overlay and
+    /// attaches the disk before it starts the guest's CPUs.
     pub(crate) fn is_plugged_in_later(&mut self, nth: usize, disk: &Disk) -> bool {
         let backend = &disk.backend;
         let is_later = self.is_libvirt_style()
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
         if is_later {
             self.leave_out(
                 FieldPath::Disk(nth, DiskField::ShareBacking),
-                "libvirt plugs the disk in after the start, on an overlay that it makes",
+                "libvirt attaches the disk after the start, with an overlay that it creates",
             );
         }
         is_later
@@ -235,7 +235,7 @@ impl<'a> Writer<'a> {
             if fields::disk(*field).is_of_the_medium && disk.has(*field) {
                 self.leave_out(
                     at(*field),
-                    "it belongs to the medium, and the drive is empty",
+                    "it is a setting of the medium, but the drive is empty",
                 );
             }
         }

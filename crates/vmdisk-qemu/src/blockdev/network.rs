@@ -1,4 +1,4 @@
-//! Protocol nodes of storage on a network.
+//! Protocol nodes of network storage.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
@@ -11,7 +11,7 @@ use super::url::Url;
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
 
-/// What of an identity belongs to another protocol.
+/// The parts of an identity that belong to another protocol.
 fn foreign_identity(
     identity: &NetworkIdentity,
     protocol: NetworkProtocol,
@@ -37,7 +37,7 @@ fn foreign_identity(
 }
 
 impl Writer<'_> {
-    /// The members of the node that are the protocol's own; `None` after a problem.
+    /// The members of the node that are specific to the protocol; `None` after a problem.
     pub(super) fn network_node(
         &mut self,
         layer: &Layer<'_>,
@@ -148,7 +148,7 @@ impl Writer<'_> {
         let what = "decryption by librbd";
         check(F::Encryption, what, is_librbds, is(P::Rbd));
         for (field, what) in foreign {
-            let message = format!("'{protocol}' has no place for {what}");
+            let message = format!("'{protocol}' does not support {what}");
             self.problem(layer.at(field), message);
         }
         for host in hosts {
@@ -156,7 +156,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes what a server has beside what its transport needs.
+    /// Reports settings of a server that its transport does not support.
     fn check_host(&mut self, layer: &Layer<'_>, protocol: NetworkProtocol, host: &NetworkHost) {
         let NetworkHost {
             name,
@@ -167,24 +167,20 @@ impl Writer<'_> {
         let at = layer.at(ImageField::Hosts);
         let is_unix = *transport == Some(NetworkTransport::Unix);
         if is_unix && (name.is_some() || port.is_some()) {
-            self.leave_out(at, "a server behind a socket has neither name nor port");
+            self.leave_out(at, "a server on a UNIX socket has no name and no port");
         }
         if !is_unix && socket.is_some() {
-            self.leave_out(
-                at,
-                "a server that is not behind a socket has no path of one",
-            );
+            self.leave_out(at, "only a server on a UNIX socket has a socket path");
         }
         if protocol == NetworkProtocol::Nfs
             && let Some(port) = port.filter(|port| *port != 0)
         {
-            let message =
-                format!("QEMU asks the server for its port, and takes no other: not {port}");
+            let message = format!("QEMU asks the server for its port, and does not accept {port}");
             self.leave_out(at, message);
         }
     }
 
-    /// The only server of a protocol that takes one.
+    /// The only server of a protocol that supports one.
     fn one_host<'s>(
         &mut self,
         layer: &Layer<'_>,
@@ -192,14 +188,14 @@ impl Writer<'_> {
     ) -> Option<&'s NetworkHost> {
         let [host] = source.hosts.as_slice() else {
             let (protocol, count) = (source.protocol, source.hosts.len());
-            let message = format!("'{protocol}' takes exactly one server, and there are {count}");
+            let message = format!("'{protocol}' needs exactly one server, but there are {count}");
             self.problem(layer.at(ImageField::Hosts), message);
             return None;
         };
         Some(host)
     }
 
-    /// Name and port of a server that is reached over TCP.
+    /// Name and port of a server that uses TCP.
     fn inet(
         &mut self,
         layer: &Layer<'_>,
@@ -214,14 +210,14 @@ impl Writer<'_> {
         } = host;
         let is_tcp = matches!(transport, None | Some(NetworkTransport::Tcp));
         let (true, Some(name)) = (is_tcp, name) else {
-            let message = format!("'{protocol}' takes the name of a server, spoken to over TCP");
+            let message = format!("'{protocol}' needs a server name and uses TCP");
             self.problem(layer.at(ImageField::Hosts), message);
             return None;
         };
         Some((name.clone(), port.unwrap_or(protocol.default_port())))
     }
 
-    /// An `InetSocketAddress` without a type.
+    /// An `InetSocketAddress` without its type.
     fn inet_object(
         &mut self,
         layer: &Layer<'_>,
@@ -275,7 +271,7 @@ impl Writer<'_> {
         let name = source.name.as_deref().filter(|name| !name.is_empty());
         if name.is_none() {
             let protocol = source.protocol;
-            let message = format!("the name is missing: storage on '{protocol}' is called {shape}");
+            let message = format!("the name is missing: '{protocol}' expects {shape}");
             self.problem(layer.at(ImageField::NetworkName), message);
         }
         name
@@ -301,7 +297,7 @@ impl Writer<'_> {
         let name = self.needs_name(layer, source, "target/unit")?;
         let (target, unit) = name.split_once('/').unwrap_or((name, "0"));
         let Ok(unit) = unit.parse::<u32>() else {
-            let message = format!("the unit of an iSCSI target is a number, not '{unit}'");
+            let message = format!("expected a number as the unit of an iSCSI target, not '{unit}'");
             self.problem(layer.at(ImageField::NetworkName), message);
             return None;
         };
@@ -327,7 +323,7 @@ impl Writer<'_> {
     fn rbd_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
         let name = self.needs_name(layer, source, "pool/image")?;
         let Some((pool, image)) = name.split_once('/') else {
-            let message = format!("an rbd image is called pool/image, not '{name}'");
+            let message = format!("expected pool/image as the name of an rbd image, not '{name}'");
             self.problem(layer.at(ImageField::NetworkName), message);
             return None;
         };
@@ -364,7 +360,8 @@ impl Writer<'_> {
         }
         let name = self.needs_name(layer, source, "volume/path")?;
         let Some((volume, path)) = name.split_once('/') else {
-            let message = format!("a file on gluster is called volume/path, not '{name}'");
+            let message =
+                format!("expected volume/path as the name of a gluster file, not '{name}'");
             self.problem(layer.at(ImageField::NetworkName), message);
             return None;
         };
@@ -387,7 +384,7 @@ impl Writer<'_> {
     fn nfs_node(&mut self, layer: &Layer<'_>, source: &NetworkSource) -> Option<JsonObject> {
         let host = self.one_host(layer, source)?;
         let path = self.needs_name(layer, source, "/path")?;
-        // The port is the client library's business.
+        // The client library chooses the port.
         let (host, _) = self.inet(layer, source.protocol, host)?;
         let server = JsonObject::new().with("host", host).with("type", "inet");
         let mut node = JsonObject::new()
@@ -402,8 +399,10 @@ impl Writer<'_> {
                 Ok(number) => node.push(key, number),
                 Err(_) => self.problem_with_help(
                     layer.at(ImageField::Identity),
-                    format!("the number of the {key} '{owner}' is not known here, and QEMU takes only numbers"),
-                    "write the number, as in `+1000`",
+                    format!(
+                        "the id of the {key} '{owner}' is not known, and QEMU accepts only ids"
+                    ),
+                    "write the id, as in `+1000`",
                 ),
             }
         }
@@ -421,15 +420,14 @@ impl Writer<'_> {
             if let (Some(own), Some(other)) = (&login.username, &user)
                 && own != other
             {
-                let message =
-                    format!("the name of the login is '{own}', and '{other}' gives way to it");
+                let message = format!("the login name is '{own}'; '{other}' is not used");
                 self.leave_out(layer.at(ImageField::Identity), message);
             }
             user = login.username.clone().or(user);
             if login.secret.is_some() {
                 self.leave_out(
                     layer.at(ImageField::Authentication),
-                    "QEMU logs in over ssh with the keys of an agent; libvirt starts nbdkit for passwords",
+                    "QEMU authenticates over ssh with the keys of an agent; libvirt starts nbdkit for passwords",
                 );
             }
         }
@@ -442,7 +440,7 @@ impl Writer<'_> {
             (ImageField::KnownHosts, source.known_hosts.is_some()),
         ] {
             if is_set {
-                let message = "QEMU takes the keys of its user's agent and known_hosts; libvirt starts nbdkit for others";
+                let message = "QEMU uses the agent and the known_hosts of its user; libvirt starts nbdkit for others";
                 self.leave_out(layer.at(field), message);
             }
         }
@@ -475,7 +473,7 @@ impl Writer<'_> {
         Some(node)
     }
 
-    /// Who logs in, and the id of the secret with which.
+    /// The user name, and the id of its secret.
     fn login(&mut self, layer: &Layer<'_>) -> Option<(Option<String>, Option<String>)> {
         let login = layer.image.authentication.as_ref()?;
         let secret = login.secret.as_ref().map(|secret| {
@@ -486,7 +484,7 @@ impl Writer<'_> {
     }
 }
 
-/// True for protocols whose driver has a name and a secret, or a name alone.
+/// True for protocols whose driver supports a user name, with or without a secret.
 const fn takes_login(protocol: NetworkProtocol) -> bool {
     matches!(
         protocol,

@@ -1,14 +1,13 @@
-//! What holds for every node of a chain.
+//! Options that every node of a chain needs.
 
 use vmdisk_model::{CacheSwitches, Discard};
 
 use crate::json::JsonObject;
 
-/// What holds for every node of a chain.
+/// Options that every node of a chain needs.
 ///
-/// QEMU hands these down to children that are written inside their parent, and not to children that
-/// are named: with named nodes each must say them itself, or `O_DIRECT`, discard and read-only stop
-/// at the first layer.
+/// QEMU passes these options to children that are written inside their parent, but not to named children. With named
+/// nodes each node must set them; otherwise `O_DIRECT`, discard and read-only apply only to the first layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeOptions {
     pub(crate) cache: Option<CacheSwitches>,
@@ -19,7 +18,7 @@ impl NodeOptions {
     /// Adds the options to a node.
     pub(super) fn push_to(self, node: &mut JsonObject) {
         if let Some(CacheSwitches {
-            // The frontend's switch.
+            // The switch of the frontend.
             write_cache: _,
             direct,
             no_flush,

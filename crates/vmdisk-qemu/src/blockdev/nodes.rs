@@ -9,7 +9,7 @@ use crate::notes::Notes;
 /// The settings of a disk's nodes.
 pub(crate) struct Nodes {
     pub(crate) backend: Backend,
-    /// Whether requests go around the page cache, and whether flushes are dropped; `None` if no node says.
+    /// True if requests bypass the page cache, and if flushes are dropped; `None` if no node sets it.
     pub(crate) direct: Option<bool>,
     pub(crate) no_flush: Option<bool>,
 }
@@ -32,7 +32,7 @@ impl Nodes {
         notes: &mut Notes<'_>,
     ) {
         if self.direct.is_none() && self.no_flush.is_none() && write_cache.is_none() {
-            // Where nothing is written, libvirt keeps shareable disks out of the page cache, and QEMU does not.
+            // By default libvirt bypasses the page cache for shareable disks, but QEMU does not.
             if self.backend.is_shareable {
                 self.backend.cache.get_or_insert(CacheMode::Writeback);
             }
@@ -55,7 +55,7 @@ impl Nodes {
         };
         let mode = CacheMode::from_switches(switches);
         if mode.is_none() {
-            // Flushes that are dropped weigh more than the page cache.
+            // Dropped flushes matter more than the page cache.
             let at = FieldPath::Disk(nth, DiskField::Cache);
             notes.keep(at, "cache.no-flush", notes.span_around(at));
         }

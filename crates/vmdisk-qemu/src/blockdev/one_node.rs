@@ -1,4 +1,4 @@
-//! Switches that hold at one node of an image and not at the other.
+//! Switches that are set on only one node of an image.
 
 use vmdisk_model::{Discard, DiskField, FieldPath, Switch};
 use vmdisk_source::Edit;
@@ -8,7 +8,7 @@ use crate::rules::{direct_on_one_node, discard_on_one_node, read_only_on_one_nod
 use crate::slots::Slots;
 
 impl NodeReader<'_, '_> {
-    /// Notes switches that hold at one node of an image and not at the other, where it matters.
+    /// Reports switches that are set on only one node of an image, if that matters.
     pub(super) fn compare_nodes(&mut self, chain: &Chain) {
         let (Some((top, top_option)), Some((bottom, bottom_option))) = (chain.top, chain.bottom)
         else {
@@ -26,7 +26,7 @@ impl NodeReader<'_, '_> {
         if top.discard == Some(Discard::Unmap) && bottom.discard != Some(Discard::Unmap) {
             let (at, span) = place(self, DiskField::Discard);
             let message = format!(
-                "discard=unmap stops at the format node: {file_node} does not pass discards on"
+                "discard=unmap is set only on the format node: {file_node} does not pass discards on"
             );
             let fix = self
                 .index
@@ -44,7 +44,7 @@ impl NodeReader<'_, '_> {
         if top.direct == Some(Switch::On) && bottom.direct != Some(Switch::On) {
             let (at, span) = place(self, DiskField::Cache);
             let message = format!(
-                "cache.direct=on stands on the format node alone: {file_node} opens the file through the page cache"
+                "cache.direct=on is set only on the format node: {file_node} opens the file through the page cache"
             );
             let problem = self
                 .notes
@@ -55,7 +55,7 @@ impl NodeReader<'_, '_> {
         if is_on(top.read_only) && !is_on(bottom.read_only) && !is_on(bottom.auto_read_only) {
             let (at, span) = place(self, DiskField::ReadOnly);
             let message = format!(
-                "read-only=on stands on the format node alone: {file_node} opens the file for writing"
+                "read-only=on is set only on the format node: {file_node} opens the file for writing"
             );
             let problem = self
                 .notes

@@ -16,13 +16,13 @@ impl Writer<'_> {
         let Some(mut node) = self.protocol_node(layer) else {
             return;
         };
-        // Behind the driver.
+        // Written with the driver.
         node.insert(1, "node-name", layer.names.protocol());
         let is_lower = layer.has_format_node || layer.image.slice.is_some();
         self.finish_storage(layer, node, is_lower);
     }
 
-    /// Writes the node that cuts the image out of its storage.
+    /// Writes the node that selects a slice of the storage.
     pub(super) fn write_slice(&mut self, layer: &Layer<'_>, slice: Slice) {
         let Slice { offset, size } = slice;
         let node = JsonObject::new()
@@ -34,7 +34,7 @@ impl Writer<'_> {
         self.finish_storage(layer, node, layer.has_format_node);
     }
 
-    /// Adds the options that hold for every node, and writes the node.
+    /// Adds the options that every node needs, and writes the node.
     fn finish_storage(&mut self, layer: &Layer<'_>, mut node: JsonObject, is_lower: bool) {
         let at = layer.at(ImageField::Source);
         if self.is_libvirt_style() {
@@ -46,14 +46,14 @@ impl Writer<'_> {
         if layer.depth == 0 {
             node.push("read-only", !layer.is_writable);
         } else {
-            // Opened for reading, as `read-only` would have it, but a block-commit into this image
-            // may still reopen it for writing; under `read-only` QEMU refuses the job.
+            // Opened for reading like `read-only`, but a block-commit into this image can still reopen it for writing;
+            // with `read-only` QEMU refuses the job.
             node.push("auto-read-only", true);
         }
         self.blockdev(node, at);
     }
 
-    /// The driver of an image's storage and its own members; `None` after a problem.
+    /// The driver of an image's storage and its specific members; `None` after a problem.
     fn protocol_node(&mut self, layer: &Layer<'_>) -> Option<JsonObject> {
         let node = match &layer.image.protocol {
             Protocol::File { path } => self.file_node(layer, "file", path)?,
@@ -75,10 +75,10 @@ impl Writer<'_> {
                 self.problem_with_help(
                     layer.at(ImageField::Volume),
                     format!(
-                        "where volume '{}' of pool '{}' is, only libvirt knows",
+                        "the path of volume '{}' of pool '{}' is not known",
                         source.volume, source.pool
                     ),
-                    "give the pool's XML beside the guest's",
+                    "pass the XML of the pool too",
                 );
                 return None;
             }
@@ -131,7 +131,7 @@ impl Writer<'_> {
         {
             self.leave_out(
                 layer.at(ImageField::Managed),
-                "libvirt takes the controller from the host's driver; bind it to vfio-pci before the start",
+                "libvirt detaches the controller from the host's driver; bind it to vfio-pci before the start",
             );
         }
         let device = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}");
@@ -141,7 +141,7 @@ impl Writer<'_> {
             .with("namespace", *namespace)
     }
 
-    /// Notes what only the drivers of files and devices have, or only those of servers.
+    /// Reports settings that only the drivers of files and devices, or only those of servers, support.
     fn check_file_options(&mut self, layer: &Layer<'_>) {
         if !matches!(layer.image.protocol, Protocol::Network(_)) {
             let is_librbds =
@@ -150,12 +150,12 @@ impl Writer<'_> {
                 (
                     ImageField::Authentication,
                     layer.image.authentication.is_some(),
-                    "only servers are logged in to",
+                    "only servers need credentials",
                 ),
                 (
                     ImageField::Encryption,
                     is_librbds,
-                    "only what is on rbd is decrypted by librbd",
+                    "librbd decrypts only images on rbd",
                 ),
             ] {
                 if is_set {
@@ -168,18 +168,18 @@ impl Writer<'_> {
             _ => {}
         }
         if layer.aio.is_some() && layer.depth == 0 && !layer.is_data {
-            let message = "only files and block devices have a choice of how requests are made";
+            let message = "only files and block devices have a selectable I/O engine";
             self.leave_out(FieldPath::Disk(layer.nth, DiskField::Aio), message);
         }
         if layer.image.reservations.is_some() {
-            let message = "only block devices have persistent reservations";
+            let message = "only block devices support persistent reservations";
             self.problem(layer.at(ImageField::Reservations), message);
         }
     }
 }
 
-/// The options of a node as libvirt writes them: under another node of the image it may always be
-/// opened either way and always discards; on its own it says what the disk says.
+/// The options of a node as libvirt writes them: a node below another node of the image can always be reopened and
+/// always discards; a single node has the disk's options.
 fn libvirt_options(layer: &Layer<'_>, is_lower: bool, node: &mut JsonObject) {
     let NodeOptions { cache, discard } = layer.options;
     if is_lower {
@@ -196,8 +196,7 @@ fn libvirt_options(layer: &Layer<'_>, is_lower: bool, node: &mut JsonObject) {
     }
 }
 
-/// True for a drive with a tray, which its own driver handles; told by the name, as nothing is
-/// looked at here.
+/// True for a drive with a tray, which has its own driver; decided by the name, because the host is not examined.
 fn is_optical_drive(path: &DevicePath) -> bool {
     match path.kind() {
         DevicePathKind::KernelName(name) => name.starts_with("sr"),

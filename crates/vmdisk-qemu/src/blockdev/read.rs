@@ -14,10 +14,10 @@ use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, Property};
 use crate::syntax::value::{is_open, number_of, switch_of};
 
-/// What a node says, or has from the node that it is written in.
+/// The settings of a node: its own, or inherited from the node that contains it.
 ///
-/// QEMU hands the cache switches and read-only down to a child that is written inside its parent, and
-/// turns discard on for it; a child that is named is on its own (`bdrv_inherited_options`).
+/// QEMU passes the cache switches and read-only to a child that is written inside its parent, and turns discard on for
+/// it; a named child inherits nothing (`bdrv_inherited_options`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeSwitches {
     pub(crate) direct: Option<Switch>,
@@ -60,9 +60,9 @@ pub(crate) struct Chain {
 enum Below<'a> {
     /// Unset.
     Unspecified,
-    /// Nothing.
+    /// No image: the chain ends.
     Terminated,
-    /// A node, and what it has from its parent.
+    /// A node, and the settings inherited from its parent.
     Node(NodeAt<'a>, NodeSwitches),
 }
 
@@ -113,19 +113,19 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             backend,
             // The node that opens the file decides.
             direct: bottom.direct.or(top.direct.map(|_| Switch::Off)).map(is_on),
-            // The node that a flush reaches first.
+            // The node that receives a flush first decides.
             no_flush: top.no_flush.or(bottom.no_flush).map(is_on),
         }
     }
 
-    /// The child of a node under a key: by name, or written inside.
+    /// The child of a node under a key: a reference by name, or a nested object.
     pub(super) fn child(
         &mut self,
         nth: usize,
         node: &NodeAt<'a>,
         key: &'static str,
     ) -> Option<NodeAt<'a>> {
-        // Beside the name of a file, `file.locking` and its like are settings of that file.
+        // Next to a file name, `file.locking` and similar keys are settings of that file.
         let is_named = key == "file"
             && self.index.is_drive(node.option)
             && node.view.prefix.is_empty()
@@ -146,10 +146,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let name = property.value.as_str();
         let Some(child) = self.index.node(name).cloned() else {
             let at = FieldPath::Disk(nth, DiskField::Source);
-            let message = format!("no node is called `{name}`");
+            let message = format!("node `{name}` is not defined");
             self.notes
                 .problem(&MISSING_VALUE, at, property.span, message)
-                .help = Some("write its -blockdev in front of this one".to_owned());
+                .help = Some("add a -blockdev for it before this one".to_owned());
             return None;
         };
         self.notes
@@ -157,7 +157,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Some(child)
     }
 
-    /// Goes through filters, down to the first image.
+    /// Skips filters, down to the first image.
     fn read_filters(
         &mut self,
         nth: usize,
@@ -172,8 +172,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         image.then_some(node)
     }
 
-    /// Settles what the throttle nodes of a disk are, from the top down: limits of its own, or filters
-    /// of the guest's groups where they are several or called so.
+    /// Interprets the throttle nodes of a disk, from the top down: as its own limits, or as filters of the guest's
+    /// groups if there are several or if their names show it.
     fn read_throttles(
         &mut self,
         nth: usize,
@@ -194,7 +194,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
     }
 
-    /// Goes through filters down to the first image; false if there is none.
+    /// Skips filters down to the first image; false if there is none.
     fn walk_filters(
         &mut self,
         nth: usize,
@@ -202,7 +202,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         backend: &mut Backend,
         throttles: &mut Vec<(usize, &'a Property, bool)>,
     ) -> bool {
-        // A ring would have no end.
+        // A loop would not end.
         for _ in 0..=self.index.options().len().min(crate::names::DEEPEST) {
             match node.view.peek("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
@@ -306,8 +306,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
     }
 
-    /// Reads an image and those below it, without recursion: chains may be long. `None` if the topmost node opens
-    /// nothing that is known.
+    /// Reads an image and those below it, without recursion: chains may be long. `None` if the topmost node opens no
+    /// known source.
     fn read_chain(
         &mut self,
         chain: &mut Chain,
@@ -321,8 +321,12 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             if depth > self.index.options().len() || depth > crate::names::DEEPEST {
                 let at = FieldPath::Disk(chain.nth, DiskField::Source);
                 let span = self.index.span(node.option);
-                self.notes
-                    .problem(&INVALID_VALUE, at, span, "the backing images have no end");
+                self.notes.problem(
+                    &INVALID_VALUE,
+                    at,
+                    span,
+                    "the chain of backing images is a loop",
+                );
                 below = Below::Unspecified;
                 break;
             }
@@ -349,7 +353,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
     }
 
-    /// Reads an image without those below it; `None` if its node opens nothing that is known.
+    /// Reads an image without those below it; `None` if its node opens no known source.
     fn read_image(
         &mut self,
         chain: &mut Chain,
@@ -382,7 +386,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let is_drive = self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
         if format.is_none() && (!is_drive || names_protocol) {
-            // A protocol node without a format above it: the bytes are the disk.
+            // A protocol node without a format above it is raw.
             let image = self.read_protocol(chain, depth, &node, switches, backend);
             let image = image.map(|image| Image {
                 format: Some(plain_format(&image.protocol)),
@@ -438,7 +442,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         (Some(image), backing)
     }
 
-    /// Notes the format of an image.
+    /// Records the format of an image.
     fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
         driver.is_used.set(true);
         let at = FieldPath::Image(nth, depth, ImageField::Format);
@@ -450,7 +454,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
     }
 
-    /// Reads what a format node decrypts; a LUKS container is a raw image that is encrypted.
+    /// Reads the encryption of a format node; a LUKS container is a raw image that is encrypted.
     fn read_encryption(
         &mut self,
         nth: usize,
@@ -496,7 +500,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     fn read_data_file(&mut self, nth: usize, node: &NodeAt<'a>) -> Option<Box<Image>> {
         let mut node = self.child(nth, node, "data-file")?;
         let mut slice = None;
-        // A format node, and one that cuts a part out.
+        // A format node, and a node that selects a slice.
         for _ in 0..2 {
             for key in DATA_KEYS {
                 node.view.get(key);
@@ -532,7 +536,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return Below::Terminated;
         }
         let handed = if node.view.has_within("backing") {
-            // A backing image is opened for reading whatever its overlay is.
+            // A backing image is opened for reading, whatever its overlay is.
             NodeSwitches {
                 read_only: Some(Switch::On),
                 ..switches.handed_down()
@@ -565,7 +569,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     }
 }
 
-/// Options of a data file's nodes that follow those of the image.
+/// Options of a data file's nodes that have the values of the image.
 const DATA_KEYS: [&str; 9] = [
     "node-name",
     "read-only",
@@ -578,16 +582,16 @@ const DATA_KEYS: [&str; 9] = [
     "locking",
 ];
 
-/// The format of an image whose format node changes nothing.
+/// The format of an image whose format node is plain raw.
 const fn plain_format(protocol: &Protocol) -> Format {
     match protocol {
-        // libvirt's word for a file system that is made of a directory.
+        // libvirt's name for a file system generated from a directory.
         Protocol::Directory { .. } => Format::Fat,
         _ => Format::Raw,
     }
 }
 
-/// The part of its file that a raw node is.
+/// The slice of a file that a raw node selects.
 pub(super) fn slice_of(node: &NodeAt<'_>) -> Option<Slice> {
     let number = |key: &str| number_of(node.view.peek(key)?.value.as_str());
     let size = number("size")?;

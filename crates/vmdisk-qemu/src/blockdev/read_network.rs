@@ -1,4 +1,4 @@
-//! Reads protocol nodes of storage on a network.
+//! Reads protocol nodes of network storage.
 
 use vmdisk_model::{
     Authentication, Bytes, Encryption, EncryptionEngine, EncryptionFormat, Image, NetworkHost,
@@ -12,12 +12,12 @@ use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, View};
 use crate::syntax::value::{number_of, switch_of};
 
-/// A value that has been taken.
+/// A property that has been consumed.
 fn text(view: &View<'_>, key: &str) -> Option<String> {
     view.text(key).map(str::to_owned)
 }
 
-/// A number that is one; another value stays what it is.
+/// The property as a number; another value remains unread.
 fn number<T: TryFrom<u64>>(view: &View<'_>, key: &str) -> Option<T> {
     let value = number_of(view.peek(key)?.value.as_str())?.try_into().ok()?;
     view.get(key);
@@ -29,7 +29,7 @@ fn port(view: &View<'_>) -> Option<u32> {
     number(view, "port").filter(|port| *port != 0)
 }
 
-/// Takes a value that says what holds anyway.
+/// Consumes a value that equals the default.
 fn take_if(view: &View<'_>, key: &str, is_default: impl FnOnce(&str) -> bool) {
     if view
         .peek(key)
@@ -39,7 +39,7 @@ fn take_if(view: &View<'_>, key: &str, is_default: impl FnOnce(&str) -> bool) {
     }
 }
 
-/// A server as `SocketAddress` or `InetSocketAddress` has it.
+/// A server in the form of `SocketAddress` or `InetSocketAddress`.
 fn server(view: &View<'_>) -> Option<NetworkHost> {
     match view.peek("type").map(|word| word.value.as_str()) {
         Some("unix") => {
@@ -56,7 +56,7 @@ fn server(view: &View<'_>) -> Option<NetworkHost> {
     }
 }
 
-/// The servers of a node: one, several, or the members of older syntax.
+/// The servers of a node: one, several, or the members of the legacy syntax.
 fn servers(view: &View<'_>) -> Vec<NetworkHost> {
     let mut hosts = Vec::new();
     for nth in 0_usize.. {
@@ -79,7 +79,7 @@ fn servers(view: &View<'_>) -> Vec<NetworkHost> {
 }
 
 impl NodeReader<'_, '_> {
-    /// Reads a node whose driver speaks to a server; `None` if it names nothing.
+    /// Reads a node whose driver connects to a server; `None` if it names none.
     pub(super) fn read_network(
         &mut self,
         view: &View<'_>,
@@ -166,7 +166,7 @@ impl NodeReader<'_, '_> {
         Some(image)
     }
 
-    /// Reads the encryption handled by the Ceph library: of an image, and of the images that it was cloned from.
+    /// Reads the encryption handled by librbd: of an image, and of its parent images.
     fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
         let format = EncryptionFormat::from_wire(view.text("format")?);
         let mut encryption = Encryption {
@@ -175,7 +175,7 @@ impl NodeReader<'_, '_> {
             ..Encryption::default()
         };
         let mut view = view.clone();
-        // Each step enters an object written inside the last.
+        // Each step enters an object inside the previous one.
         while let Some(id) = view.text("key-secret") {
             encryption
                 .secrets
@@ -262,8 +262,8 @@ fn read_ssh(view: &View<'_>) -> Option<Image> {
     Some(image(source))
 }
 
-/// The image that a name of QEMU's older syntax stands for, such as `nbd:host:10809`; `None` where it says
-/// what the model has no place for.
+/// The image for a file name in QEMU's legacy syntax, such as `nbd:host:10809`; `None` if it has a setting that the
+/// model lacks.
 pub(super) fn from_name(name: &str) -> Option<Image> {
     if let Some(rest) = name.strip_prefix("nbd:")
         && !rest.starts_with("//")
@@ -292,7 +292,7 @@ fn from_old_nbd(rest: &str) -> Option<Image> {
     Some(image(source))
 }
 
-/// `rbd:pool/image@snapshot:key=value:…`, in which a backslash makes a colon a part of a value.
+/// `rbd:pool/image@snapshot:key=value:…`, in which a backslash escapes a colon in a value.
 fn from_old_rbd(rest: &str) -> Option<Image> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut letters = rest.chars();

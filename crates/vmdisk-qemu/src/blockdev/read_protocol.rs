@@ -1,4 +1,4 @@
-//! Reads the node that an image's bytes come from.
+//! Reads the node that opens an image's storage.
 
 use vmdisk_model::{
     AioMode, Backend, DevicePath, DiskField, FieldPath, Image, ImageField, NetworkProtocol,
@@ -12,7 +12,7 @@ use crate::object::helper::read_reservations;
 use crate::syntax::properties::Property;
 use crate::syntax::value::{number_of, switch_of};
 
-/// The driver that a file name asks for by its beginning, as `-drive` has it.
+/// The driver that the prefix of a `-drive` file name selects.
 fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
     const PREFIXES: [&str; 14] = [
         "nbd", "rbd", "iscsi", "ssh", "http", "https", "ftp", "ftps", "tftp", "gluster",
@@ -29,7 +29,7 @@ fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
         .map(|known| (*known, name))
 }
 
-/// The driver of a plain path: QEMU looks at the file, and here the path has to do.
+/// The driver of a plain path: QEMU examines the file, but here only the path is known.
 fn driver_of_path(path: &str) -> &'static str {
     let is_device = path.starts_with("/dev/")
         && !path.starts_with("/dev/shm/")
@@ -37,7 +37,7 @@ fn driver_of_path(path: &str) -> &'static str {
     if is_device { "host_device" } else { "file" }
 }
 
-/// Members of protocol nodes and the fields that they are.
+/// Members of protocol nodes with their fields.
 const PLACES: &[(&str, ImageField)] = &[
     ("dir", ImageField::Path),
     ("path", ImageField::Path),
@@ -64,7 +64,7 @@ const PLACES: &[(&str, ImageField)] = &[
 ];
 
 impl<'a> NodeReader<'_, 'a> {
-    /// The file name of a `-drive`, which may name another protocol.
+    /// The file name of a `-drive`, which may select another protocol.
     pub(super) fn read_file_name(
         &mut self,
         chain: &mut Chain,
@@ -108,7 +108,7 @@ impl<'a> NodeReader<'_, 'a> {
             None => driver_of_path(path?.1),
         };
         if driver == "raw" {
-            // A raw node below a format node, such as one that cuts a window out of a file.
+            // A raw node below a format node, such as one that selects a slice of a file.
             let below = self.child(chain.nth, node, "file")?;
             let slice = slice_of(node);
             if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
@@ -137,7 +137,7 @@ impl<'a> NodeReader<'_, 'a> {
 
     #[allow(
         clippy::too_many_arguments,
-        reason = "the node and all that is known of it"
+        reason = "the node and its inherited settings"
     )]
     pub(super) fn protocol(
         &mut self,
@@ -161,7 +161,7 @@ impl<'a> NodeReader<'_, 'a> {
             self.notes.slots_mut().bottom.insert(nth, node.option);
         }
         let aio = node.view.get("aio");
-        // A -drive says it once for all of its nodes.
+        // A -drive sets it once for all of its nodes.
         let of_drive = || {
             node.view
                 .properties
@@ -177,7 +177,7 @@ impl<'a> NodeReader<'_, 'a> {
                 backend.aio = aio;
             }
         }
-        // What every reader and writer of disks has, and QEMU's own default.
+        // The value that readers and writers of disks share, which is QEMU's default.
         if node
             .view
             .peek("locking")
@@ -185,7 +185,7 @@ impl<'a> NodeReader<'_, 'a> {
         {
             node.view.get("locking");
         }
-        // The image below its format has what the image has.
+        // The image below its format has the value of the image.
         let zeroes = node.view.peek("detect-zeroes");
         let of_image = backend
             .detect_zeroes
@@ -207,7 +207,7 @@ impl<'a> NodeReader<'_, 'a> {
         );
         if is_nameless {
             let span = self.index.span(node.option);
-            let message = "the node does not say which file it opens";
+            let message = "the node sets no filename";
             self.notes
                 .problem(&MISSING_VALUE, path_at, span, message)
                 .help = Some("write filename".to_owned());
@@ -257,14 +257,14 @@ impl<'a> NodeReader<'_, 'a> {
                 let by_name = name.filter(|_| is_drive).and_then(|name| {
                     let path = name.strip_prefix("fat:")?;
                     let path = path.strip_prefix("floppy:").unwrap_or(path);
-                    // One that may be written to is not what libvirt has.
+                    // libvirt does not support a writable one.
                     (!path.starts_with("rw:")).then_some(path)
                 });
                 let Some(path) = by_name.or_else(|| view.text("dir")) else {
                     return other();
                 };
                 for key in ["floppy", "rw"] {
-                    // The kind of its disk says whether it is a floppy.
+                    // The type of the disk already shows that it is a floppy.
                     let is_default = view.peek(key).is_some_and(|it| {
                         key == "floppy" || switch_of(it.value.as_str()) == Some(Switch::Off)
                     });
@@ -317,7 +317,7 @@ fn nvme_of(node: &NodeAt<'_>) -> Option<NvmeSource> {
     Some(source)
 }
 
-/// A controller by its place as the host names it, such as `0000:01:00.0`.
+/// A controller by its PCI address on the host, such as `0000:01:00.0`.
 fn nvme_at(device: &str, namespace: u64) -> Option<NvmeSource> {
     let hex = |text: &str| u32::from_str_radix(text, 16).ok();
     let (rest, function) = device.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! URLs, as libvirt puts them together for libcurl and as QEMU's older syntax takes them.
+//! URLs in libvirt's form for libcurl and in QEMU's legacy syntax.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl fmt::Display for Url<'_> {
     }
 }
 
-/// The parts of a URL that somebody wrote; names are unescaped, the query is not.
+/// The parts of a URL from the input; names are unescaped, the query is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WrittenUrl {
     pub(crate) scheme: String,
@@ -54,7 +54,7 @@ pub(crate) struct WrittenUrl {
 }
 
 impl WrittenUrl {
-    /// Takes a URL apart; `None` if it is none.
+    /// Splits a URL; `None` if the text is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let (authority, path) = match rest.find('/') {

@@ -1,8 +1,8 @@
 //! Files of `-readconfig`: groups of options with quoted values, a form that has no escapes and no JSON.
 //!
-//! What QEMU takes is `qemu_config_foreach` in `util/qemu-config.c`, and the same from 5.2 to 11.1: a `[group]` or
-//! `[group "id"]`, and under it lines of `key = "value"`, each shorter than 1023 bytes. There is no group for
-//! `-blockdev` in any of them, so that the nodes of a disk are written as one `-drive`.
+//! The syntax is that of `qemu_config_foreach` in `util/qemu-config.c`, identical from 5.2 to 11.1: `[group]` or
+//! `[group "id"]`, followed by lines of `key = "value"`, each shorter than 1023 bytes. No release has a group for
+//! `-blockdev`, so the nodes of a disk are written as one `-drive`.
 
 pub(crate) mod read;
 mod write;
@@ -10,14 +10,14 @@ mod write;
 pub use read::begins_with_group;
 pub use write::{ConfigFile, write_config_file};
 
-/// Longest line with its end: QEMU reads into 1024 bytes with a zero at the end.
+/// Maximum length of a line with its end: QEMU reads into 1024 bytes with a terminating zero.
 const LONGEST_LINE: usize = 1023;
 
-/// Longest name of a group or key, and longest id.
+/// Maximum length of the name of a group or key, and of an id.
 const LONGEST_NAME: usize = 63;
 
-/// Groups that some QEMU has: `query-command-line-options` of 5.2, 7.2, 10.0 and 11.1, and `audiodev`, which is taken
-/// without being told there.
+/// Groups that some QEMU has: `query-command-line-options` of 5.2, 7.2, 10.0 and 11.1, and `audiodev`, which works but
+/// is not listed there.
 const GROUPS: &[&str] = &[
     "accel",
     "acpi",

@@ -1,4 +1,4 @@
-//! Reads what `-readconfig` reads.
+//! Reads `-readconfig` files.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::text::Text;
 
-/// Groups by which a text is known for such a file, each with a key that one of them must have.
+/// Groups that identify a text as such a file, each with its required keys.
 const TELLING: &[(&str, &[&str])] = &[
     ("device", &["driver"]),
     (
@@ -31,7 +31,7 @@ const TELLING: &[(&str, &[&str])] = &[
     ("chardev", &["backend"]),
 ];
 
-/// True if a text is such a file, by a group of ours with a key that belongs to it.
+/// True if a text is such a file: it has a known group with one of its keys.
 pub(crate) fn is_config_file(text: &str) -> bool {
     let mut keys: &[&str] = &[];
     let mut has_group = false;
@@ -47,7 +47,7 @@ pub(crate) fn is_config_file(text: &str) -> bool {
                 keys = telling.map_or(&[], |(_, keys)| *keys);
             }
             (None, Some(pair)) if keys.contains(&&line[pair.key.clone()]) => return true,
-            // A line that nobody reads makes a group no other file.
+            // An invalid line does not make the file something else.
             (None, None) if !has_group => return false,
             (None, Some(_) | None) => {}
         }
@@ -55,7 +55,7 @@ pub(crate) fn is_config_file(text: &str) -> bool {
     false
 }
 
-/// True if a text begins with a group that some QEMU has, as a file of `-readconfig` does.
+/// True if a text begins with a group of some QEMU, like a `-readconfig` file.
 pub fn begins_with_group(text: &str) -> bool {
     let is_content = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
     let first = text.trim_start_matches('\u{feff}').lines().find(is_content);
@@ -64,20 +64,20 @@ pub fn begins_with_group(text: &str) -> bool {
     })
 }
 
-/// The places of the parts of a line in brackets.
+/// The spans of the parts of a line in brackets.
 struct Header {
     group: Range<usize>,
     id: Option<Range<usize>>,
 }
 
-/// What stands between two places, and how far it goes at most.
+/// The text between two positions, and its maximum length.
 fn run(text: &str, from: usize, is_in: impl Fn(char) -> bool) -> Range<usize> {
     let rest = &text[from..];
     let length = rest.find(|letter| !is_in(letter)).unwrap_or(rest.len());
     from..from + length
 }
 
-/// A group with its id or without; `None` if QEMU does not read it as a group.
+/// A group with or without an id; `None` if QEMU does not parse it as a group.
 fn header(line: &str) -> Option<Header> {
     let rest = line.strip_prefix('[')?;
     let start = 1 + rest.len() - rest.trim_start().len();
@@ -94,14 +94,14 @@ fn header(line: &str) -> Option<Header> {
     (!group.is_empty() && group.end < line.len()).then_some(Header { group, id: None })
 }
 
-/// The places of the parts of a line with a value.
+/// The spans of the parts of a line with a value.
 struct Pair {
     key: Range<usize>,
     value: Range<usize>,
     is_closed: bool,
 }
 
-/// A key with its value; `None` if QEMU does not read it as a setting.
+/// A key with its value; `None` if QEMU does not parse it as a setting.
 fn pair(line: &str) -> Option<Pair> {
     let start = line.len() - line.trim_start().len();
     let key = run(line, start, |letter| !letter.is_ascii_whitespace());
@@ -123,9 +123,9 @@ struct Group {
     name: String,
     span: Span,
     list: Vec<Property>,
-    /// Where its next value would go.
+    /// The position where another value would be added.
     end: usize,
-    /// True if the last line of the file is this group's and has no end.
+    /// True if this group has the last line of the file, and that line has no line end.
     is_cut: bool,
 }
 
@@ -178,11 +178,14 @@ impl GroupReader<'_> {
         let at = |range: &Range<usize>| Span::new(start + range.start, start + range.end);
         let body = Span::new(start, start + line.trim_end_matches('\r').len());
         if whole.len() > LONGEST_LINE {
-            let message = format!("a line of {} bytes, of which QEMU reads 1022", line.len());
+            let message = format!(
+                "the line has {} bytes, but QEMU reads only 1022",
+                line.len()
+            );
             self.fault(
                 body,
                 message,
-                "a shorter value, or a command line instead of this file",
+                "use a shorter value, or a command line instead of this file",
             );
         }
         if self.faults.len() > MAX_OPTIONS {
@@ -197,10 +200,10 @@ impl GroupReader<'_> {
             return Ok(());
         }
         let Some(pair) = pair(line) else {
-            // The first word is a key to QEMU whatever follows it.
+            // QEMU reads the first word as a key, whatever follows it.
             let message = match line.split_whitespace().next() {
                 Some(word) => format!("QEMU reads `{word}` as a key with an empty value"),
-                None => "QEMU ends here with `parse error`: only a line without any byte is empty"
+                None => "QEMU exits with `parse error`: only a line without any byte is empty"
                     .to_owned(),
             };
             let help = "write `key = \"value\"` with spaces around the sign, a group in brackets, or a comment from the first column on";
@@ -208,13 +211,13 @@ impl GroupReader<'_> {
             return Ok(());
         };
         if !pair.is_closed {
-            let help = "close it; no value has a quote or a line end in it";
+            let help = "close the quote; a value cannot contain a quote or a line end";
             self.fault(body, "the quote is not closed", help);
         }
         let (key, value) = (at(&pair.key), at(&pair.value));
         if key.len() > LONGEST_NAME {
             let message = format!(
-                "a key of {} bytes, of which QEMU reads {LONGEST_NAME}",
+                "the key has {} bytes, but QEMU reads only {LONGEST_NAME}",
                 key.len()
             );
             self.fault(key, message, "write the option on the command line");
@@ -229,8 +232,8 @@ impl GroupReader<'_> {
             is_used: Cell::new(false),
         };
         let Some(group) = &mut self.group else {
-            let help = "write the group in brackets in front of it";
-            self.fault(body, "QEMU ends here with `no group defined`", help);
+            let help = "write the group in brackets before it";
+            self.fault(body, "QEMU exits with `no group defined`", help);
             return Ok(());
         };
         if group.list.len() == MAX_PROPERTIES_OF_OPTION {
@@ -248,7 +251,7 @@ impl GroupReader<'_> {
         let text = self.text(name);
         if !GROUPS.contains(&text.as_str()) {
             let message = format!(
-                "QEMU ends here with `There is no option group '{}'`",
+                "QEMU exits with `There is no option group '{}'`",
                 text.as_str()
             );
             let near = self
@@ -259,11 +262,11 @@ impl GroupReader<'_> {
                     "write the nodes as one [drive] with keys such as `file.filename`".to_owned()
                 }
                 (_, Some(near)) => format!("did you mean `{near}`?"),
-                (_, None) => "take it away, or write the option on the command line".to_owned(),
+                (_, None) => "remove it, or write the option on the command line".to_owned(),
             };
             self.fault(name, message, help);
         }
-        // The line's end, where it has one.
+        // The end of the line, if it has one.
         let has_end = self.file[line.end..].starts_with(['\r', '\n']);
         let rest = &self.file[line.end..];
         let end = rest

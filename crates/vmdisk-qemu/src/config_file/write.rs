@@ -1,4 +1,4 @@
-//! Writes what `-readconfig` reads.
+//! Writes `-readconfig` files.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::problem::{WriteProblem, WriteProblems};
 use crate::shell::shell_quote;
 use crate::write::write_for;
 
-/// A guest as a file of `-readconfig`, and the few words that have no place in one.
+/// A guest as a `-readconfig` file, and the few options that it cannot contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
     /// The file.
@@ -31,7 +31,7 @@ pub struct ConfigFile {
 /// Writes a guest as a file of `-readconfig`, with the nodes of each disk as one `[drive]`.
 ///
 /// # Errors
-/// Everything that QEMU has no option for, and what such a file has no way to say: quotes and line ends in values,
+/// Fails for settings that QEMU has no option for, or that such a file cannot express: quotes and line ends in values,
 /// lists such as `iothread-vq-mapping`, lines and keys that are too long.
 ///
 /// ```
@@ -65,7 +65,7 @@ pub fn write_config_file(domain: &Domain, options: &Options) -> Result<ConfigFil
     for daemon in &line.daemons {
         let at = FieldPath::Disk(daemon.disk, vmdisk_model::DiskField::SocketPath);
         let message =
-            "the daemon that serves it has a command line of its own, which is not in this file";
+            "the daemon that serves it needs a separate command line, which is not in this file";
         file.leave_out(at, message, "write it with --to qemu");
     }
     if !file.problems.is_empty() {
@@ -74,7 +74,7 @@ pub fn write_config_file(domain: &Domain, options: &Options) -> Result<ConfigFil
     let mut text = String::new();
     if line.program.is_some() {
         let words: Vec<_> = file.start.iter().map(|word| shell_quote(word)).collect();
-        // A comment has one line, and the words that go there have no line end.
+        // A comment is one line; the words in it have no line ends.
         let _ = writeln!(
             text,
             "# Start it with: {} -readconfig FILE",
@@ -97,7 +97,7 @@ struct Groups<'d> {
     start: Vec<String>,
     /// Nodes without a parent so far, by name.
     nodes: HashMap<String, (JsonObject, FieldPath)>,
-    /// Names of all nodes and drives, which are of one kind to QEMU.
+    /// Names of all nodes and drives, which share QEMU's namespace.
     names: HashSet<String>,
     problems: Vec<WriteProblem>,
     left_out: Vec<WriteProblem>,
@@ -134,20 +134,20 @@ impl Groups<'_> {
             (QemuOption::Uuid, ArgumentValue::KeyValue(uuid)) => {
                 self.start.push(option.to_string());
                 self.start.push(uuid.to_string());
-                let message = "the UUID has no group in such a file";
+                let message = "a -readconfig file cannot set the UUID";
                 self.leave_out(
                     FieldPath::Domain(DomainField::Uuid),
                     message,
-                    "start QEMU with -uuid beside -readconfig",
+                    "start QEMU with -uuid in addition to -readconfig",
                 );
             }
             (QemuOption::Nodefaults, _) => {
                 self.start.push(option.to_string());
-                let message = "that there are no devices but these has no group in such a file";
+                let message = "-nodefaults cannot be expressed in a -readconfig file";
                 self.leave_out(
                     FieldPath::Domain(DomainField::Devices),
                     message,
-                    "start QEMU with -nodefaults beside -readconfig",
+                    "start QEMU with -nodefaults in addition to -readconfig",
                 );
             }
             (QemuOption::Blockdev, ArgumentValue::Json(node)) => {
@@ -168,12 +168,12 @@ impl Groups<'_> {
                 (Some((group, first)), ArgumentValue::KeyValue(pairs)) => {
                     self.group(group, first, &pairs, origin);
                 }
-                // None of these is written so for such a file.
+                // These options are never written for such a file.
                 (_, value) => {
                     let word = value.word().unwrap_or_default();
                     self.problem(
                         origin,
-                        format!("{option} {word} has no group in a configuration file"),
+                        format!("{option} {word} cannot be expressed in a -readconfig file"),
                         "write a command line",
                     );
                 }
@@ -181,7 +181,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Writes the nodes of a device as a drive, and the device with that.
+    /// Writes the nodes of a device as a drive, and then the device.
     fn with_drive(&mut self, mut device: KeyValue) -> KeyValue {
         let Some(at) = device.pairs.iter().position(|(key, _)| key == "drive") else {
             return device;
@@ -198,7 +198,7 @@ impl Groups<'_> {
                 more => format!("drive-{own}-{more}"),
             })
             .find(|id| !self.names.contains(id))
-            .expect("one of endlessly many names is free");
+            .expect("there are more names than disks");
         self.names.insert(id.clone());
         let mut drive = KeyValue::default()
             .with("id", id.as_str())
@@ -209,10 +209,10 @@ impl Groups<'_> {
         device
     }
 
-    /// Adds the members of a node, and those of the nodes below it; `in_format` below a node that knows a format.
+    /// Adds the members of a node, and those of the nodes below it; `in_format` below a format node.
     ///
-    /// What a node does not say a named one has off. One inside a drive has it from there, and discards from a format
-    /// node (`bdrv_inherited_options`), unless it is said.
+    /// An unset option of a named node is off. A node inside a drive inherits it from there, and a child of a format
+    /// node gets discards (`bdrv_inherited_options`), unless it is set.
     fn nest(&mut self, prefix: &str, node: &JsonObject, in_format: bool, drive: &mut KeyValue) {
         let is_format = !matches!(node.text("driver"), Some("throttle" | "copy-on-read"));
         for (key, value) in node.members() {
@@ -238,7 +238,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Writes a group; `head` is the key of the value that stands without one on a command line.
+    /// Writes a group; `head` is the key of the value that has no key on a command line.
     fn group(&mut self, group: &str, head: &str, option: &KeyValue, at: FieldPath) {
         let KeyValue { first, pairs } = option;
         let id = pairs.iter().find(|(key, _)| key == "id");
@@ -263,30 +263,30 @@ impl Groups<'_> {
         }
     }
 
-    /// Notes what QEMU would read as something else.
+    /// Reports values that QEMU would misread.
     fn check(&mut self, key: &str, value: &str, at: FieldPath) {
         if value.contains(['"', '\n']) {
             let message = format!(
-                "`{key}` has a quote or a line end in its value, which a configuration file has no way to say"
+                "`{key}` has a quote or a line end in its value, which a -readconfig file cannot express"
             );
             self.problem(at, message, "write a command line, or another name");
         }
         let length = key.len() + value.len() + "   = \"\"\n".len();
         if key.len() > LONGEST_NAME {
             let message = format!(
-                "`{key}` has more than the {LONGEST_NAME} bytes that QEMU reads of a key in a configuration file"
+                "`{key}` is longer than {LONGEST_NAME} bytes, the limit for a key in a -readconfig file"
             );
             self.problem(at, message, "write a command line, or fewer backing images");
         } else if length > LONGEST_LINE {
             let message = format!(
-                "the line of `{key}` has {length} bytes, and QEMU reads {LONGEST_LINE} of a line in a configuration file"
+                "the line of `{key}` has {length} bytes, but QEMU reads only {LONGEST_LINE} of a line in a -readconfig file"
             );
             self.problem(at, message, "write a command line, or a shorter name");
         }
     }
 }
 
-/// A value and those inside it, by dotted keys.
+/// A value and those nested in it, by dotted keys.
 fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
     let text = match value {
         Json::Object(object) => {
@@ -301,7 +301,7 @@ fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
             }
             return;
         }
-        // QEMU reads it as no backing image, with a warning: the file has no `null`.
+        // QEMU reads it as no backing image, with a warning: the file format has no `null`.
         Json::Null => String::new(),
         Json::Bool(true) => "on".to_owned(),
         Json::Bool(false) => "off".to_owned(),
@@ -311,7 +311,7 @@ fn flatten(key: &str, value: &Json, option: &mut KeyValue) {
     option.pairs.push((key.to_owned().into(), text));
 }
 
-/// The group of an option, and the key of what stands first in its value.
+/// The group of an option, and the key of the first part of its value.
 const fn group_of(option: QemuOption) -> Option<(&'static str, &'static str)> {
     match option {
         QemuOption::Name => Some(("name", "guest")),
@@ -322,12 +322,12 @@ const fn group_of(option: QemuOption) -> Option<(&'static str, &'static str)> {
         QemuOption::Object => Some(("object", "qom-type")),
         QemuOption::Chardev => Some(("chardev", "backend")),
         QemuOption::Drive => Some(("drive", "file")),
-        // The others are written in ways of their own, or not at all.
+        // Other options are written separately, or not at all.
         _ => None,
     }
 }
 
-/// `-global driver.property=value` in its longer form.
+/// `-global driver.property=value` in its long form.
 fn in_parts(global: KeyValue) -> KeyValue {
     let parts = global.first.as_deref().and_then(|first| {
         let (name, value) = first.split_once('=')?;

@@ -1,4 +1,4 @@
-//! The buses of a machine, and which place on them a disk has.
+//! The buses of a machine, and the address of a disk on them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,13 +15,13 @@ use crate::notes::Notes;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::{is_on, number_of};
 
-/// The buses of a machine by the id of the device that has them.
+/// The buses of a machine, by the id of their device.
 #[derive(Debug)]
 pub(crate) struct Buses<'a> {
     board: Board,
     /// Controllers: their kind and their index.
     controllers: HashMap<&'a str, (ControllerType, u32)>,
-    /// Controllers that have an index, and where to look for the next free one.
+    /// Controllers that have an index, and the start of the search for the next free one.
     indexes: HashSet<(ControllerType, u32)>,
     next: HashMap<ControllerType, u32>,
     /// Models of SCSI controllers.
@@ -30,21 +30,21 @@ pub(crate) struct Buses<'a> {
     serials: HashMap<&'a str, &'a str>,
     /// SCSI devices on USB, by id.
     bridges: HashMap<&'a str, &'a Properties>,
-    /// Numbers of further PCI buses, by the id of their port or bridge.
+    /// Numbers of additional PCI buses, by the id of their port or bridge.
     pci: HashMap<&'a str, u32>,
-    /// Bridges behind other bridges, by id: libvirt makes none of them, so that places on them are not carried over.
+    /// Bridges behind other bridges, by id: libvirt does not create them, so addresses on them are dropped.
     deeper: HashSet<&'a str>,
-    /// Places on SCSI controllers that are taken: controller, channel, target, unit.
+    /// Addresses in use on SCSI controllers: controller, channel, target, unit.
     scsi: HashSet<(u32, u32, u32, u32)>,
-    /// Where to look for the next free target of a controller.
+    /// The start of the search for the next free target of a controller.
     next_target: HashMap<(u32, u32), u32>,
-    /// Places of other kinds that are handed out in order.
+    /// Other addresses, assigned in order.
     next_unit: HashMap<ControllerType, u32>,
     taken_units: HashSet<(ControllerType, u32, u32, u32)>,
 }
 
 impl<'a> Buses<'a> {
-    /// The buses of a board: the ports and bridges that are written for it, and no controllers yet.
+    /// The buses of a board: its built-in ports and bridges, and no controllers yet.
     pub(super) fn new(board: Board, index: &Index<'a>) -> Self {
         let mut buses = Buses {
             board,
@@ -88,7 +88,7 @@ impl<'a> Buses<'a> {
         self.board
     }
 
-    /// The index that the id of a controller names, if it is free.
+    /// The index in the id of a controller, if it is free.
     pub(super) fn index_in_id(&self, kind: ControllerType, id: Option<&str>) -> Option<u32> {
         let rest = id?.strip_prefix(kind.as_wire())?;
         let number = if rest.is_empty() && kind == ControllerType::Usb {
@@ -101,8 +101,8 @@ impl<'a> Buses<'a> {
         (!is_taken).then_some(number)
     }
 
-    /// Adds a controller with the index that its id names, or that of the one whose companion it is, or the next
-    /// free one; hands back the index.
+    /// Adds a controller with the index in its id, with the index of the controller that it is a companion of, or with
+    /// the next free one. Returns the index.
     pub(super) fn add_controller(
         &mut self,
         kind: ControllerType,
@@ -139,12 +139,12 @@ impl<'a> Buses<'a> {
         *next
     }
 
-    /// True for a kind of which the board has a controller of its own.
+    /// True for controllers that are built into the board.
     fn is_built_in(&self, kind: ControllerType) -> bool {
         kind == ControllerType::Sata && self.board == Board::Q35
     }
 
-    /// A place on a PCI bus, or on a channel of an IBM Z.
+    /// An address on a PCI bus, or on the channel subsystem of an IBM Z.
     pub(super) fn read_pci(
         &self,
         properties: &'a Properties,
@@ -206,7 +206,7 @@ impl<'a> Buses<'a> {
         }))
     }
 
-    /// The place of a disk on its bus; hands back the bus, which for IDE depends on the controller.
+    /// The address of a disk on its bus. Also returns the bus, which for IDE depends on the controller.
     pub(super) fn read_place(
         &mut self,
         nth: usize,
@@ -298,8 +298,7 @@ impl<'a> Buses<'a> {
         }))
     }
 
-    /// A place on a SCSI controller; what is not said is counted as QEMU counts it
-    /// (`scsi_bus_check_address`).
+    /// An address on a SCSI controller; unset parts are assigned as QEMU does (`scsi_bus_check_address`).
     fn scsi_place(&mut self, properties: &'a Properties) -> Option<DriveAddress> {
         let bus = properties.get("bus").map(|bus| bus.value.as_str());
         let channel = number(properties.get("channel"));
@@ -337,7 +336,7 @@ impl<'a> Buses<'a> {
             unit,
         };
         Some(match model {
-            // The targets of this model are what addresses call units.
+            // On this model, QEMU's targets are the units of libvirt's addresses.
             Some(ScsiControllerModel::Lsilogic) => DriveAddress {
                 target: 0,
                 unit: target,
@@ -347,7 +346,7 @@ impl<'a> Buses<'a> {
         })
     }
 
-    /// A place on an IDE or AHCI controller.
+    /// An address on an IDE or AHCI controller.
     fn ide_place(&mut self, properties: &'a Properties) -> (TargetBus, Option<DriveAddress>) {
         let unit = number(properties.peek("unit"));
         if unit == Some(0) {
@@ -375,7 +374,7 @@ impl<'a> Buses<'a> {
                     ..place
                 }),
             ),
-            // IDE has two buses, and AHCI more. The older PC has no AHCI of its own.
+            // IDE has two buses, AHCI more. The older PC has no built-in AHCI.
             None if port > 1 && !matches!(self.board, Board::I440fx) => {
                 let place = self.next_place(ControllerType::Sata, Some((0, 0, port)), 1);
                 (TargetBus::Sata, Some(place))
@@ -399,7 +398,7 @@ impl<'a> Buses<'a> {
         }
     }
 
-    /// What `ide.0` is on this board.
+    /// The controller of `ide.0` on this board.
     pub(super) const fn default_ide(&self) -> (ControllerType, TargetBus) {
         match self.board {
             Board::Q35 => (ControllerType::Sata, TargetBus::Sata),
@@ -447,12 +446,12 @@ impl<'a> Buses<'a> {
     }
 }
 
-/// True for a port or bridge that sits on the root bus.
+/// True for a port or bridge on the root bus.
 fn is_on_root(properties: &Properties) -> bool {
     matches!(properties.value("bus"), None | Some("pcie.0" | "pci.0"))
 }
 
-/// True for ports and bridges, which make PCI buses.
+/// True for ports and bridges, which provide PCI buses.
 pub(crate) fn is_port_or_bridge(driver: &str) -> bool {
     matches!(
         driver,
@@ -473,7 +472,7 @@ fn channel(text: &str) -> Option<CcwAddress> {
     parts.next().is_none().then_some(address)
 }
 
-/// The device that a bus belongs to: its name without the number at the end.
+/// The device of a bus: the name of the bus without the number at the end.
 fn device_of(bus: &str) -> &str {
     match bus.rsplit_once('.') {
         Some((device, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => device,

@@ -68,7 +68,7 @@ impl<'a> DiskReader<'_, 'a> {
         nodes
     }
 
-    /// Reads what a `-drive` says about the frontend.
+    /// Reads the frontend settings of a `-drive`.
     fn read_drive_frontend(
         &mut self,
         nth: usize,
@@ -87,7 +87,7 @@ impl<'a> DiskReader<'_, 'a> {
         }
     }
 
-    /// The policies that a device has from its `-drive` where it says none itself.
+    /// The error policies that a device inherits from its `-drive`.
     pub(super) fn read_drive_policies(
         &mut self,
         nth: usize,
@@ -108,7 +108,7 @@ impl<'a> DiskReader<'_, 'a> {
         }
     }
 
-    /// Reads a `-drive` that makes its own device, if it does.
+    /// Reads a `-drive` that creates its own device.
     pub(super) fn read_automatic_drive(&mut self, option: usize, properties: &'a Properties) {
         let is_cdrom = properties
             .peek("media")
@@ -155,7 +155,7 @@ impl<'a> DiskReader<'_, 'a> {
         );
     }
 
-    /// The bus named by `if=`, or the board's own; `None` if it is not a disk bus.
+    /// The bus of `if=`, otherwise the board's default; `None` if it is not a disk bus.
     fn interface(&self, word: Option<&str>) -> Option<TargetBus> {
         Some(match word {
             Some("virtio") => TargetBus::Virtio,
@@ -163,7 +163,7 @@ impl<'a> DiskReader<'_, 'a> {
             Some("scsi") => TargetBus::Scsi,
             Some("floppy") => TargetBus::Fdc,
             Some("sd") => TargetBus::Sd,
-            // For a -device, firmware, flash of a board; and words that QEMU refuses.
+            // Drives for a -device, firmware, flash of a board; and values that QEMU refuses.
             Some(_) => return None,
             None => match self.buses.board() {
                 Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
@@ -175,7 +175,7 @@ impl<'a> DiskReader<'_, 'a> {
         })
     }
 
-    /// Reads `-hda` and its kin, and a file name without an option.
+    /// Reads `-hda` and similar options, and a file name without an option.
     pub(super) fn read_short_drive(
         &mut self,
         option: usize,
@@ -253,7 +253,7 @@ impl<'a> DiskReader<'_, 'a> {
     }
 }
 
-/// The key of a limit in a `-drive`: `throttling.iops-total`, or the older `iops`.
+/// The key of a limit in a `-drive`: `throttling.iops-total`, or the legacy `iops`.
 fn legacy_limit(properties: &Properties, name: &str) -> String {
     let key = format!("throttling.{name}");
     if properties.peek(&key).is_some() {

@@ -10,7 +10,7 @@ pub(crate) struct DiskDriver {
     pub(crate) bus: TargetBus,
     pub(crate) device: Device,
     pub(crate) virtio: Option<VirtioModel>,
-    /// True for an NVMe controller that is its own only disk.
+    /// True for an NVMe controller that is also its only disk.
     pub(crate) is_whole_nvme: bool,
 }
 

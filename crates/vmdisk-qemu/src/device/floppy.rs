@@ -13,11 +13,11 @@ use crate::notes::Notes;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
-/// The bus of the controller that `pc` brings along.
+/// The bus of the controller that is built into `pc`.
 const BUILT_IN_BUS: &str = "floppy-bus.0";
 
 impl Writer<'_> {
-    /// Writes a floppy controller where the machine has none, and hands back the name of its bus.
+    /// Writes a floppy controller if the machine has none, and returns the name of its bus.
     pub(crate) fn write_floppy_controller(
         &mut self,
         index: u32,
@@ -41,7 +41,7 @@ impl Writer<'_> {
             Board::Q35 => {
                 let id = self.places().take_id("fdc0");
                 let mut object = JsonObject::new().with("driver", "isa-fdc");
-                // libvirt leaves the drives to find the only controller there is.
+                // libvirt does not name the bus, because there is only one controller.
                 if self.is_libvirt_style() {
                     self.floppy_boot_order(&mut object, plan);
                 } else {
@@ -50,7 +50,7 @@ impl Writer<'_> {
                 self.device(object, planned.origin);
                 format!("{id}.0")
             }
-            // Left to QEMU, which finds the only bus of its kind.
+            // QEMU finds the only bus of this type.
             Board::Unknown => String::new(),
             board @ (Board::PcieVirt
             | Board::Pseries
@@ -73,7 +73,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the boot order of the drives for the controller that the board brings along.
+    /// Writes the boot order of the drives for the built-in controller.
     fn global_floppy_boot_order(&mut self, plan: &Plan) {
         for (property, order, nth) in self.floppy_orders(plan) {
             let global = KeyValue::first(format!("isa-fdc.{property}={order}"));
@@ -82,8 +82,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The boot order of each drive that has one, with the controller's property for it and the number of
-    /// the disk.
+    /// The boot order of each drive that has one, with the controller's property for it and the index of the disk.
     fn floppy_orders(&self, plan: &Plan) -> Vec<(&'static str, u32, usize)> {
         let mut orders = Vec::new();
         for (nth, disk) in self.domain().disks.iter().enumerate() {
@@ -104,7 +103,7 @@ impl Writer<'_> {
         let Some(place) = device.place else {
             self.problem(
                 device.at(DiskField::Address),
-                "no floppy controller has room for this drive",
+                "all floppy controllers are full",
             );
             return;
         };
@@ -113,11 +112,11 @@ impl Writer<'_> {
             0 => "A",
             1 => "B",
             _ => {
-                self.problem(at, "a floppy controller has units 0 and 1");
+                self.problem(at, "a floppy controller has only units 0 and 1");
                 return;
             }
         };
-        // libvirt says it with the controller.
+        // libvirt sets it on the controller.
         if let Some(order) = self
             .boot_index(device.nth)
             .filter(|_| !self.is_libvirt_style())
@@ -140,9 +139,9 @@ impl Writer<'_> {
     }
 }
 
-/// Reads the boot order of floppy drives, which is the controller's.
+/// Reads the boot order of floppy drives, which is a property of the controller.
 pub(crate) fn read_floppy_boot_order(index: &Index<'_>, disks: &mut [Disk], notes: &mut Notes<'_>) {
-    // Units of the controller with the property that has their place in the boot order.
+    // Units of the controller, with the properties for their boot order.
     let drives = [(0, "bootindexA"), (1, "bootindexB")]
         .map(|(unit, property)| (floppy_in(unit, disks), property));
     for (_, driver, device) in index.devices() {

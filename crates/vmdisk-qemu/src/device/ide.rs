@@ -11,7 +11,7 @@ use crate::placement::PlannedController;
 use crate::writer::Writer;
 
 impl Writer<'_> {
-    /// Writes an AHCI controller and hands back the name of its buses without their number.
+    /// Writes an AHCI controller and returns the name of its buses without their number.
     pub(crate) fn write_sata_controller(
         &mut self,
         index: u32,
@@ -28,7 +28,7 @@ impl Writer<'_> {
                 "driver",
                 match self.style() {
                     Style::Readable => "ich9-ahci",
-                    // The same device by its old name.
+                    // The same device under its old name.
                     Style::Libvirt => "ahci",
                 },
             )
@@ -42,7 +42,7 @@ impl Writer<'_> {
         id
     }
 
-    /// Checks that the machine has this IDE controller: there is one at most, and it cannot be added.
+    /// Checks that the machine has this IDE controller: it has at most one, and none can be added.
     pub(crate) fn check_ide_controller(
         &mut self,
         index: u32,
@@ -52,7 +52,7 @@ impl Writer<'_> {
             Board::I440fx | Board::Unknown if index == 0 => {}
             Board::I440fx | Board::Unknown => self.problem_with_help(
                 planned.origin,
-                "the machine has one IDE controller with four places, and there is no other to add",
+                "the machine has one IDE controller with four drives, and no other can be added",
                 "use bus='sata' or 'virtio'",
             ),
             board @ (Board::Q35
@@ -73,7 +73,7 @@ impl Writer<'_> {
         "ide".to_owned()
     }
 
-    /// Writes a disk on IDE or AHCI; QEMU has one device for both.
+    /// Writes a disk on IDE or AHCI; QEMU uses the same device for both.
     pub(crate) fn write_ide_disk(&mut self, device: &DiskDevice<'_>) {
         let model = match device.disk.frontend.effective_device() {
             Device::Cdrom => DeviceModel::IdeCd,
@@ -87,20 +87,20 @@ impl Writer<'_> {
             );
         }
         let Some(place) = device.place else {
-            self.problem(
-                device.at(DiskField::Address),
-                "no controller has room for this disk",
-            );
+            self.problem(device.at(DiskField::Address), "all controllers are full");
             return;
         };
         let at = device.at(DiskField::Address);
         let mut object = self.begin_device(model.name(), device);
-        // libvirt writes places that no controller has, and QEMU says so.
+        // libvirt also writes addresses that no controller has, and QEMU refuses them.
         if device.disk.frontend.effective_bus() == TargetBus::Sata {
             // Each port is a bus of one unit.
             let is_there = place.unit <= 5 && place.bus == 0 && place.target == 0;
             if !is_there && !self.is_libvirt_style() {
-                self.problem(at, "a SATA disk has bus 0, target 0 and a unit from 0 to 5");
+                self.problem(
+                    at,
+                    "a SATA disk needs bus 0, target 0 and a unit from 0 to 5",
+                );
             }
             let controller = device.controller(ControllerType::Sata);
             object.push("bus", format!("{controller}.{}", place.unit));
@@ -109,7 +109,7 @@ impl Writer<'_> {
             if !is_there && !self.is_libvirt_style() {
                 self.problem(
                     at,
-                    "an IDE disk has a bus and a unit from 0 to 1, and target 0",
+                    "an IDE disk needs a bus and a unit from 0 to 1, and target 0",
                 );
             }
             object.push("bus", format!("ide.{}", place.bus));

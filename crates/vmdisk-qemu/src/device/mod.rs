@@ -32,7 +32,7 @@ use crate::options::{Medium, Style};
 use crate::placement::{Plan, PlannedController, controller_type};
 use crate::writer::Writer;
 
-/// A disk on its way to becoming a device.
+/// A disk that is being written as a device.
 pub(crate) struct DiskDevice<'a> {
     pub(crate) nth: usize,
     pub(crate) disk: &'a Disk,
@@ -40,7 +40,7 @@ pub(crate) struct DiskDevice<'a> {
     pub(crate) stem: &'a str,
     /// The topmost node; `None` for an empty drive.
     pub(crate) node: Option<String>,
-    /// The address on a controller, for disks that have one.
+    /// The address on a controller, if the disk has one.
     pub(crate) place: Option<DriveAddress>,
     pub(crate) plan: &'a Plan,
     pub(crate) controllers: &'a ControllerIds,
@@ -64,16 +64,16 @@ impl DiskDevice<'_> {
 }
 
 impl Writer<'_> {
-    /// Writes every controller that is not part of the machine, and hands back their ids.
+    /// Writes every controller that is not built in, and returns their ids.
     pub(crate) fn write_controllers(&mut self, plan: &Plan) -> ControllerIds {
         let mut ids = ControllerIds::new();
         let mut keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
         if self.is_libvirt_style() {
-            // libvirt writes USB in front of the disk controllers.
+            // libvirt writes USB before the disk controllers.
             keys.sort_by_key(|(kind, _)| *kind != ControllerType::Usb);
         }
         if self.medium() == Medium::Monitor {
-            // Those without a disk are of no concern to what is plugged in.
+            // Controllers without a disk do not matter when disks are attached.
             let disks = self.domain().disks.iter().zip(&plan.places);
             let used: HashSet<(ControllerType, u32)> = disks
                 .filter_map(|(disk, place)| {
@@ -106,7 +106,7 @@ impl Writer<'_> {
         ids
     }
 
-    /// Notes options that only virtio-scsi controllers have on one that is none.
+    /// Reports options of virtio-scsi on other controllers.
     fn refuse_foreign_options(&mut self, planned: &PlannedController, controller: &Controller) {
         if controller.controller_type == ControllerType::Scsi && planned.scsi_model.is_virtio() {
             return;
@@ -118,7 +118,7 @@ impl Writer<'_> {
             if fields::controller(*field).virtio_scsi.is_some() && controller.has(*field) {
                 self.problem(
                     FieldPath::Controller(nth, *field),
-                    "only virtio-scsi controllers have this option",
+                    "this option is only for virtio-scsi controllers",
                 );
             }
         }
@@ -148,7 +148,7 @@ impl Writer<'_> {
             (TargetBus::Usb, Device::Disk | Device::Cdrom) => self.write_usb_disk(device),
             (TargetBus::Fdc, Device::Floppy) => self.write_floppy(device),
             (TargetBus::Nvme, Device::Disk) => self.write_nvme_namespace(device),
-            // Written before its nodes, which it has none of.
+            // Written first, because it has no nodes.
             (TargetBus::Sd, _) => self.write_sd_card(device.nth, device.disk),
             (TargetBus::Xen | TargetBus::Uml, _) => self.problem(
                 device.at(DiskField::TargetBus),
@@ -156,12 +156,12 @@ impl Writer<'_> {
             ),
             _ => self.problem(
                 device.at(DiskField::Device),
-                format!("there is no {kind} on bus '{bus}'"),
+                format!("bus '{bus}' does not support a {kind}"),
             ),
         }
     }
 
-    /// The beginning of a disk's device: its driver and its id.
+    /// The start of a disk's device: its driver and its id.
     pub(crate) fn begin_device(
         &mut self,
         driver: impl Into<String>,
@@ -174,14 +174,14 @@ impl Writer<'_> {
             .with("id", id)
     }
 
-    /// Takes the id of a controller: the name that somebody gave it, else libvirt's.
+    /// Reserves the id of a controller: the configured one, otherwise libvirt's.
     pub(crate) fn controller_id(&mut self, written: Option<&Controller>, usual: &str) -> String {
         let alias = written.and_then(|controller| controller.alias.as_deref());
         let own = alias.filter(|alias| alias.starts_with("ua-") && is_identifier(alias));
         self.places().take_id(own.unwrap_or(usual))
     }
 
-    /// The id that a disk's device is to have: its alias where that is one, else one of the style.
+    /// The id of a disk's device: its alias if that is a valid id, otherwise one in the style.
     pub(crate) fn device_id(&self, device: &DiskDevice<'_>) -> String {
         let alias = device.disk.frontend.alias.as_deref();
         match (alias.filter(|alias| is_identifier(alias)), self.style()) {
@@ -192,7 +192,7 @@ impl Writer<'_> {
     }
 }
 
-/// libvirt's alias of a disk: by its place on a controller, else by the number in its target's name
+/// libvirt's alias of a disk: from its address on a controller, otherwise from the number in its target's name
 /// (`qemuAssignDeviceDiskAlias`).
 fn libvirt_alias(device: &DiskDevice<'_>) -> String {
     let frontend = &device.disk.frontend;

@@ -1,4 +1,4 @@
-//! Emulated NVMe controllers, and the namespaces that are their disks.
+//! Emulated NVMe controllers, and the namespaces that act as disks.
 
 use vmdisk_facts::Capability;
 use vmdisk_fields::DeviceModel;
@@ -9,14 +9,14 @@ use crate::json::JsonObject;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
-/// Bytes of the serial number in the identify page; QEMU refuses more since 11.1, and cut them before.
+/// Bytes of the serial number in the identify page; QEMU 11.1 and later refuse more, earlier ones truncate.
 const LONGEST_SERIAL: usize = 20;
 
-/// Namespaces of a controller (`NVME_MAX_NAMESPACES`).
+/// The maximum number of namespaces of a controller (`NVME_MAX_NAMESPACES`).
 const MOST_NAMESPACES: u32 = 256;
 
 impl<'a> Writer<'a> {
-    /// Writes an NVMe controller and hands back its id.
+    /// Writes an NVMe controller and returns its id.
     pub(crate) fn write_nvme_controller(
         &mut self,
         index: u32,
@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
         id
     }
 
-    /// The serial number of a controller, on which all of its disks agree.
+    /// The serial number of a controller, which all of its disks share.
     fn nvme_serial(
         &mut self,
         index: u32,
@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
             && serial.len() > LONGEST_SERIAL
         {
             let at = self.controller_field(planned, ControllerField::Serial);
-            let message = format!("an NVMe serial number has at most {LONGEST_SERIAL} bytes");
+            let message = format!("an NVMe serial number is limited to {LONGEST_SERIAL} bytes");
             self.problem(at, message);
         }
         let mut found: Option<&'a str> = written;
@@ -71,14 +71,14 @@ impl<'a> Writer<'a> {
             if serial.len() > LONGEST_SERIAL {
                 self.problem(
                     at,
-                    format!("an NVMe serial number has at most {LONGEST_SERIAL} bytes"),
+                    format!("an NVMe serial number is limited to {LONGEST_SERIAL} bytes"),
                 );
             }
             match found {
                 Some(other) if other != serial => self.problem_with_help(
                     at,
-                    format!("the disks of one NVMe controller share its serial number, which is '{other}' already"),
-                    "give each its own controller, or leave out all serial numbers but one",
+                    format!("the disks of one NVMe controller share its serial number, which is already '{other}'"),
+                    "give each disk its own controller, or remove all serial numbers but one",
                 ),
                 Some(_) => {}
                 None => found = Some(serial),
@@ -87,8 +87,8 @@ impl<'a> Writer<'a> {
         if found.is_none() {
             self.problem_with_help(
                 planned.origin,
-                "an NVMe controller does not start without a serial number",
-                "give it, or one of its disks, a serial",
+                "an NVMe controller requires a serial number",
+                "set the serial number of the controller or of one of its disks",
             );
         }
         found
@@ -98,12 +98,12 @@ impl<'a> Writer<'a> {
     pub(crate) fn write_nvme_namespace(&mut self, device: &DiskDevice<'_>) {
         let at = device.at(DiskField::Address);
         let Some(place) = device.place else {
-            self.problem(at, "no NVMe controller has room for this disk");
+            self.problem(at, "all NVMe controllers are full");
             return;
         };
         if place.unit >= MOST_NAMESPACES || place.bus != 0 || place.target != 0 {
             let message =
-                format!("an NVMe disk has bus 0, target 0 and a unit below {MOST_NAMESPACES}");
+                format!("an NVMe disk needs bus 0, target 0 and a unit below {MOST_NAMESPACES}");
             self.problem(at, message);
             return;
         }

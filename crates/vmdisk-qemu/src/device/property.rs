@@ -1,4 +1,4 @@
-//! The properties of a disk's device, along the rows of vmdisk-fields.
+//! The properties of a disk's device, from the rows of vmdisk-fields.
 
 use vmdisk_facts::Capability;
 use vmdisk_fields::{DISK_FIELDS, DeviceModel, FieldRow, Spelling, disk};
@@ -15,8 +15,8 @@ use crate::object::iothread::{iothread_id, vq_mapping};
 use crate::options::Style;
 use crate::writer::Writer;
 
-/// The order in which libvirt writes the properties (`qemuBuildDiskDeviceProps`), which is another than that of its
-/// elements. A property that is not in the list comes last.
+/// The order in which libvirt writes the properties (`qemuBuildDiskDeviceProps`), which differs from the order of its
+/// elements. Properties outside the list come last.
 const ORDER: &[DiskField] = &[
     DiskField::Model,
     DiskField::Shareable,
@@ -60,7 +60,7 @@ fn properties() -> impl Iterator<Item = DiskField> {
     ORDER.iter().chain(others).copied()
 }
 
-/// A value as QEMU takes it.
+/// A value in QEMU's form.
 pub(crate) fn json_of(row: &FieldRow, value: FieldValue) -> Json {
     match value {
         FieldValue::Set => true.into(),
@@ -74,7 +74,7 @@ pub(crate) fn json_of(row: &FieldRow, value: FieldValue) -> Json {
     }
 }
 
-/// Sector size of a disk that says none.
+/// The default sector size.
 const fn default_block_size(model: DeviceModel) -> u32 {
     if matches!(model, DeviceModel::ScsiCd) {
         2048
@@ -92,7 +92,7 @@ const fn has_fixed_sectors(model: DeviceModel) -> bool {
 }
 
 impl Writer<'_> {
-    /// Adds the properties that a disk asks for to its device.
+    /// Adds the properties of a disk to its device.
     pub(crate) fn disk_properties(
         &mut self,
         object: &mut JsonObject,
@@ -128,7 +128,7 @@ impl Writer<'_> {
             self.leave_out(device.at(DiskField::StartupPolicy), message);
         }
         if frontend.tray == Some(Tray::Open) {
-            let message = "QEMU starts with every tray closed; it is opened over QMP";
+            let message = "QEMU starts with every tray closed; open it over QMP";
             self.leave_out(device.at(DiskField::Tray), message);
         }
         let computed = self.computed(device, model);
@@ -161,12 +161,12 @@ impl Writer<'_> {
                 "a mapping of queues to iothreads",
             );
             if frontend.iothread.is_some() {
-                self.problem(at, "a disk has either one iothread or a mapping, not both");
+                self.problem(at, "a disk can have one iothread or a mapping, not both");
             }
         }
     }
 
-    /// The properties whose values are more than those of their fields.
+    /// The properties that need more than the value of their field.
     fn computed(
         &mut self,
         device: &DiskDevice<'_>,
@@ -192,12 +192,12 @@ impl Writer<'_> {
         let write_cache = written_cache(&device.disk.backend)
             .map(|switches| if switches.write_cache { "on" } else { "off" });
         let serial = match (serial, self.style()) {
-            // libvirt puts a backslash before a space, and the guest sees it.
+            // libvirt escapes a space with a backslash, and the guest sees it.
             (Some(serial), Style::Libvirt) => Some(serial.replace(' ', "\\ ")),
             (serial, Style::Readable) | (serial @ None, Style::Libvirt) => serial.clone(),
         };
-        // As said, else the same as a failed write, which is what libvirt makes of it (`qemuBuildDiskDeviceProps`);
-        // reads do not run out of space.
+        // The configured policy, otherwise that for write errors, like libvirt (`qemuBuildDiskDeviceProps`); reads
+        // cannot run out of space.
         let read_errors = read_error_policy.map(|policy| policy.as_wire());
         let write_errors = error_policy.filter(|policy| *policy != ErrorPolicy::Enospace);
         let read_errors = read_errors.or(write_errors.map(ErrorPolicy::as_wire));
@@ -229,18 +229,18 @@ impl Writer<'_> {
         if rawio == Some(Switch::On) {
             self.leave_out(
                 device.at(DiskField::RawIo),
-                "raw I/O is a right of the process (CAP_SYS_RAWIO), which whoever starts QEMU gives it",
+                "raw I/O needs CAP_SYS_RAWIO, which the program that starts QEMU must grant",
             );
         }
         if sgio == Some(Sgio::Unfiltered) {
             self.problem(
                 device.at(DiskField::Sgio),
-                "no kernel of today passes SCSI commands on unfiltered",
+                "current kernels always filter SCSI commands",
             );
         }
     }
 
-    /// The intervals over which averages are kept.
+    /// The intervals of averages.
     fn statistics(&mut self, device: &DiskDevice<'_>, statistics: &Statistics) -> Option<Json> {
         let Statistics {
             intervals,
@@ -248,10 +248,7 @@ impl Writer<'_> {
         } = statistics;
         let at = device.at(DiskField::Statistics);
         if !histograms.is_empty() {
-            self.leave_out(
-                at,
-                "histograms of latencies are set over QMP, after the start",
-            );
+            self.leave_out(at, "latency histograms are set over QMP after the start");
         }
         if intervals.is_empty() {
             return None;
@@ -268,32 +265,33 @@ impl Writer<'_> {
     fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
         let loadparm = loadparm?;
         if self.machine().board.transport() != Transport::Ccw {
-            let message = "only the boot loader of an IBM Z is told something";
+            let message = "only the boot loader of an IBM Z uses it";
             self.problem(device.at(DiskField::LoadParm), message);
         }
         Some(loadparm.into())
     }
 
-    /// Notes numbers of queues and requests that QEMU does not survive, or that no guest could use.
+    /// Reports numbers of queues and requests with which QEMU crashes, or which no guest can use.
     fn check_queues(&mut self, device: &DiskDevice<'_>) {
         let frontend = &device.disk.frontend;
         if let Some(queues) = frontend.queues
             && !(1..=1024).contains(&queues)
         {
-            let message =
-                format!("{queues} queues: QEMU takes 1 to 1024, and some versions abort on more");
+            let message = format!(
+                "{queues} queues: QEMU supports 1 to 1024, and some versions abort on more"
+            );
             self.problem(device.at(DiskField::Queues), message);
         }
         if let Some(size) = frontend.queue_size
             && !((4..=1024).contains(&size) && size.is_power_of_two())
         {
-            let message = format!("a queue of {size}: QEMU takes a power of two from 4 to 1024");
+            let message = format!("a queue of {size}: QEMU accepts a power of two from 4 to 1024");
             self.problem(device.at(DiskField::QueueSize), message);
         }
     }
 
-    /// The sector sizes to write: QEMU wants the physical one not smaller than the logical one, and
-    /// does not raise it by itself.
+    /// The sector sizes to write: QEMU refuses a physical size below the logical one, and does not raise it
+    /// automatically.
     fn block_sizes(
         &mut self,
         device: &DiskDevice<'_>,
@@ -308,7 +306,8 @@ impl Writer<'_> {
             if let Some(size) = size
                 && !(size.is_power_of_two() && (512..=2 << 20).contains(&size))
             {
-                let message = format!("{size} bytes: QEMU takes a power of two from 512 to 2 MiB");
+                let message =
+                    format!("{size} bytes: QEMU accepts a power of two from 512 to 2 MiB");
                 self.problem(device.at(field), message);
             }
         }
@@ -326,7 +325,7 @@ impl Writer<'_> {
             if is_refused {
                 self.problem_with_help(
                     device.at(field),
-                    format!("{} has sectors of 512 bytes and no others", model.name()),
+                    format!("{} only supports sectors of 512 bytes", model.name()),
                     "use virtio, SCSI or NVMe for larger sectors",
                 );
             }
@@ -345,7 +344,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A world wide name as the number that QEMU wants.
+    /// A world wide name as the number that QEMU expects.
     fn wwn(&mut self, device: &DiskDevice<'_>, wwn: Option<&str>) -> Option<Json> {
         let text = wwn?;
         let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -353,8 +352,7 @@ impl Writer<'_> {
         match u64::from_str_radix(digits, 16) {
             Ok(number) if is_hexadecimal => Some(number.into()),
             Ok(_) | Err(_) => {
-                let message =
-                    format!("'{text}' is not a world wide name: expected 16 hexadecimal digits");
+                let message = format!("'{text}' is not a WWN: expected 16 hexadecimal digits");
                 self.problem(device.at(DiskField::Wwn), message);
                 None
             }

@@ -22,7 +22,7 @@ struct ControllerDriver {
     other_model: Option<&'static str>,
 }
 
-/// The kind and model of a controller by its driver.
+/// The type and model of a controller, by its driver.
 fn controller_driver(driver: &str) -> Option<ControllerDriver> {
     use ScsiControllerModel as Scsi;
     let kind = |kind| ControllerDriver {
@@ -73,7 +73,7 @@ fn controller_driver(driver: &str) -> Option<ControllerDriver> {
     }
 }
 
-/// Reads every controller, and the buses that they, ports and bridges make.
+/// Reads every controller, and the buses of controllers, ports and bridges.
 pub(crate) fn read_controllers<'a>(
     board: Board,
     index: &Index<'a>,
@@ -104,14 +104,14 @@ pub(crate) fn read_controllers<'a>(
             None => unnamed.push(written),
         }
     }
-    // Those without a number in their ids take what is left.
+    // Controllers without a number in their ids get the remaining indexes.
     for written in unnamed {
         reader.add(&written, None);
     }
     (reader.controllers, reader.buses)
 }
 
-/// A written controller.
+/// A controller that is written on the command line.
 struct Written<'a> {
     option: usize,
     driver: ControllerDriver,
@@ -140,7 +140,7 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         } = driver;
         let index = self.buses.add_controller(kind, scsi_model, own, properties);
         if kind == ControllerType::Nvme && properties.peek("drive").is_some() {
-            // Its disk is read with it.
+            // Read together with its disk.
             return;
         }
         let nth = self.controllers.len();
@@ -151,10 +151,10 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         notes.record_option(at(ControllerField::Controller), option);
         properties.get("id");
         if kind == ControllerType::Nvme {
-            // Its disks have the serial number.
+            // Belongs to its disks.
             properties.get("serial");
         }
-        // libvirt has as many ports of USB 3 as of USB 2.
+        // libvirt has the same number of ports for USB 2 and USB 3.
         if properties.value("p2") == properties.value("p3") {
             properties.get("p3");
         }

@@ -1,4 +1,4 @@
-//! SD cards: the one kind of disk that `-drive` alone reaches, because its slot is soldered on.
+//! SD cards: the only disks that need `-drive`, because their slot is built in.
 
 use vmdisk_fields::{self as fields, DISK_FIELDS};
 use vmdisk_model::{
@@ -14,7 +14,7 @@ use crate::options::Style;
 use crate::writer::Writer;
 
 impl Writer<'_> {
-    /// Writes a disk that sits in a slot of the board.
+    /// Writes a disk in a slot of the board.
     pub(crate) fn write_sd_card(&mut self, nth: usize, disk: &Disk) {
         let at = |field| FieldPath::Disk(nth, field);
         if self.has_no_slot() {
@@ -44,7 +44,7 @@ impl Writer<'_> {
         let index = target_number(target).unwrap_or_default();
         let mut drive = match self.style() {
             Style::Libvirt => KeyValue::default().with("file", path),
-            // A path that begins like a protocol stays a path.
+            // A path that starts like a protocol remains a path.
             Style::Readable => KeyValue::default()
                 .with("file.driver", driver)
                 .with("file.filename", path),
@@ -75,7 +75,7 @@ impl Writer<'_> {
         self.push_pairs(QemuOption::Drive, drive, at(DiskField::Disk));
     }
 
-    /// True for boards that are known to have no slot; libvirt writes the card all the same.
+    /// True for boards that are known to have no slot; libvirt writes the card anyway.
     fn has_no_slot(&self) -> bool {
         !matches!(
             (self.style(), self.machine().board),
@@ -87,7 +87,7 @@ impl Writer<'_> {
         )
     }
 
-    /// The driver and path of a source that is one file or device; notes it if it is another.
+    /// The driver and path of a source that is one file or device; reports any other source.
     fn plain_file<'s>(
         &mut self,
         nth: usize,
@@ -108,13 +108,13 @@ impl Writer<'_> {
         let is_path = |path: &str| path.starts_with('/') || self.style() == Style::Readable;
         let plain = plain.filter(|(_, path)| is_path(path));
         if plain.is_none() {
-            let message = "an SD card is one file or device of the host, by its full path";
+            let message = "an SD card needs one file or device of the host, with its absolute path";
             self.problem(FieldPath::Disk(nth, DiskField::Source), message);
         }
         plain
     }
 
-    /// Notes what only disks with a device of their own have.
+    /// Reports settings that require a device.
     #[allow(clippy::too_many_lines, reason = "a row for each field")]
     fn refuse_beyond_sd(&mut self, nth: usize, disk: &Disk) {
         let backend = &disk.backend;
@@ -122,7 +122,7 @@ impl Writer<'_> {
             self.refuse_on_sd(nth, DiskField::Source);
         }
         for field in DISK_FIELDS {
-            // Set to nothing, or an option of `-drive`.
+            // Set to an empty value, or an option of `-drive`.
             let is_harmless = *field == DiskField::Cache
                 || *field == DiskField::CopyOnRead && backend.copy_on_read == Some(Switch::Off)
                 || *field == DiskField::Geometry
@@ -145,7 +145,7 @@ fn has_more_than_a_path(image: &Image) -> bool {
     let Image {
         format: _,
         protocol: _,
-        // Judged with the path.
+        // Checked together with the path.
         backing: _,
         slice,
         data_file,

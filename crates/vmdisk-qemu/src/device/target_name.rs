@@ -1,4 +1,4 @@
-//! Names of disks: the written one, or the next free one.
+//! Names of disks: the configured one, or the next free one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,12 +11,12 @@ use crate::syntax::properties::{Properties, Property};
 #[derive(Default)]
 pub(crate) struct TargetNames {
     taken: HashSet<String>,
-    /// Where to look for the next free name, by its beginning.
+    /// The start of the search for the next free name, by prefix.
     next: HashMap<&'static str, usize>,
 }
 
 impl TargetNames {
-    /// Gives a disk the name that it was written with, or the next free one.
+    /// Assigns a disk its configured name, or the next free one.
     pub(crate) fn name_disk(
         &mut self,
         nth: usize,
@@ -55,7 +55,7 @@ impl TargetNames {
         frontend.target = Some(name);
     }
 
-    /// A free name on a bus: the one with this number, or the next.
+    /// A free name on a bus: the name with this number, or the next.
     fn free(&mut self, bus: TargetBus, number: Option<usize>) -> String {
         let name = |number: usize| match bus {
             TargetBus::Nvme => format!("nvme{number}n1"),
@@ -72,7 +72,7 @@ impl TargetNames {
     }
 }
 
-/// The number in libvirt's names for a disk with this id: its own, or the number of its address.
+/// The number in libvirt's name for a disk with this id: from the id, or from the address.
 fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option<usize> {
     const MOST: u32 = 20_000;
     let rest = id.strip_prefix(bus.as_wire())?;
@@ -115,7 +115,7 @@ fn is_target(bus: TargetBus, text: &str) -> bool {
     }
 }
 
-/// True for an id that libvirt makes of a disk's place.
+/// True for an id that libvirt generates from a disk's address.
 fn is_libvirt_alias(id: &str) -> bool {
     let Some(rest) = TargetBus::WORDS.iter().find_map(|bus| id.strip_prefix(bus)) else {
         return false;

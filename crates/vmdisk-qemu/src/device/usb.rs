@@ -28,8 +28,8 @@ fn usb_controller_driver(model: &str) -> Option<&'static str> {
 }
 
 impl Writer<'_> {
-    /// libvirt's choice for a controller without a model, which on q35 differs between one that it
-    /// adds itself and one that is written (`qemuDomainDefaultUSBControllerModel`).
+    /// libvirt's default model for a controller; on q35 it differs between a controller that libvirt adds and one in
+    /// the configuration (`qemuDomainDefaultUSBControllerModel`).
     fn libvirts_usb_controller(&self, is_added_to_q35: bool) -> &'static str {
         if self.machine().is_x86() && !is_added_to_q35 {
             "piix3-usb-uhci"
@@ -38,7 +38,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a USB controller and hands back its id.
+    /// Writes a USB controller and returns its id.
     pub(crate) fn write_usb_controller(
         &mut self,
         index: u32,
@@ -52,7 +52,7 @@ impl Writer<'_> {
         let id = self.controller_id(written, &usual);
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
-            // The default is the fast kind that every current guest supports.
+            // The default is xHCI, which every current guest supports.
             (None, _) if !self.is_libvirt_style() => Some("qemu-xhci"),
             (None, _) => Some(self.libvirts_usb_controller(self.machine().board == Board::Q35)),
             (Some(_), None) => Some(self.libvirts_usb_controller(false)),
@@ -64,7 +64,7 @@ impl Writer<'_> {
                     .any(|disk| disk.frontend.effective_bus() == vmdisk_model::TargetBus::Usb);
                 if has_disks {
                     let at = self.controller_field(planned, ControllerField::Model);
-                    self.problem(at, "the guest has a USB disk and no USB");
+                    self.problem(at, "the guest has a USB disk, but USB is disabled");
                 }
                 return id;
             }
@@ -84,12 +84,15 @@ impl Writer<'_> {
             .with("id", id.as_str());
         if let Some(ports) = written.and_then(|controller| controller.ports) {
             if matches!(driver, "qemu-xhci" | "nec-usb-xhci") {
-                // Each port is one of USB 2 and one of USB 3.
+                // Each port is a pair of USB 2 and USB 3.
                 object.push("p2", ports);
                 object.push("p3", ports);
             } else {
                 let at = self.controller_field(planned, ControllerField::Ports);
-                self.problem(at, "only xHCI controllers have as many ports as one likes");
+                self.problem(
+                    at,
+                    "only xHCI controllers have a configurable number of ports",
+                );
             }
         }
         let address = written.and_then(|controller| controller.address.as_ref());
@@ -101,7 +104,7 @@ impl Writer<'_> {
         id
     }
 
-    /// Writes the UHCI halves of an EHCI controller.
+    /// Writes the UHCI companions of an EHCI controller.
     pub(crate) fn write_usb_companions(&mut self, index: u32, master: &str, plan: &Plan) {
         for nth in plan.companions.get(&index).into_iter().flatten().copied() {
             let controller = &self.domain().controllers[nth];
@@ -127,7 +130,7 @@ impl Writer<'_> {
         };
         let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
         if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {
-            // `usb-storage` is always a disk; the bridge takes any SCSI device.
+            // `usb-storage` is always a disk; the bridge supports any SCSI device.
             let bridge = self.places().take_id(&format!("{}-bridge", device.stem));
             let mut bot = JsonObject::new()
                 .with("driver", "usb-bot")

@@ -1,4 +1,4 @@
-//! vhost-user-blk: the disk of a `VhostUserBackend`, which shares the guest's memory.
+//! vhost-user-blk: the device of a `VhostUserBackend`, which shares the guest's memory.
 
 use vmdisk_facts::Capability;
 use vmdisk_fields::{DISK_FIELDS, DeviceModel, disk};
@@ -14,7 +14,7 @@ use crate::key_value::KeyValue;
 use crate::options::Style;
 use crate::writer::Writer;
 
-/// Bytes of a UNIX socket's path, with the zero at its end (`sockaddr_un`).
+/// Maximum bytes of a UNIX socket's path, with the terminating zero (`sockaddr_un`).
 const SOCKET_PATH_BYTES: usize = 108;
 
 impl Writer<'_> {
@@ -31,13 +31,13 @@ impl Writer<'_> {
         if bus != TargetBus::Virtio || frontend.effective_device() != Device::Disk {
             self.problem(
                 device.at(DiskField::TargetBus),
-                "a VhostUserBackend serves a virtio disk and no other device",
+                "a VhostUserBackend only supports virtio disks",
             );
             return;
         }
         match self.domain().scope {
             Scope::WholeGuest if !self.domain().memory_backing.is_shared() => {
-                // Without it QEMU starts, and the guest hangs at its first request.
+                // Without shared memory QEMU starts, and the guest hangs at its first request.
                 self.problem_with_help(
                     FieldPath::Domain(DomainField::MemoryAccess),
                     format!(
@@ -50,13 +50,13 @@ impl Writer<'_> {
             Scope::WholeGuest => {}
             Scope::DisksOnly => self.leave_out(
                 device.at(DiskField::Source),
-                "the guest's memory, which must be shared with the daemon, is left to the rest of the command line",
+                "the rest of the command line must share the guest's memory with the daemon",
             ),
         }
         let address = frontend.address.as_ref();
         let transport = self.transport(address);
         let driver = match transport {
-            // The MMIO form has no ending of its own.
+            // The MMIO variant has no suffix.
             Transport::Mmio => "vhost-user-blk".to_owned(),
             Transport::Ccw => {
                 self.problem(
@@ -107,13 +107,13 @@ impl Writer<'_> {
             Style::Libvirt => format!("chr-vu-{}", self.device_id(device)),
         };
         let id = self.places().take_id(&id);
-        // `-chardev` takes no JSON in any version; a doubled comma keeps the path a path.
+        // `-chardev` does not support JSON in any version; a doubled comma escapes it in the path.
         let mut chardev = KeyValue::first("socket")
             .with("id", id.as_str())
             .with("path", path.as_str());
         if *reconnect == Some(Switch::On) {
             let Some(seconds) = reconnect_timeout else {
-                let message = "reconnecting needs the seconds between attempts";
+                let message = "reconnecting requires the delay between attempts";
                 self.problem(device.at(DiskField::Reconnect), message);
                 return id;
             };
@@ -127,19 +127,19 @@ impl Writer<'_> {
         id
     }
 
-    /// Notes options of the host side, which is the daemon's and not QEMU's.
+    /// Reports options of the host side, which belong to the daemon.
     fn refuse_host_options(&mut self, device: &DiskDevice<'_>) {
         for field in DISK_FIELDS {
             let is_of_the_host = disk(*field).is_of_the_medium
                 || matches!(
                     field,
-                    // Of the switches `write-cache` alone is the device's, which has none.
+                    // Of the switches only `write-cache` is a property of the device.
                     DiskField::Cache | DiskField::ReadOnly | DiskField::Shareable
                 );
             if is_of_the_host && device.disk.has(*field) {
                 self.problem_with_help(
                     device.at(*field),
-                    "the VhostUserBackend does the I/O, and QEMU has no say in this",
+                    "the VhostUserBackend does the I/O, so QEMU cannot set this",
                     "set it in the daemon",
                 );
             }

@@ -1,4 +1,4 @@
-//! What all virtio devices share: their transport and their standard.
+//! The common parts of virtio devices: transport and version of the standard.
 
 use vmdisk_model::{Address, CcwAddress, FieldPath, Switch, VirtioModel, VirtioOptions};
 
@@ -6,7 +6,7 @@ use crate::board::Transport;
 use crate::json::JsonObject;
 use crate::writer::Writer;
 
-/// An option that depends on how a virtio device is reached.
+/// An option that depends on the transport of a virtio device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VirtioField {
     Ats,
@@ -16,7 +16,7 @@ pub(crate) enum VirtioField {
 }
 
 impl Writer<'_> {
-    /// How a virtio device is reached: as its address has it, else as the board does.
+    /// The transport of a virtio device: from its address, otherwise that of the board.
     pub(crate) fn transport(&self, address: Option<&Address>) -> Transport {
         match address {
             Some(Address::Pci(_)) => Transport::Pci,
@@ -48,12 +48,12 @@ impl Writer<'_> {
             Some(VirtioModel::NonTransitional) => "-non-transitional",
         };
         if !end.is_empty() && transport != Transport::Pci {
-            self.problem(at, "only virtio devices on PCI come in transitional models");
+            self.problem(at, "only virtio devices on PCI have transitional models");
         }
         format!("{base}-{}{end}", transport.suffix())
     }
 
-    /// Adds the place of a virtio device.
+    /// Adds the address of a virtio device.
     pub(crate) fn virtio_place(
         &mut self,
         object: &mut JsonObject,
@@ -81,17 +81,17 @@ impl Writer<'_> {
             }
             (Transport::Ccw | Transport::Mmio, Some(Address::Other(word))) => self.leave_out(
                 at,
-                format!("the address of type '{word}' is not written: QEMU chooses the place"),
+                format!("the address of type '{word}' is not written: QEMU chooses one"),
             ),
             (Transport::Ccw | Transport::Mmio, Some(Address::Drive(_))) => {
-                self.problem(at, "a virtio device has no place on a disk controller");
+                self.problem(at, "a virtio device cannot be on a disk controller");
             }
-            // A PCI address makes the transport PCI.
+            // A PCI address selects the PCI transport.
             (Transport::Ccw | Transport::Mmio, Some(Address::Pci(_)) | None) => {}
         }
     }
 
-    /// Notes options that a virtio device has on PCI only, or not on a slot of the board.
+    /// Reports options that a virtio device supports only on PCI, or not on MMIO.
     pub(crate) fn check_transport(
         &mut self,
         transport: Transport,
@@ -117,7 +117,10 @@ impl Writer<'_> {
             ),
         ] {
             if is_refused {
-                self.problem(at(field), "a virtio device has this option on PCI only");
+                self.problem(
+                    at(field),
+                    "a virtio device supports this option only on PCI",
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Commands for the monitor (QMP) of a QEMU that runs: disks that are plugged into a guest.
+//! Commands for the monitor (QMP) of a running QEMU: disks that are attached to a guest.
 
 pub(crate) mod read;
 mod write;

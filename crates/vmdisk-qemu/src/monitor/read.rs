@@ -1,4 +1,4 @@
-//! Reads commands that plug disks into a guest: one JSON object to a line.
+//! Reads commands that attach disks to a guest: one JSON object per line.
 
 use vmdisk_source::Span;
 
@@ -9,10 +9,10 @@ use crate::syntax::option::{Fault, OptionList, WrittenOption};
 use crate::syntax::properties::{Properties, Property, Syntax};
 use crate::syntax::text::Text;
 
-/// Commands by which a text is known for such a script.
+/// Commands that identify a text as such a script.
 const TELLING: [&str; 4] = ["blockdev-add", "device_add", "object-add", "chardev-add"];
 
-/// True if a text is lines of commands, of which some plug things into a guest.
+/// True if a text is lines of commands, some of which attach disks.
 pub(crate) fn is_monitor_script(text: &str) -> bool {
     let mut lines = text
         .trim_start_matches('\u{feff}')
@@ -61,7 +61,7 @@ pub(crate) fn options(file: &str) -> Result<(Vec<WrittenOption>, Vec<Fault>), Re
 fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<WrittenOption> {
     let command = members.peek("execute")?.value.as_str();
     let name = match command {
-        // Begins every script.
+        // The first command of every script.
         "qmp_capabilities" => return None,
         "blockdev-add" => "blockdev",
         "device_add" => "device",
@@ -72,7 +72,7 @@ fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<Writte
     let arguments = members.iter().filter_map(|member| {
         let key = member.key.strip_prefix("arguments.")?;
         let key = match name {
-            // As QEMU before 6.0 took it.
+            // The form before QEMU 6.0.
             "object" => key.strip_prefix("props.").unwrap_or(key),
             "chardev" => chardev_key(key),
             _ => key,
@@ -97,7 +97,7 @@ fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<Writte
     })
 }
 
-/// The key that `-chardev` has for a member of `chardev-add`.
+/// The key of `-chardev` for a member of `chardev-add`.
 fn chardev_key(key: &str) -> &str {
     match key {
         "backend.type" => "backend",

@@ -1,4 +1,4 @@
-//! Writes the commands that plug disks into a guest.
+//! Writes the commands that attach disks to a guest.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -15,19 +15,19 @@ use crate::placement::controller_type;
 use crate::problem::{WriteProblem, WriteProblems};
 use crate::write::write_for;
 
-/// The commands that plug disks into a running guest, in the order in which QEMU takes them.
+/// The commands that attach disks to a running guest, in the required order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorScript {
     /// The commands, `qmp_capabilities` first.
     pub commands: Vec<JsonObject>,
     /// The daemons that must run before, one for each vhost-user disk whose image is known.
     pub daemons: Vec<StorageDaemon>,
-    /// What must be there already, and what is left to QEMU.
+    /// The resources that must exist already, and the settings that are left to QEMU.
     pub left_out: Vec<WriteProblem>,
 }
 
 impl MonitorScript {
-    /// One command to a line, as a monitor reads them.
+    /// One command per line, as a monitor expects.
     pub fn to_lines(&self) -> String {
         let mut text = String::new();
         for command in &self.commands {
@@ -37,12 +37,12 @@ impl MonitorScript {
     }
 }
 
-/// Writes the disks of a guest as commands for the monitor of a QEMU that runs: what they need (objects, sockets,
-/// nodes, controllers), then the devices. The machine, its memory and its buses are that QEMU's.
+/// Writes the disks of a guest as commands for the monitor of a running QEMU: first the required objects, sockets,
+/// nodes and controllers, then the devices. The running QEMU has the machine, the memory and the buses.
 ///
 /// # Errors
-/// Everything that QEMU has no option for, and what cannot be plugged while the guest runs: IDE, SATA, floppy and
-/// SD drives, NVMe namespaces, devices on MMIO slots or on the root bus of PCI Express.
+/// Fails for settings that QEMU has no option for, and for devices that cannot be attached to a running guest: IDE,
+/// SATA, floppy and SD drives, NVMe namespaces, devices on MMIO slots or on the root bus of PCI Express.
 ///
 /// ```
 /// use vmdisk_model::{Disk, Domain, Format, Frontend, Image, MachineType, TargetBus};
@@ -80,7 +80,7 @@ pub fn write_monitor_script(
     for daemon in &line.daemons {
         let at = FieldPath::Disk(daemon.disk, vmdisk_model::DiskField::SocketPath);
         let message = "the daemon that serves it must run before the device is added";
-        let note = script.note(at, message, "--to qemu writes its command line");
+        let note = script.note(at, message, "`--to qemu` writes its command line");
         script.left_out.push(note);
     }
     if !script.problems.is_empty() {
@@ -93,7 +93,7 @@ pub fn write_monitor_script(
     })
 }
 
-/// The guest with nothing but its disks and what they speak of; its numbers of disks stay.
+/// The guest reduced to its disks and their dependencies; the indexes of disks stay.
 fn of_disks(domain: &Domain) -> Domain {
     let mut guest = Domain {
         scope: Scope::DisksOnly,
@@ -137,7 +137,7 @@ fn of_disks(domain: &Domain) -> Domain {
 
 struct Script<'d> {
     domain: &'d Domain,
-    /// True if the target takes namespaces while the guest runs.
+    /// True if the target supports hotplugging of namespaces.
     plugs_namespaces: bool,
     commands: Vec<JsonObject>,
     problems: Vec<WriteProblem>,
@@ -179,7 +179,7 @@ impl Script<'_> {
                 match fixed(driver).filter(|_| driver != "nvme-ns" || !self.plugs_namespaces) {
                     Some((why, help)) => {
                         let message =
-                            format!("{driver} cannot be plugged into a guest that runs: {why}");
+                            format!("{driver} cannot be attached to a running guest: {why}");
                         let problem = self.note(origin, message, help);
                         self.problems.push(problem);
                     }
@@ -188,7 +188,7 @@ impl Script<'_> {
             }
             _ => {
                 let message = format!(
-                    "{option} has no command: it is of the machine, which is made at the start"
+                    "{option} has no command: it belongs to the machine, which is created at the start"
                 );
                 let problem = self.note(origin, message, "start the guest with this disk");
                 self.problems.push(problem);
@@ -197,33 +197,34 @@ impl Script<'_> {
     }
 }
 
-/// Why a device has to be there from the start, and what to take instead; `device_add` of QEMU 5.2, 7.2, 10.0 and
-/// 11.1 refuses these, but for `nvme-ns`, which 11.1 takes.
+/// The reason why a device must exist from the start, and the alternative; `device_add` of QEMU 5.2, 7.2, 10.0 and 11.1
+/// refuses these, except `nvme-ns` on 11.1.
 fn fixed(driver: &str) -> Option<(&'static str, &'static str)> {
-    let scsi = "take bus scsi with a virtio-scsi controller";
+    let scsi = "use bus scsi with a virtio-scsi controller";
     Some(match driver {
-        "ide-hd" | "ide-cd" => ("the buses of IDE and SATA support no hotplugging", scsi),
+        "ide-hd" | "ide-cd" => ("IDE and SATA do not support hotplugging", scsi),
         "floppy" | "isa-fdc" => (
-            "a floppy controller is of the machine",
+            "a floppy controller is part of the machine",
             "start the guest with this drive",
         ),
         "nvme-ns" => (
-            "the bus of an NVMe controller supports no hotplugging before QEMU 11.1",
-            "take bus virtio or scsi",
+            "the bus of an NVMe controller does not support hotplugging before QEMU 11.1",
+            "use bus virtio or scsi",
         ),
         "piix3-usb-uhci" | "piix4-usb-uhci" | "vt82c686b-usb-uhci" | "ich9-usb-uhci1"
         | "ich9-usb-uhci2" | "ich9-usb-uhci3" => (
-            "a UHCI controller is of the chipset",
-            "write a USB controller of model qemu-xhci",
+            "a UHCI controller is part of the chipset",
+            "add a USB controller of model qemu-xhci",
         ),
-        "virtio-blk-device" | "virtio-scsi-device" | "vhost-user-blk" => {
-            ("an MMIO slot is of the board", "take a machine with PCI")
-        }
+        "virtio-blk-device" | "virtio-scsi-device" | "vhost-user-blk" => (
+            "an MMIO slot is part of the board",
+            "use a machine with PCI",
+        ),
         _ => return None,
     })
 }
 
-/// A client's UNIX socket as `chardev-add` takes it.
+/// A client's UNIX socket in the form of `chardev-add`.
 fn chardev(socket: &KeyValue) -> JsonObject {
     let KeyValue { first, pairs } = socket;
     let value = |name: &str| {

@@ -14,7 +14,7 @@ const MANAGED: &str = "pr-helper0";
 /// Default socket of `qemu-pr-helper`.
 const DEFAULT_SOCKET: &str = "/run/qemu-pr-helper.sock";
 
-/// Properties of the certificates that are written for every guest.
+/// The properties of written certificates.
 const TLS_DEFAULTS: [(&str, &[&str]); 3] = [
     ("dir", &["/etc/pki/libvirt-nbd"]),
     ("endpoint", &["client"]),
@@ -22,7 +22,7 @@ const TLS_DEFAULTS: [(&str, &[&str]); 3] = [
 ];
 
 impl Writer<'_> {
-    /// Writes the object through which persistent reservations are made; hands back its id.
+    /// Writes the object for persistent reservations; returns its id.
     pub(crate) fn reservations(&mut self, layer: &Layer<'_>) -> Option<String> {
         let Reservations {
             managed,
@@ -33,7 +33,7 @@ impl Writer<'_> {
         if migration.is_some() {
             self.leave_out(
                 at,
-                "whether reservations move with the guest is libvirt's business",
+                "libvirt decides whether reservations migrate with the guest",
             );
         }
         let is_managed = *managed == Some(Switch::On) || (managed.is_none() && socket.is_none());
@@ -44,7 +44,7 @@ impl Writer<'_> {
         if is_managed && !self.is_libvirt_style() {
             self.leave_out(
                 at,
-                format!("libvirt starts a helper for reservations; start qemu-pr-helper at {path}"),
+                format!("libvirt starts a helper for reservations; without libvirt, start qemu-pr-helper at {path}"),
             );
         }
         if self.places().is_first_with_helper(&id) {
@@ -66,11 +66,11 @@ impl Writer<'_> {
         format!("/var/lib/libvirt/qemu/domain--1-{name}/{MANAGED}.sock")
     }
 
-    /// Writes the object with the certificates for an encrypted connection; hands back its id.
+    /// Writes the object with the certificates for an encrypted connection; returns its id.
     pub(crate) fn tls_credentials(&mut self, layer: &Layer<'_>) -> String {
         let id = layer.names.tls();
         let at = layer.at(ImageField::Tls);
-        // Where libvirt's `nbd_tls_x509_cert_dir` points on a host that has it.
+        // The directory that libvirt's `nbd_tls_x509_cert_dir` names on a host that has it.
         let object = JsonObject::new()
             .with("qom-type", "tls-creds-x509")
             .with("id", id.as_str())
@@ -108,11 +108,11 @@ pub(crate) fn read_reservations(
     }
 }
 
-/// Takes note of the certificates that a node speaks of.
+/// Records the certificates that a node uses.
 pub(crate) fn read_tls(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) {
     if let Some(option) = index.object(id) {
         notes.read_object(option);
-        // The values written for every guest; another folder or verification is reported as dropped.
+        // The values that are written for every guest; another directory or verification is reported as dropped.
         let properties = index.properties(option);
         for (key, written) in TLS_DEFAULTS {
             if let Some(properties) = properties

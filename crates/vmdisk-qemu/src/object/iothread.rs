@@ -11,12 +11,12 @@ use vmdisk_model::{
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
 
-/// The id of an iothread's object; libvirt has the same.
+/// The id of an iothread's object, which is libvirt's too.
 pub(crate) fn iothread_id(id: IoThreadId) -> String {
     format!("iothread{id}")
 }
 
-/// The value of `iothread-vq-mapping`; a row without queues lets QEMU deal them out in turn.
+/// The value of `iothread-vq-mapping`; QEMU distributes queues round-robin over rows without queues.
 pub(crate) fn vq_mapping(rows: &[IoThreadQueues]) -> Json {
     let row = |row: &IoThreadQueues| {
         let IoThreadQueues { iothread, queues } = row;
@@ -31,7 +31,7 @@ pub(crate) fn vq_mapping(rows: &[IoThreadQueues]) -> Json {
 }
 
 impl Writer<'_> {
-    /// Writes the guest's iothreads; for bare disks also the iothreads that they refer to.
+    /// Writes the guest's iothreads; without a machine also the iothreads that disks refer to.
     pub(crate) fn write_iothreads(&mut self) {
         let domain = self.domain();
         self.write_main_loop();
@@ -46,7 +46,7 @@ impl Writer<'_> {
             } = *thread;
             let at = FieldPath::IoThread(nth, IoThreadField::IoThread);
             if !written.insert(id) {
-                self.problem(at, format!("iothread {id} exists twice"));
+                self.problem(at, format!("iothread {id} is defined twice"));
                 continue;
             }
             let mut object = iothread(id);
@@ -71,7 +71,7 @@ impl Writer<'_> {
             }
             match domain.scope {
                 Scope::WholeGuest => {
-                    self.problem(at, format!("there is no iothread {id} in this guest"));
+                    self.problem(at, format!("iothread {id} is not defined"));
                 }
                 Scope::DisksOnly => {
                     written.insert(id);
@@ -107,7 +107,7 @@ impl Writer<'_> {
         self.object(object, at);
     }
 
-    /// The iothreads that disks and controllers speak of, and where.
+    /// The iothreads that disks and controllers use, with their fields.
     fn spoken_of(&self) -> Vec<(IoThreadId, FieldPath)> {
         let domain = self.domain();
         let mut found = Vec::new();
@@ -128,7 +128,7 @@ impl Writer<'_> {
         found
     }
 
-    /// Notes a problem if the target is known to lack what `what` needs.
+    /// Reports a problem if the target is known to lack a requirement of `what`.
     pub(crate) fn require(&mut self, capability: Capability, at: FieldPath, what: &str) {
         if !self.can(capability) {
             let row = capability.row();

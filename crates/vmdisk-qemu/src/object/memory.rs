@@ -12,11 +12,11 @@ use crate::writer::Writer;
 /// Id of the object that holds the guest's memory.
 const MEMORY_ID: &str = "memory";
 
-/// QEMU rounds the size of `-m` up to this (`hw/core/machine.c`), and then wants a backend of that size.
+/// QEMU rounds the size of `-m` up to this (`hw/core/machine.c`), and then requires a backend of that size.
 const GRANULE: u64 = 8192;
 
 impl Writer<'_> {
-    /// Writes the memory, and hands back the id of its object if it has one.
+    /// Writes the memory, and returns the id of its object if it has one.
     pub(crate) fn write_memory(&mut self) -> Option<&'static str> {
         let size = self
             .domain()
@@ -38,7 +38,7 @@ impl Writer<'_> {
         } else {
             self.leave_out(
                 FieldPath::Domain(DomainField::MemoryAccess),
-                "NUMA cells are not written: all memory is one piece",
+                "NUMA cells are not written: the guest gets one node",
             );
             self.domain().memory_backing.is_shared()
         };
@@ -53,13 +53,13 @@ impl Writer<'_> {
                 .with("id", MEMORY_ID)
         };
         let mut object = match (huge_pages, source) {
-            // A memfd takes huge pages of any size without a mount of theirs.
+            // A memfd supports huge pages of any size without a mount.
             (Some(HugePages { page_sizes }), _) => {
                 let mut object = object("memory-backend-memfd").with("hugetlb", true);
                 object.push_some("hugetlbsize", page_sizes.first().map(|size| size.0));
                 if page_sizes.len() > 1 {
                     let message =
-                        "only the first size of huge pages is written: all memory is one piece";
+                        "only the first size of huge pages is written: the guest gets one node";
                     self.leave_out(at, message);
                 }
                 object.with("prealloc", true)
@@ -68,14 +68,14 @@ impl Writer<'_> {
             (None, Some(MemorySource::File)) => {
                 object("memory-backend-file").with("mem-path", "/dev/shm")
             }
-            // Other processes can only map what has a file descriptor.
+            // Only memory with a file descriptor can be shared with other processes.
             (None, Some(MemorySource::Anonymous) | None) if share => object("memory-backend-memfd"),
             (None, Some(MemorySource::Anonymous) | None) => return None,
         };
         let Some(size) = size else {
             self.problem(
                 FieldPath::Domain(DomainField::Memory),
-                "memory that is shared, of huge pages or of a file needs its size said",
+                "set the memory size: shared memory, huge pages and files need it",
             );
             return None;
         };

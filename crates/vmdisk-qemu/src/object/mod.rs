@@ -1,4 +1,4 @@
-//! `-object`: things that belong to no bus.
+//! `-object`: objects that are not on a bus.
 
 pub(crate) mod helper;
 pub(crate) mod iothread;

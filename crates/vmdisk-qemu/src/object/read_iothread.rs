@@ -1,4 +1,4 @@
-//! Reads iothreads, and which queues run in which.
+//! Reads iothreads, and the mapping of queues to them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,13 +11,13 @@ use crate::index::Index;
 use crate::notes::Notes;
 use crate::syntax::properties::{Properties, View};
 
-/// The numbers of iothreads by their ids.
+/// The numbers of iothreads, by id.
 #[derive(Default)]
 pub(crate) struct IoThreadIds<'a> {
     numbers: HashMap<&'a str, IoThreadId>,
     /// Numbers in use.
     taken: HashSet<u32>,
-    /// Where to look for the next free number.
+    /// The start of the search for the next free number.
     next: u32,
 }
 
@@ -33,7 +33,7 @@ impl<'a> IoThreadIds<'a> {
             .and_then(|number| number.parse().ok())
             .filter(|number| *number > 0 && !taken.contains(number));
         let number = own.unwrap_or_else(|| {
-            // Numbers are counted upwards, and each that is taken was counted once.
+            // The search only moves upwards, so each number is visited once.
             let counted = u32::try_from(taken.len()).unwrap_or(u32::MAX - 1) + 1;
             let free = (counted.max(self.next)..=u32::MAX)
                 .find(|number| !taken.contains(number))
@@ -48,7 +48,7 @@ impl<'a> IoThreadIds<'a> {
 }
 
 impl IoThreadIds<'_> {
-    /// The ids by their numbers.
+    /// The ids, by number.
     pub(crate) fn names(&self) -> BTreeMap<IoThreadId, String> {
         let names = self.numbers.iter();
         names
@@ -116,7 +116,7 @@ pub(crate) fn read_main_loop(index: &Index<'_>, notes: &mut Notes<'_>) -> Option
     main_loop
 }
 
-/// `iothread-vq-mapping`: which queues run in which iothread.
+/// `iothread-vq-mapping`: the iothread of each queue.
 pub(crate) fn read_vq_mapping<'a>(
     properties: &'a Properties,
     at: FieldPath,
@@ -124,7 +124,7 @@ pub(crate) fn read_vq_mapping<'a>(
     notes: &mut Notes<'_>,
 ) -> Vec<IoThreadQueues> {
     let mut rows = Vec::new();
-    // Without a row it says nothing.
+    // A row without queues has no effect on the others.
     properties.get("iothread-vq-mapping");
     let view = View::whole(properties).inside("iothread-vq-mapping");
     for row in 0_usize.. {

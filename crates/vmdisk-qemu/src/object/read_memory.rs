@@ -1,4 +1,4 @@
-//! Reads how the guest's memory is backed.
+//! Reads the backing of the guest's memory.
 
 use vmdisk_model::{DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
 
@@ -7,7 +7,7 @@ use crate::notes::Notes;
 use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, size_of};
 
-/// The object that holds all of the guest's memory; of several machine options the last one counts.
+/// The object with all of the guest's memory; of several machine options the last one counts.
 pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
     index
         .machines()
@@ -15,7 +15,7 @@ pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
         .find_map(|(_, machine)| machine.peek("memory-backend"))
 }
 
-/// Reads how the guest's memory is backed.
+/// Reads the backing of the guest's memory.
 pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
     if let Some(name) = memory_of_machine(index) {
@@ -37,7 +37,7 @@ pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> M
     backing
 }
 
-/// Reads one memory object, and returns who may map it.
+/// Reads one memory object, and returns its access mode.
 fn read_memory_object(
     index: &Index<'_>,
     name: &Property,

@@ -10,7 +10,7 @@ use crate::notes::Notes;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::number_of;
 
-/// The names of the throttle groups that disks have as filters.
+/// The names of the throttle groups that disks use as filters.
 #[derive(Default)]
 pub(crate) struct FilterGroups<'a> {
     /// By the id of the object.
@@ -19,7 +19,7 @@ pub(crate) struct FilterGroups<'a> {
 }
 
 impl<'a> FilterGroups<'a> {
-    /// The name of a group: its id, without what libvirt and our writer put in front.
+    /// The name of a group: its id without the prefix of libvirt or of this crate's writer.
     fn name(&mut self, id: &'a str) -> String {
         if let Some(name) = self.names.get(id) {
             return name.clone();
@@ -36,7 +36,7 @@ impl<'a> FilterGroups<'a> {
         name
     }
 
-    /// The name of the guest's group that a filter of a disk names by its object.
+    /// The name of the guest's group that a filter of a disk refers to.
     pub(crate) fn of_filter(
         &mut self,
         nth: usize,
@@ -56,8 +56,7 @@ impl<'a> FilterGroups<'a> {
         self.name(word)
     }
 
-    /// Reads the guest's own throttle groups: those that disks name as filters, and those that no disk
-    /// names.
+    /// Reads the guest's own throttle groups, with and without disks that use them.
     pub(crate) fn read_all(&mut self, index: &Index<'a>, notes: &mut Notes<'_>) -> Vec<Iotune> {
         let mut groups = Vec::new();
         for (option, properties) in index.objects("throttle-group") {
@@ -65,7 +64,7 @@ impl<'a> FilterGroups<'a> {
                 continue;
             };
             if notes.owner(option).is_some() {
-                // The limits of one disk, or of several that have them as their own.
+                // The limits of one disk, or of several that share them.
                 continue;
             }
             let name = self.name(id.value.as_str());
@@ -100,7 +99,7 @@ pub(crate) fn read_throttle_group(
         notes.own(option, FieldPath::Disk(nth, DiskField::Iotune));
     }
     let iotune = limits_of(properties);
-    // The generated name for a disk's own limits is not a shared group.
+    // The generated name for a disk's own limits does not name a shared group.
     let group = (!id.starts_with("throttle-")).then(|| {
         let name = id.strip_prefix("group-").unwrap_or(id);
         name.to_owned()
@@ -112,13 +111,13 @@ pub(crate) fn read_throttle_group(
 }
 
 fn report_missing(id: &str, written: &Property, at: FieldPath, notes: &mut Notes<'_>) {
-    let message = format!("no throttle group is called `{id}`");
+    let message = format!("throttle group `{id}` is not defined");
     notes
         .problem(&MISSING_VALUE, at, written.span, message)
         .help = Some("write its -object throttle-group".to_owned());
 }
 
-/// The limits that a throttle group's object has.
+/// The limits of a throttle group's object.
 fn limits_of(properties: &Properties) -> Option<Iotune> {
     properties.get("qom-type");
     properties.get("id");

@@ -11,10 +11,10 @@ use crate::notes::Notes;
 use crate::syntax::properties::Properties;
 use crate::writer::Writer;
 
-/// Where libvirt keeps the secrets of the system, each in a file of its number, as base64.
+/// The directory of libvirt's secrets, each in a base64 file named by its UUID.
 const LIBVIRT_SECRETS: &str = "/etc/libvirt/secrets/";
 
-/// True for a number in libvirt's format, which only names a file.
+/// True for a UUID in libvirt's format, which only names a file.
 fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text
@@ -23,10 +23,10 @@ fn is_uuid(text: &str) -> bool {
 }
 
 impl Writer<'_> {
-    /// Writes the object of a secret, where it is known in which file the secret is; hands back its id.
+    /// Writes the object of a secret whose file is known; returns its id.
     pub(crate) fn secret(&mut self, at: FieldPath, secret: &Secret, id: String) -> String {
         let Secret {
-            // Says which node uses it.
+            // The id names the node that uses it.
             secret_type: _,
             reference,
         } = secret;
@@ -34,7 +34,7 @@ impl Writer<'_> {
             SecretReference::Object(own) => {
                 self.leave_out(
                     at,
-                    format!("the secret `{own}` is to be given with -object in front of this"),
+                    format!("pass the secret `{own}` with -object before this option"),
                 );
                 return own.clone();
             }
@@ -47,13 +47,13 @@ impl Writer<'_> {
                 self.leave_out(
                     at,
                     format!(
-                        "only libvirt knows its secret `{name}`: put it into a file and give it with -object secret,id={id},file=…"
+                        "only libvirt has the secret `{name}`: write it to a file and pass it with -object secret,id={id},file=…"
                     ),
                 );
                 return id;
             }
         };
-        // libvirt hands the value over, encrypted with the key of the guest.
+        // libvirt passes the value, encrypted with the key of the guest.
         if !self.is_libvirt_style() || matches!(reference, SecretReference::File { .. }) {
             let mut object = JsonObject::new()
                 .with("qom-type", "secret")
@@ -67,21 +67,20 @@ impl Writer<'_> {
             self.leave_out(
                 at,
                 format!(
-                    "libvirt hands over the secret `{id}` itself: without libvirt, give it with -object secret,id={id},file={path},format=base64"
+                    "libvirt passes the secret `{id}` automatically: without libvirt, pass it with -object secret,id={id},file={path},format=base64"
                 ),
             );
         }
         id
     }
 
-    /// Notes the cookies of a web server, whose values are secrets; hands back the id of the secret that
-    /// is to hold them.
+    /// Reports the cookies of a web server, whose values are secrets; returns the id for their secret.
     pub(crate) fn cookies(&mut self, layer: &Layer<'_>) -> String {
         let id = layer.names.cookie_secret();
         self.leave_out(
             layer.at(ImageField::Cookies),
             format!(
-                "cookies are secrets: put them into a file as `name=value; …` and give it with -object secret,id={id},file=…"
+                "cookies are secrets: write them to a file as `name=value; …` and pass it with -object secret,id={id},file=…"
             ),
         );
         id
@@ -94,7 +93,7 @@ impl Writer<'_> {
         };
         let at = layer.at(ImageField::Encryption);
         if encryption.cipher.is_some() || encryption.ivgen.is_some() {
-            self.leave_out(at, "the image itself says how it is encrypted");
+            self.leave_out(at, "the header of the image decides the encryption");
         }
         let secrets = encryption.secrets.iter().enumerate();
         secrets
@@ -105,8 +104,8 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// What the node of an rbd image says about encryption that the Ceph library undoes: the secret of
-    /// the image, and around it those of the images that it was cloned from.
+    /// The encryption options of an rbd image that librbd decrypts: the secret of the image, and nested in them those
+    /// of its parent images.
     pub(crate) fn librbd_encryption(&mut self, layer: &Layer<'_>) -> Option<JsonObject> {
         let encryption = layer.image.encryption.as_ref()?;
         if layer.engine() != EncryptionEngine::Librbd {
@@ -119,7 +118,7 @@ impl Writer<'_> {
                 | EncryptionFormat::LuksAny),
             ) => format,
             Some(EncryptionFormat::Default | EncryptionFormat::Qcow) | None => {
-                let message = "librbd takes luks, luks2 or luks-any";
+                let message = "librbd supports luks, luks2 and luks-any";
                 self.problem(layer.at(ImageField::Encryption), message);
                 return None;
             }
@@ -137,7 +136,7 @@ impl Writer<'_> {
     }
 }
 
-/// The secret that an id in a node refers to.
+/// The secret of an id in a node.
 pub(crate) fn read_secret(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) -> Secret {
     let object = index.object(id);
     let reference = object.and_then(|option| reference_of(index.properties(option)?));
@@ -150,10 +149,10 @@ pub(crate) fn read_secret(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) ->
     }
 }
 
-/// The file of a secret, or libvirt's number in its name.
+/// The file of a secret, or libvirt's UUID in its name.
 fn reference_of(object: &Properties) -> Option<SecretReference> {
     let path = object.text("file")?;
-    // Encrypted with another secret, the file is not the secret.
+    // A file that is encrypted with another secret does not contain the plain secret.
     if object.peek("keyid").is_some() {
         return None;
     }

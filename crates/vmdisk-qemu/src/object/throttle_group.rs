@@ -1,4 +1,4 @@
-//! `-object throttle-group`: limits that one disk has or several share.
+//! `-object throttle-group`: the limits of one or several disks.
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
@@ -18,7 +18,7 @@ fn limits(iotune: &Iotune) -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the throttle group of a disk, unless an earlier disk of the group has; hands back its id.
+    /// Writes the throttle group of a disk, unless an earlier disk of the group did; returns its id.
     pub(crate) fn write_throttle_group(
         &mut self,
         nth: usize,
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
                     }
                     return id;
                 }
-                // Only a letter may begin an id, and only a few bytes may be in it.
+                // An id must start with a letter, and has a limited length.
                 let id = format!("group-{name}");
                 if is_identifier(&id) {
                     id
@@ -60,19 +60,19 @@ impl<'a> Writer<'a> {
         id
     }
 
-    /// Writes the guest's own groups, which disks name as their filters. libvirt writes them all; here
-    /// those that nobody names are no loss either.
+    /// Writes the guest's own groups, which disks use as filters. libvirt writes all of them; here unused groups may be
+    /// dropped.
     pub(crate) fn write_throttle_limits(&mut self) {
         let domain = self.domain();
         for (nth, group) in domain.throttle_groups.iter().enumerate() {
             let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
             let Some(name) = group.group.as_deref() else {
-                let message = "a throttle group without a name is nobody's";
+                let message = "a throttle group without a name cannot be used";
                 self.problem(at, message);
                 continue;
             };
             if self.places().filter_group(name).is_some() {
-                let message = format!("there are two throttle groups called '{name}'");
+                let message = format!("two throttle groups have the name '{name}'");
                 self.problem(FieldPath::ThrottleGroup(nth, LimitField::Group), message);
                 continue;
             }
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the object that has these limits.
+    /// Writes the object with these limits.
     fn write_limits(&mut self, id: &str, iotune: &Iotune, at: FieldPath) {
         let limits = limits(iotune);
         if self.takes_json(Capability::ObjectJson) {
@@ -104,7 +104,7 @@ impl<'a> Writer<'a> {
                 .with("limits", members);
             self.object(object, at);
         } else {
-            // Before JSON each limit was a property of its own, under a name marked as unstable.
+            // Before JSON each limit was a separate property with a name marked as unstable.
             let mut pairs = KeyValue::first("throttle-group").with("id", id);
             for (name, value) in limits {
                 pairs = pairs.with(format!("x-{name}"), value.to_string());

@@ -86,7 +86,7 @@ declare_rule! {
     }
 }
 
-/// Largest size that QEMU takes.
+/// The largest size that QEMU accepts.
 const MOST: u32 = 2 << 20;
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             | FrontendKind::Scsi
             | FrontendKind::Usb
             | FrontendKind::Nvme => false,
-            // Their sectors cannot be chosen.
+            // Buses with a fixed sector size.
             _ => continue,
         };
         let frontend = &disk.frontend;
@@ -165,7 +165,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Reports sizes that no disk can have; true if there are any.
+/// Reports sizes that no disk supports; true if there are any.
 fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
     let frontend = &disk.frontend;
     let name = DiskName(index);
@@ -216,7 +216,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// The sizes that must be multiples of the sector; the sectors themselves are in the model.
+/// The sizes that must be multiples of the sector size; the sector sizes themselves are in the model.
 fn check_io_sizes(
     line: &Line<'_>,
     report: &mut Report,
@@ -240,7 +240,7 @@ fn check_io_sizes(
         if bytes % sector != 0 {
             let message =
                 format!("{key} of {bytes} bytes is not a multiple of the sector of {sector}");
-            let help = format!("write a multiple of {sector}");
+            let help = format!("use a multiple of {sector}");
             line.refuse(report, option, span, message, help);
         } else if key == "min_io_size" && bytes / sector > 65_535 {
             let message = format!("{key} of {bytes} bytes is more than 65535 sectors");

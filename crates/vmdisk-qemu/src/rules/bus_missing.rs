@@ -64,7 +64,7 @@ declare_rule! {
     }
 }
 
-/// Buses that machines bring along, by the beginning of their names.
+/// Built-in buses of machines, by prefix.
 const BUILT_IN: &[&str] = &[
     "pci",
     "pcie",
@@ -106,8 +106,8 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
         };
         let (message, help) = match interface.value.as_str() {
             "scsi" => (
-                "if=scsi: a PC has no SCSI controller of its own",
-                "write if=none, a -device virtio-scsi-pci and a -device scsi-hd",
+                "if=scsi: a PC has no built-in SCSI controller",
+                "use if=none, and add -device virtio-scsi-pci and -device scsi-hd",
             ),
             "sd" => ("if=sd: a PC has no slot for an SD card", "write if=virtio"),
             _ => continue,
@@ -116,7 +116,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a bus of the kind is there, and the one that is named.
+/// The buses of each type, and the named ones.
 fn check_bus(
     line: &Line<'_>,
     report: &mut Report,
@@ -136,12 +136,12 @@ fn check_bus(
             || present.ids.contains(owner)
             || BUILT_IN.contains(&owner)
             || is_open(name)
-            // A bus of the device's own path.
+            // A bus named by its device path.
             || name.starts_with('/');
         let is_disk = crate::device::driver::disk_driver(driver).is_some();
         if !is_known && is_disk && line.domain().scope == Scope::WholeGuest {
-            let message = format!("no device has a bus `{name}`");
-            let help = format!("write the device that has it, with id={owner}, or another bus");
+            let message = format!("bus `{name}` is not defined");
+            let help = format!("add the device with id={owner}, or use another bus");
             line.refuse(report, option, bus.span, message, help);
         }
         return;
@@ -153,33 +153,34 @@ fn check_bus(
     );
     let (missing, help) = match base_of(driver) {
         "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
-            ("SCSI", "write -device virtio-scsi-pci in front")
+            ("SCSI", "add -device virtio-scsi-pci before it")
         }
         "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !present.has_usb => {
-            ("USB", "write -device qemu-xhci in front")
+            ("USB", "add -device qemu-xhci before it")
         }
         "nvme-ns" if !present.drivers.contains("nvme") => (
             "NVMe",
-            "write -device nvme,serial=… in front, and its id as bus",
+            "add -device nvme,serial=… before it, and use its id as the bus",
         ),
         "floppy" if line.board() == Board::Q35 && !present.drivers.contains("isa-fdc") => {
-            ("floppy", "write -device isa-fdc in front")
+            ("floppy", "add -device isa-fdc before it")
         }
-        _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => {
-            ("virtio MMIO", "write the same device with -pci at its end")
-        }
+        _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => (
+            "virtio MMIO",
+            "use the variant of the device that ends in -pci",
+        ),
         _ if driver.ends_with("-pci") && line.board() == Board::Mmio && !present.has_pcie => {
-            ("PCI", "write the same device with -device at its end")
+            ("PCI", "use the variant of the device that ends in -device")
         }
         _ => return,
     };
     if line.domain().scope == Scope::WholeGuest && line.domain().machine.is_some() {
-        let message = format!("nothing makes the {missing} bus that `{driver}` hangs on");
+        let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
         line.refuse(report, option, span, message, help);
     }
 }
 
-/// Whether the bus is there when the device is made.
+/// True if the bus exists when the device is created.
 fn check_bus_of_json(
     line: &Line<'_>,
     report: &mut Report,
@@ -201,7 +202,7 @@ fn check_bus_of_json(
         return;
     };
     let message =
-        format!("`{owner}` is written in JSON, and QEMU makes such devices behind all others");
+        format!("`{owner}` is written in JSON, and QEMU creates such devices after all others");
     let help = format!("write this -device in JSON too, or `{owner}` as key=value");
     line.refuse(report, option, bus.span, message, help);
 }

@@ -77,9 +77,7 @@ fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: &Prop
         };
         if (switch == vmdisk_model::Switch::On) != is_set {
             let word = property.value.as_str();
-            let message = format!(
-                "cache={mode} and {key}={word}: the switch wins, and the mode is not what it says"
-            );
+            let message = format!("cache={mode} and {key}={word}: the switch overrides the mode");
             let help = format!("remove {key}, or use the mode that sets it");
             line.refuse(report, option, property.span, message, help);
         }

@@ -56,7 +56,7 @@ declare_rule! {
     }
 }
 
-/// What may stand before a colon in a file name: protocols, and drivers that are written so.
+/// The valid prefixes before a colon in a file name: protocols and drivers.
 const PROTOCOLS: &[&str] = &[
     "blkdebug",
     "blklogwrites",
@@ -105,12 +105,13 @@ fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: &P
     if before.contains('/') || is_open(name) {
         return;
     }
-    // `nbd+unix:` and `gluster+tcp:` are spoken over something.
+    // `nbd+unix:` and `gluster+tcp:` name a protocol with its transport.
     let protocol = before.split('+').next().unwrap_or(before);
     if !PROTOCOLS.contains(&protocol) {
-        let message =
-            format!("QEMU takes `{before}` before the colon for a protocol, and there is none");
-        let help = format!("write ./{name}, or use -blockdev, which takes file names unchanged");
+        let message = format!(
+            "QEMU treats `{before}` before the colon as a protocol, which it does not have"
+        );
+        let help = format!("use ./{name}, or -blockdev, which does not parse file names");
         line.refuse(report, option, file.span, message, help);
     }
 }

@@ -59,10 +59,10 @@ declare_rule! {
     }
 }
 
-/// The type of the object that a node names.
+/// The type of the referenced object.
 const SECRET: &str = "secret";
 
-/// The member that such an object needs.
+/// The required member of such an object.
 const FILE: &str = "file=…";
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
@@ -70,8 +70,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         match node.driver() {
             "qcow2" => check_qcow2_secret(line, report, &node),
             "luks" if node.peek("key-secret").is_none() => {
-                let message = "a node of driver `luks` has no key-secret, and QEMU cannot open it";
-                let help = "write key-secret, and an -object secret with file= that it names";
+                let message = "a `luks` node has no key-secret, so QEMU cannot open it";
+                let help = "set key-secret, and define its secret with -object secret and file=";
                 line.refuse(report, node.option, node.span(), message, help);
             }
             "luks" => node.check_object(line, report, "key-secret", SECRET, FILE),
@@ -90,7 +90,7 @@ fn check_qcow2_secret(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
         node.check_object(line, report, "encrypt.key-secret", SECRET, FILE);
     } else if let Some(format) = node.peek("encrypt.format") {
         let message = "encrypt.format without encrypt.key-secret";
-        let help = "write encrypt.key-secret, and an -object secret with file= that it names";
+        let help = "set encrypt.key-secret, and define its secret with -object secret and file=";
         line.refuse(report, node.option, format.span, message, help);
     }
 }

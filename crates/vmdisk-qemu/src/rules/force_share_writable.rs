@@ -54,8 +54,7 @@ declare_rule! {
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).filter(|node| !is_read_only(node)) {
         if let Some(share) = node.peek("force-share").filter(|it| is_on(Some(it))) {
-            let message =
-                "force-share=on lets others write, and QEMU takes it for read-only nodes alone";
+            let message = "force-share=on lets other processes write, and QEMU accepts it only on read-only nodes";
             let help = "add read-only=on, or remove force-share";
             line.refuse(report, node.option, share.span, message, help);
         }

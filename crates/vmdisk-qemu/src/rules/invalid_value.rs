@@ -1,11 +1,11 @@
-//! `invalid-value`, of numbers and words that reading keeps as they are.
+//! `invalid-value`, for numbers and words that reading keeps unchanged.
 
 use vmdisk_rule::Report;
 
 use super::line::{Line, base_of};
 use crate::syntax::value::{is_open, number_of};
 
-/// What a device takes of a number: its device, its property, the least and the most.
+/// The range of a number: device, property, minimum and maximum.
 const RANGES: &[(&str, &str, u64, u64)] = &[
     ("virtio-blk", "max-discard-sectors", 1, 4_194_303),
     ("virtio-blk", "max-write-zeroes-sectors", 1, 4_194_303),
@@ -16,7 +16,7 @@ const RANGES: &[(&str, &str, u64, u64)] = &[
     ("ide-hd", "secs", 1, 255),
 ];
 
-/// What `if` may be.
+/// The values of `if`.
 const INTERFACES: &[&str] = &[
     "floppy", "ide", "mtd", "none", "pflash", "scsi", "sd", "virtio", "xen",
 ];
@@ -38,8 +38,8 @@ fn check_ranges(line: &Line<'_>, report: &mut Report) {
                 && !(*least..=*most).contains(&number)
             {
                 let message =
-                    format!("{owner} takes {key} from {least} to {most}, and not {number}");
-                let help = format!("take {key} away for the default");
+                    format!("{owner} supports {key} from {least} to {most}, not {number}");
+                let help = format!("remove {key} to use the default");
                 line.refuse(report, option, property.span, message, help);
             }
         }
@@ -53,10 +53,10 @@ fn check_polling(line: &Line<'_>, report: &mut Report) {
                 && property.value.as_str().starts_with('-')
             {
                 let message = format!(
-                    "`{key}` is {}, and must not be negative",
+                    "`{key}` is {}, but must not be negative",
                     property.value.as_str()
                 );
-                let help = format!("take {key} away for the default");
+                let help = format!("remove {key} to use the default");
                 line.refuse(report, option, property.span, message, help);
             }
         }
@@ -71,7 +71,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
         let word = interface.value.as_str();
         if !INTERFACES.contains(&word) && !is_open(word) {
             let message = format!("if={word}: expected one of {}", INTERFACES.join(", "));
-            let help = "write if=virtio, or if=none and a -device";
+            let help = "use if=virtio, or if=none and a -device";
             line.refuse(report, option, interface.span, message, help);
         }
     }

@@ -110,7 +110,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Of disks alone nobody knows how many vCPUs there are.
+    // Without a machine the number of vCPUs is not known.
     let domain = context.domain;
     let is_known = domain.scope == Scope::WholeGuest;
     let by_default = is_known.then(|| domain.queues_by_default());
@@ -150,11 +150,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// How many queues a device has, as far as that is known.
+/// The number of queues of a device, as far as it is known.
 struct Queues {
     written: Option<u32>,
     by_default: Option<u32>,
-    /// libvirt does not count vCPUs.
+    /// libvirt does not derive it from the vCPUs.
     must_be_written: bool,
 }
 
@@ -173,17 +173,16 @@ fn look(
     let is_silent = queues.must_be_written && queues.written.is_none();
     let queues = queues.written.or(queues.by_default);
     let fault = if has_iothread {
-        Some("it has an iothread of its own beside it".to_owned())
+        Some("the disk also has a single iothread".to_owned())
     } else {
-        let unwritten =
-            || "libvirt wants the number of queues written where rows name them".to_owned();
+        let unwritten = || "libvirt requires the number of queues if rows name queues".to_owned();
         fault(rows, queues).or_else(|| (is_silent && names_queues).then(unwritten))
     };
     if let Some(fault) = fault {
         report
             .finding(at, format!("the mapping of the queues of {} is refused: {fault}", owner()))
             .label("QEMU does not start with it")
-            .help("name each iothread once and no queues, and QEMU deals them out in turn; or name every queue once");
+            .help("name each iothread once and no queues, so that QEMU distributes them; or name every queue once");
     } else if let Some(queues) = queues.filter(|queues| (*queues as usize) < rows.len()) {
         let s = if queues == 1 { "" } else { "s" };
         report
@@ -195,8 +194,8 @@ fn look(
                     rows.len()
                 ),
             )
-            .label("a queue runs on one iothread, and the others have nothing to do")
-            .help("name as many iothreads as there are queues at most")
+            .label("each queue runs in one iothread, so the other iothreads are idle")
+            .help("use at most one iothread per queue")
             .severity(Severity::Advice);
     }
 }
@@ -211,7 +210,7 @@ fn fault(rows: &[IoThreadQueues], queues: Option<u32>) -> Option<String> {
         return None;
     }
     if with_queues < rows.len() {
-        return Some("some rows name queues and some do not".to_owned());
+        return Some("only some rows name queues".to_owned());
     }
     let mut named = HashSet::new();
     for queue in rows.iter().flat_map(|row| row.queues.iter()) {
@@ -222,12 +221,12 @@ fn fault(rows: &[IoThreadQueues], queues: Option<u32>) -> Option<String> {
     let count = queues?;
     if let Some(queue) = named.iter().filter(|queue| **queue >= count).max() {
         return Some(format!(
-            "there is no queue {queue} of {count}, which are counted from 0"
+            "queue {queue} is out of range: there are {count} queues, numbered from 0"
         ));
     }
-    // Every name is one of `count` and no name is there twice.
+    // All queues are below `count`, and none is repeated.
     let missing = (0..count).find(|queue| !named.contains(queue))?;
-    Some(format!("no row names queue {missing} of {count}"))
+    Some(format!("queue {missing} of {count} has no row"))
 }
 
 pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
@@ -244,8 +243,8 @@ fn check_mapping(line: &Line<'_>, report: &mut Report, option: usize, device: &P
         .peek("iothread-vq-mapping")
         .filter(|it| it.kind == Kind::EmptyArray);
     if let Some(empty) = empty {
-        let message = "iothread-vq-mapping has no row, and every queue stays in the main loop";
-        let help = "write a row for each iothread, or remove the mapping";
+        let message = "iothread-vq-mapping has no rows, so every queue stays in the main loop";
+        let help = "add a row for each iothread, or remove the mapping";
         line.refuse(report, option, empty.span, message, help)
             .severity(Severity::Advice);
     }

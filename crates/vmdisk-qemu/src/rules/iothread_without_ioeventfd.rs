@@ -111,10 +111,10 @@ fn report_off(report: &mut Report, at: FieldPath, user: &str) {
     report
         .finding(
             at,
-            format!("{user} has an iothread, and with ioeventfd='off' no request reaches it"),
+            format!("{user} has an iothread, but with ioeventfd='off' no request reaches it"),
         )
-        .label("the iothread waits for what this switches off")
-        .note("libvirt accepts it, and QEMU exits with `ioeventfd is required for iothread`")
+        .label("disables the notifications that the iothread waits for")
+        .note("libvirt accepts it, but QEMU exits with `ioeventfd is required for iothread`")
         .help("remove ioeventfd, or the iothread")
         .fix(Fix::safe([Change::remove(at)]));
 }
@@ -134,8 +134,7 @@ fn check_ioeventfd(line: &Line<'_>, report: &mut Report, option: usize, device: 
         .peek("ioeventfd")
         .filter(|it| switch_of(it.value.as_str()) == Some(Switch::Off));
     if let Some(off) = off.filter(|_| has_thread) {
-        let message =
-            "ioeventfd=off keeps requests on the vCPU, and an iothread never hears of them";
+        let message = "with ioeventfd=off the vCPU handles requests, so the iothread stays idle";
         let help = "remove ioeventfd=off, or the iothread";
         line.refuse(report, option, off.span, message, help);
     }

@@ -1,4 +1,4 @@
-//! What a rule about command lines looks at.
+//! The input of a rule about command lines.
 
 use vmdisk_facts::Version;
 use vmdisk_fields::Phrase;
@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::index::Index;
 use crate::syntax::properties::{Properties, Property};
 
-/// A command line: its options, its model, and what it is held against.
+/// A command line: its options, its model, and the other inputs of rules.
 pub(crate) struct Line<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) index: Index<'a>,
@@ -32,12 +32,12 @@ impl<'a> Line<'a> {
         &self.document.domain
     }
 
-    /// The board that the machine type names.
+    /// The board of the machine type.
     pub(super) const fn board(&self) -> Board {
         self.document.board
     }
 
-    /// The field that an option was read for.
+    /// The field of an option.
     pub(super) fn owner(&self, option: usize) -> FieldPath {
         let owner = self.document.owners.get(&option).copied();
         owner.unwrap_or(FieldPath::Domain(DomainField::Devices))
@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
         self.document.slots.top.get(&disk).copied()
     }
 
-    /// Reports something about an option, at the field that the option was read for.
+    /// Reports a finding about an option, at the option's field.
     pub(super) fn refuse<'r>(
         &self,
         report: &'r mut Report,
@@ -75,16 +75,16 @@ pub(super) fn base_of(driver: &str) -> &str {
         .unwrap_or(driver)
 }
 
-/// The names of the nodes that an option makes.
+/// The names of the nodes that an option defines.
 pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
     node.iter()
         .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
 }
 
-/// True if the target's QEMU has a change; `last` and `first` are the versions on both sides of it that were tried.
+/// True if the target's QEMU has a change; `last` and `first` are the tried versions before and after it.
 ///
 /// # Errors
-/// If the version is not known, or between the two.
+/// Fails if the version is not known, or between the two.
 pub(super) fn is_behind_change(
     context: &Context<'_>,
     last: Version,

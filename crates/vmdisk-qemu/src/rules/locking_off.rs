@@ -61,8 +61,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let is_file = matches!(node.driver(), "file" | "host_device");
         let locking = node.peek("locking").filter(|_| is_file);
         if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
-            let message = "locking=off: a second guest, or qemu-img, writes to the same image and nothing stops it";
-            let help = "remove locking=off; with share-rw=on several guests may write to one image knowingly";
+            let message = "locking=off: a second guest or qemu-img can write to the same image";
+            let help = "remove locking=off; if several guests share the image, use share-rw=on";
             line.refuse(report, node.option, locking.span, message, help);
         }
     }

@@ -53,7 +53,7 @@ declare_rule! {
     }
 }
 
-/// What a guest has that is not told.
+/// QEMU's default size of the guest's memory.
 const DEFAULT: Bytes = Bytes(128 * Bytes::MIB);
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
@@ -78,7 +78,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         return;
     };
     if bytes != memory {
-        let message = format!("the memory object has {bytes}, and the guest {memory}");
+        let message = format!("the memory object has {bytes}, but the guest has {memory}");
         let help = "use the same size for both";
         line.refuse(report, option, size.span, message, help);
     }

@@ -1,4 +1,4 @@
-//! `missing-value`, of what a device or node needs and reading does not.
+//! `missing-value`, for values that a device or node requires but reading does not.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::line::{Line, base_of};
 use super::nodes::{Node, nodes};
 use crate::syntax::properties::Properties;
 
-/// Formats and filters, which have a node below them.
+/// Formats and filters, which need a node below them.
 const ABOVE_A_FILE: &[&str] = &[
     "raw",
     "qcow2",
@@ -46,7 +46,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         if base == "nvme" && device.peek("serial").is_none() {
             let span = line.index.span(option);
             let message = "an NVMe controller has no serial number";
-            let help = "write serial, of 1 to 20 characters";
+            let help = "set serial to 1 to 20 characters";
             line.refuse(report, option, span, message, help);
         }
     }
@@ -55,10 +55,10 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
 fn check_names(line: &Line<'_>, report: &mut Report) {
     for (option, properties) in line.index.of_name("blockdev") {
         for (key, help) in [
-            ("driver", "write driver=file, or the driver that opens it"),
+            ("driver", "set driver=file, or the driver of the source"),
             (
                 "node-name",
-                "write node-name, which the device names as its drive",
+                "set node-name, and use it as the drive of the device",
             ),
         ] {
             if properties.peek(key).is_none() && properties.iter().next().is_some() {
@@ -76,13 +76,13 @@ fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
         node.peek("file").is_some() || node.properties.has_within(&format!("{}file.", node.prefix));
     if ABOVE_A_FILE.contains(&driver) && !has_file {
         let span = node.span();
-        let message = format!("the node of driver `{driver}` does not say which node it is on");
-        let help = "write file with the name of a node, or file.driver=file and file.filename";
+        let message = format!("the `{driver}` node has no file");
+        let help = "set file to the name of a node, or set file.driver=file and file.filename";
         line.refuse(report, node.option, span, message, help);
     }
 }
 
-/// Whether an option makes the set of descriptors that a node opens.
+/// Reports an undefined set of descriptors.
 fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &HashSet<&str>) {
     let Some(name) = node.peek("filename") else {
         return;
@@ -91,8 +91,8 @@ fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &Ha
         return;
     };
     if !sets.contains(set) {
-        let message = format!("no -add-fd makes the set {set}");
-        let help = format!("write -add-fd fd=N,set={set}, or the file's path");
+        let message = format!("no -add-fd defines the set {set}");
+        let help = format!("add -add-fd fd=N,set={set}, or use the path of the file");
         line.refuse(report, node.option, name.span, message, help);
     }
 }
@@ -118,7 +118,7 @@ fn check_drive(
     if needs_one && device.peek("drive").is_none() {
         let span = line.index.span(option);
         let message = format!("`{base}` has no drive");
-        let help = "write drive with the name of a node";
+        let help = "set drive to the name of a node";
         line.refuse(report, option, span, message, help);
     }
 }

@@ -1,6 +1,6 @@
-//! Rules about a command line: names, types, ranges, places. One file each, with page, evidence and check.
+//! Rules about a command line: names, types, ranges, addresses. One file each, with page, evidence and check.
 //!
-//! A rule that judges both the model and what only a command line has is here too, with both checks.
+//! A rule that checks both the model and the options of a command line is here too, with both checks.
 
 pub(crate) mod block_size_refused;
 pub(crate) mod bus_missing;
@@ -54,7 +54,7 @@ use vmdisk_rule::{Context, Outcome, Report, Rule, TextRule};
 use crate::document::Document;
 use line::Line;
 
-/// Looks at a command line.
+/// Checks a command line.
 type Check = fn(&Line<'_>, &mut Report);
 
 /// The rules of this crate, sorted by name.
@@ -110,7 +110,7 @@ static TEXT_RULES: &[TextRule<Check>] = &[
     ),
 ];
 
-/// Rules of every reader that look at command lines once more, with the target known.
+/// Rules of every reader that check command lines again, with the target known.
 static SHARED_RULES: &[TextRule<Check>] = &[
     TextRule::checked(&INVALID_VALUE, invalid_value::check),
     TextRule::checked(&MISSING_VALUE, missing_value::check),
@@ -119,7 +119,7 @@ static SHARED_RULES: &[TextRule<Check>] = &[
 /// The rules of this crate, sorted by name.
 pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
 
-/// Holds a command line against the rules about its text.
+/// Runs the rules about the text on a command line.
 pub fn check(document: &Document, context: &Context<'_>, outcome: &mut Outcome) {
     let line = Line::new(context, document);
     for TextRule { rule, check } in TEXT_RULES.iter().chain(SHARED_RULES) {

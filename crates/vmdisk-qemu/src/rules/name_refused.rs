@@ -59,7 +59,7 @@ declare_rule! {
     }
 }
 
-/// Characters of a node's name at most (`BDS_NODE_NAME_SIZE` with the zero at its end).
+/// The maximum length of a node's name (`BDS_NODE_NAME_SIZE` without the terminating zero).
 const NODE_NAME: usize = 31;
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
@@ -90,15 +90,16 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             }
             if !is_identifier(text) {
                 let message = format!("`{text}` is not a valid id");
-                let help = "an id begins with a letter, and has letters, digits, `-`, `.` and `_`";
+                let help =
+                    "start the id with a letter, and use only letters, digits, `-`, `.` and `_`";
                 line.refuse(report, option, id.span, message, help);
             } else if ids.insert(text, id.span).is_some() {
                 let message = format!("two -{name} have the id `{text}`");
-                let help = "give each its own id";
+                let help = "use a different id for each";
                 line.refuse(report, option, id.span, message, help);
             } else if name == "drive" && nodes.contains_key(text) {
                 let message = format!("a -drive and a node have the same name `{text}`");
-                let help = "give each its own name";
+                let help = "use a different name for each";
                 line.refuse(report, option, id.span, message, help);
             }
         }
@@ -119,7 +120,7 @@ fn check_node_name<'a>(
     let (message, help) = if name.len() > NODE_NAME {
         (
             format!(
-                "the node's name has {} characters, of at most {NODE_NAME}",
+                "the node name has {} characters; at most {NODE_NAME} are allowed",
                 name.len()
             ),
             "shorten it",
@@ -127,12 +128,12 @@ fn check_node_name<'a>(
     } else if !is_identifier(name) {
         (
             format!("`{name}` is not a valid node name"),
-            "a name begins with a letter, and has letters, digits, `-`, `.` and `_`",
+            "start the name with a letter, and use only letters, digits, `-`, `.` and `_`",
         )
     } else if nodes.insert(name, span).is_some() {
         (
             format!("two nodes have the name `{name}`"),
-            "give each its own name",
+            "use a different name for each",
         )
     } else {
         return;

@@ -70,7 +70,7 @@ declare_rule! {
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    let what = "whether this QEMU takes one node in two iothreads";
+    let what = "whether this QEMU supports one node in two iothreads";
     let is_taken = is_behind_change(line.context, Version(7, 2, 0), Version(10, 0, 0), what);
     let threads = threads_of_controllers(line);
     for second in second_users(line).iter().filter(|it| it.is_shared) {
@@ -101,7 +101,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None => "the main loop".to_owned(),
         };
         let message = format!(
-            "`{}` is used in {} and in {}, and before QEMU 10.0 a node is in one",
+            "`{}` is used in {} and in {}, which requires QEMU 10.0",
             drive.value.as_str(),
             word(others),
             word(own)
@@ -111,7 +111,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// The iothreads of controllers, by the controllers' ids.
+/// The iothreads of controllers, by id of the controller.
 fn threads_of_controllers<'a>(line: &Line<'a>) -> HashMap<&'a str, &'a str> {
     let text = |device: &'a Properties, key| Some(device.peek(key)?.value.as_str());
     line.index

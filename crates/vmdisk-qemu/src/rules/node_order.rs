@@ -58,7 +58,7 @@ declare_rule! {
     }
 }
 
-/// Keys under which a node names another.
+/// Keys with which a node refers to another.
 const CHILDREN: &[&str] = &[
     "file",
     "backing",
@@ -72,7 +72,7 @@ const CHILDREN: &[&str] = &[
 ];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    // QEMU makes all nodes in order, and everything else after them.
+    // QEMU creates all nodes in order, and everything else after them.
     let mut seen: HashSet<&str> = HashSet::new();
     for (option, node) in line.index.of_name("blockdev") {
         for property in node.iter() {

@@ -62,7 +62,7 @@ declare_rule! {
     }
 }
 
-/// Options with which somebody can plug in a disk later.
+/// Options that allow disks to be attached later.
 const MONITORS: &[&str] = &["qmp", "qmp-pretty", "mon", "monitor"];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
@@ -71,7 +71,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         .options()
         .iter()
         .any(|option| MONITORS.contains(&option.name.as_str()));
-    // Disks without their machine may be used by the rest of it.
+    // Without a machine, other options may use the disks.
     if is_monitored || line.domain().scope == vmdisk_model::Scope::DisksOnly {
         return;
     }
@@ -107,7 +107,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         }
     }
     for (option, name, span) in unused {
-        let message = format!("no device uses `{name}`, and the guest has no such disk");
+        let message = format!("no device uses `{name}`, so the guest does not have this disk");
         let help = format!("add a -device with drive={name}, or remove it");
         line.refuse(report, option, span, message, help);
     }

@@ -73,15 +73,15 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let name = drive.value.as_str();
         let (message, help) = match first {
             None => (
-                format!("the -drive `{name}` makes a device of its own, and this is another"),
+                format!("the -drive `{name}` already creates a device"),
                 "add if=none to the -drive",
             ),
             Some(_) => (
                 format!("a second device uses `{name}`"),
                 if *legacy {
-                    "a -drive is for one device; use -blockdev, and share-rw=on on both devices if the guest shares it"
+                    "use -blockdev, and share-rw=on on both devices if the guest shares it; a -drive supports only one device"
                 } else {
-                    "give each device a node of its own; or write share-rw=on on both, if the guest's file system is made for sharing"
+                    "use a separate node for each device; use share-rw=on on both only if the guest's file system supports sharing"
                 },
             ),
         };

@@ -1,4 +1,4 @@
-//! Nodes of `-blockdev`, at whatever depth they are written.
+//! Nodes of `-blockdev`, at any depth.
 
 use vmdisk_rule::Report;
 use vmdisk_source::Span;
@@ -7,7 +7,7 @@ use super::line::Line;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::{is_open, number_of};
 
-/// The members of one node, in whatever option and at whatever depth it stands.
+/// The members of one node, in any option and at any depth.
 pub(super) struct Node<'p> {
     pub(super) option: usize,
     pub(super) properties: &'p Properties,
@@ -21,7 +21,7 @@ impl<'p> Node<'p> {
         self.driver.value.as_str()
     }
 
-    /// The place that stands for the node: its driver.
+    /// The span that represents the node: its driver.
     pub(super) const fn span(&self) -> Span {
         self.driver.span
     }
@@ -35,7 +35,7 @@ impl<'p> Node<'p> {
         Some((number_of(property.value.as_str())?, property))
     }
 
-    /// Reports a key that names an object which is not written anywhere; `rest` is what the object needs besides its id.
+    /// Reports a key that refers to an undefined object; `rest` is what the object needs besides its id.
     pub(super) fn check_object(
         &self,
         line: &Line<'_>,
@@ -49,8 +49,8 @@ impl<'p> Node<'p> {
         };
         let id = named.value.as_str();
         if !is_open(id) && line.index.object(id).is_none() {
-            let message = format!("no -object {kind} has the id `{id}`");
-            let help = format!("write -object {kind},id={id},{rest}");
+            let message = format!("the {kind} object `{id}` is not defined");
+            let help = format!("add -object {kind},id={id},{rest}");
             line.refuse(report, self.option, named.span, message, help);
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn nodes<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
     options.flat_map(|(option, properties)| {
         properties.iter().filter_map(move |property| {
             let prefix = property.key.strip_suffix("driver")?;
-            // Where the key is written twice, the last counts.
+            // If the key is set twice, the last one counts.
             let driver = properties.peek(&property.key)?;
             (prefix.is_empty() || prefix.ends_with('.')).then(|| Node {
                 option,
@@ -74,7 +74,7 @@ pub(super) fn nodes<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
     })
 }
 
-/// True if the node, or one that it is written inside, is read-only.
+/// True if the node, or an enclosing one, is read-only.
 pub(super) fn is_read_only(node: &Node<'_>) -> bool {
     let mut prefix = node.prefix.as_str();
     loop {

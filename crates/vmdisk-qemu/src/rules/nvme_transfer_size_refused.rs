@@ -63,7 +63,8 @@ declare_rule! {
     }
 }
 
-/// The most pages in a transfer, as a power of two: the host takes 1024 pieces in a request (`IOV_MAX`).
+/// The maximum number of pages in a transfer, as a power of two: the host accepts 1024 segments per request
+/// (`IOV_MAX`).
 const MOST_MDTS: u64 = 9;
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
@@ -86,7 +87,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         }
         let message =
             format!("mdts={number} allows larger transfers than QEMU can pass to the host");
-        let help = format!("write at most {MOST_MDTS}, or remove mdts for the default of 7");
+        let help = format!("use at most {MOST_MDTS}, or remove mdts to use the default of 7");
         line.refuse(report, option, property.span, message, help);
     }
 }

@@ -1,4 +1,4 @@
-//! Buses that a guest has, and places on them, as devices name them.
+//! Buses of a guest, and the addresses on them that devices use.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use crate::index::Index;
 use crate::syntax::properties::{Properties, Property, Syntax};
 use crate::syntax::value::{is_on, number_of};
 
-/// What a guest has that places depend on.
+/// The parts of a guest that addresses depend on.
 pub(super) struct Present<'a> {
     pub(super) ids: HashSet<&'a str>,
-    /// Devices in JSON, which QEMU makes after all others, wherever they are written.
+    /// Devices in JSON, which QEMU creates after all others, regardless of their position.
     pub(super) late: HashSet<&'a str>,
     pub(super) root_ports: HashSet<&'a str>,
     pub(super) drivers: HashSet<&'a str>,
     pub(super) has_scsi: bool,
     pub(super) has_emulated_scsi: bool,
     pub(super) has_usb: bool,
-    /// True if a board without PCI is asked for one.
+    /// True if a device needs PCI on a board without it.
     pub(super) has_pcie: bool,
 }
 
@@ -65,13 +65,13 @@ impl<'a> Present<'a> {
     }
 }
 
-/// A number that a device has, and where it stands.
+/// A number of a device, with its span.
 pub(super) fn number(device: &Properties, key: &str) -> Option<(u64, Span)> {
     let property = device.peek(key)?;
     Some((number_of(property.value.as_str())?, property.span))
 }
 
-/// SCSI controllers of other makes than virtio's.
+/// SCSI controllers other than virtio-scsi.
 const EMULATED_SCSI: [&str; 11] = [
     "lsi",
     "lsi53c895a",
@@ -86,7 +86,7 @@ const EMULATED_SCSI: [&str; 11] = [
     "spapr-vscsi",
 ];
 
-/// SCSI controllers of other kinds.
+/// SCSI controllers other than virtio-scsi.
 const OTHER_SCSI: [&str; 5] = [
     "virtio-scsi",
     "vhost-scsi",
@@ -95,24 +95,24 @@ const OTHER_SCSI: [&str; 5] = [
     "usb-uas",
 ];
 
-/// A place on an IDE or SATA bus.
+/// An address on an IDE or SATA bus.
 pub(super) struct IdePlace<'a> {
     /// The bus.
     pub(super) bus: &'a str,
     /// True if the option names the bus.
     pub(super) names_bus: bool,
-    /// The place of the bus, or of the device.
+    /// The span of the bus, or of the device.
     pub(super) span: Span,
     port: Option<u64>,
-    /// The unit, and where it stands.
+    /// The unit, with its span.
     pub(super) unit: Option<(u64, Span)>,
-    /// The units of the bus.
+    /// The number of units of the bus.
     pub(super) units: u64,
     buses: u64,
 }
 
 impl<'a> IdePlace<'a> {
-    /// The place of a device; `None` for a machine whose buses are not known.
+    /// The address of a device; `None` for a machine whose buses are not known.
     pub(super) fn of(
         line: &Line<'a>,
         device: &'a Properties,
@@ -126,7 +126,7 @@ impl<'a> IdePlace<'a> {
         };
         line.domain().machine.as_ref()?;
         let bus = device.peek("bus");
-        // Without a bus QEMU takes the first one, whether or not it is full.
+        // Without a bus QEMU uses the first one, even if it is full.
         let name = bus.map_or("ide.0", |bus| bus.value.as_str());
         let (owner, port) = name.rsplit_once('.')?;
         let (units, buses) = if ids.contains(owner) {
@@ -145,22 +145,22 @@ impl<'a> IdePlace<'a> {
         })
     }
 
-    /// Where a number is out of range, the place, the message and the largest number.
+    /// A number that is out of range: the span, the message and the largest valid number.
     pub(super) fn excess(&self) -> Option<(Span, String, u64)> {
         let IdePlace {
             bus, units, buses, ..
         } = self;
         if self.port.is_some_and(|port| port >= *buses) {
-            return Some((self.span, format!("there is no bus `{bus}`"), buses - 1));
+            return Some((self.span, format!("bus `{bus}` does not exist"), buses - 1));
         }
         let (number, at) = self.unit.filter(|(unit, _)| unit >= units)?;
         let plural = if *units == 1 { "unit" } else { "units" };
-        let message = format!("`{bus}` has {units} {plural}, and no unit {number}");
+        let message = format!("`{bus}` has {units} {plural}, but no unit {number}");
         Some((at, message, units - 1))
     }
 }
 
-/// True for the kinds of drivers that are disks on SCSI, IDE or SATA.
+/// True for drivers of disks on SCSI, IDE or SATA.
 pub(super) fn is_scsi_disk(base: &str) -> bool {
     matches!(
         base,
@@ -173,13 +173,13 @@ pub(super) fn is_ide_disk(base: &str) -> bool {
     matches!(base, "ide-hd" | "ide-cd" | "ide-drive")
 }
 
-/// The most namespaces of an NVMe controller.
+/// The maximum number of namespaces of an NVMe controller.
 pub(super) const MAX_NAMESPACE: u64 = 256;
 
 /// The last slot of a PCI bus.
 pub(super) const MAX_PCI_SLOT: u64 = 31;
 
-/// True for the devices that are surely on PCI; the others are not counted.
+/// True for devices that are certainly on PCI; others are not counted.
 pub(super) fn is_pci(driver: &str) -> bool {
     let is_by_name = ["-pci", "-pci-transitional", "-pci-non-transitional"]
         .iter()
@@ -206,20 +206,20 @@ pub(super) fn slot_of(property: &Property) -> Option<(u64, u64)> {
     let text = property.value.as_str();
     let (slot, function) = text.split_once('.').unwrap_or((text, "0"));
     let part = |text: &str| {
-        // QEMU reads the parts as hexadecimal, with or without a mark.
+        // QEMU parses the parts as hexadecimal, with or without a prefix.
         let digits = text.strip_prefix("0x").unwrap_or(text);
         u64::from_str_radix(digits, 16).ok()
     };
     Some((part(slot)?, part(function)?))
 }
 
-/// The place of a device: its driver, or the whole option.
+/// The span of a device: its driver, or the whole option.
 pub(super) fn span_of(line: &Line<'_>, option: usize, device: &Properties) -> Span {
     let driver = device.peek("driver");
     driver.map_or(line.index.span(option), |driver| driver.span)
 }
 
-/// The place of a device on PCI: where it says so.
+/// The span of a device on PCI: its address, if it is set.
 pub(super) fn pci_span(device: &Properties, span: Span) -> Span {
     let said = device.peek("addr").or(device.peek("bus"));
     said.map_or(span, |said| said.span)

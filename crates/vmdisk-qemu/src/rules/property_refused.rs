@@ -85,16 +85,16 @@ declare_rule! {
     }
 }
 
-/// Devices that are gone: the first QEMU without them, and what to write instead.
+/// Removed devices: the first QEMU without them, and the replacement.
 const GONE_DEVICES: &[(&str, Version, &str)] = &[
-    ("ide-drive", Version(6, 0, 0), "write ide-hd or ide-cd"),
-    ("scsi-disk", Version(6, 0, 0), "write scsi-hd or scsi-cd"),
+    ("ide-drive", Version(6, 0, 0), "use ide-hd or ide-cd"),
+    ("scsi-disk", Version(6, 0, 0), "use scsi-hd or scsi-cd"),
 ];
 
-/// Words of the frontend, which `-drive` had until QEMU 3.0.
+/// Keys of the frontend, which `-drive` supported until QEMU 3.0.
 const GONE_FROM_DRIVE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
 
-/// Properties that every device has, and those of channel devices, which the recorded QEMUs for x86 do not have.
+/// Common properties of all devices, and those of CCW devices, which the recorded QEMUs for x86 do not have.
 const UNRECORDED: &[&str] = &[
     "bus",
     "css_migration_enabled",
@@ -106,7 +106,7 @@ const UNRECORDED: &[&str] = &[
 ];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    // One mistake is one finding: what reading came across is not reported a second time.
+    // One mistake gives one finding: problems found while reading are not reported again.
     let problems = line.document.problems.iter();
     let known = problems.filter(|it| it.rule == &RULE).map(|it| it.span);
     let mut check = Check {
@@ -124,21 +124,21 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     check_drives(line, report);
 }
 
-/// The check of members, with what it keeps from one to the next.
+/// The check of members, with its state.
 struct Check<'l, 'a> {
     line: &'l Line<'a>,
     known: HashSet<Span>,
     suggestions: Suggestions,
 }
 
-/// The members of a node that is written at `prefix` of an option.
+/// The members of a node at `prefix` of an option.
 struct Members<'p> {
     prefix: String,
     list: Vec<&'p Property>,
 }
 
 impl Members<'_> {
-    /// Appends the node that is written inside another one under a key; hands back its number in `nodes`.
+    /// Appends the nested node of a key; returns its index in `nodes`.
     fn inside(node: &Properties, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
         let prefix = format!("{prefix}{key}.");
         node.peek(&format!("{prefix}driver"))?;
@@ -197,7 +197,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Checks the members of a node, and of those inside it.
+    /// Checks the members of a node, and of nested nodes.
     fn nodes(&mut self, report: &mut Report, option: usize, node: &Properties) {
         let mut nodes = vec![Members {
             prefix: String::new(),
@@ -208,7 +208,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Checks the members of one node, and appends the nodes inside it to `nodes`.
+    /// Checks the members of one node, and appends the nested nodes to `nodes`.
     fn node<'p>(
         &mut self,
         report: &mut Report,
@@ -224,7 +224,7 @@ impl Check<'_, '_> {
         let driver = driver.value.as_str();
         let owner = Owner::Node(driver);
         let is_recorded = MemberTable::recorded().members(owner).is_some();
-        // The number of each node inside in `nodes`; `None` for members that are no nodes.
+        // The index in `nodes` of each nested node; `None` for other members.
         let mut inside: HashMap<&str, Option<usize>> = HashMap::new();
         for property in list {
             let rest = &property.key[prefix.len()..];
@@ -245,7 +245,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Checks one property or member: whether its owner has it, and the type of its value.
+    /// Checks one property or member: that its owner supports it, and the type of its value.
     fn member(
         &mut self,
         report: &mut Report,
@@ -255,7 +255,7 @@ impl Check<'_, '_> {
         owner: Owner<'_>,
         name: &str,
     ) {
-        // Unstable ones come and go, and distributions have their own.
+        // Unstable properties are not checked, because distributions add their own.
         if key.starts_with("x-")
             || key.starts_with("__")
             || is_open(key)
@@ -275,7 +275,7 @@ impl Check<'_, '_> {
             }
             (Answer::Unknown, None) if self.is_newer_than_recorded() => {
                 let what = format!("whether `{name}` has `{key}` in that QEMU");
-                let why = format!("no QEMU after {} was recorded", newest(table));
+                let why = format!("no QEMU after {} is recorded", newest(table));
                 report.not_checked(self.line.owner(option), Missing::new(what, why));
                 return;
             }
@@ -284,13 +284,16 @@ impl Check<'_, '_> {
             }
             (Answer::Unknown, Some(_)) if self.line.context.target.qemu.is_some() => {
                 let what = format!("whether `{name}` has `{key}` in that QEMU");
-                let why = format!("{}, and nothing nearer was recorded", releases(owner, key));
+                let why = format!(
+                    "{}, and no closer release is recorded",
+                    releases(owner, key)
+                );
                 report.not_checked(self.line.owner(option), Missing::new(what, why));
             }
             (Answer::Unknown | Answer::Yes(_), _) => {}
         }
         let kind = match owner {
-            // The recorded types of objects have `int` for sizes and lists too.
+            // The recorded types of objects use `int` for sizes and lists too.
             Owner::Object(_) => ValueKind::Any,
             Owner::Device(_) | Owner::Node(_) => {
                 member.map_or(ValueKind::Any, |member| member.kind)
@@ -303,8 +306,8 @@ impl Check<'_, '_> {
                 .is_some_and(|all| all.contains_key(key));
         if let Some(expected) = expected(kind, is_node, property).filter(|_| is_whole) {
             let value = property.value.as_str();
-            let message = format!("`{key}` is `{value}`, and QEMU takes {expected}");
-            let help = format!("write {expected}");
+            let message = format!("`{key}` is `{value}`, but QEMU expects {expected}");
+            let help = format!("use {expected}");
             self.line
                 .refuse(report, option, property.span, message, help);
         }
@@ -360,7 +363,7 @@ impl Check<'_, '_> {
         let message = format!("`{name}` has no property `{key}`");
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "QEMU will not start with it; take it away".to_owned(),
+            None => "remove it: QEMU does not start with it".to_owned(),
         };
         let span = property.key_span;
         let finding = self.line.refuse(report, option, span, message, help);
@@ -379,7 +382,7 @@ fn newest(table: &MemberTable) -> Version {
     table.releases().last().copied().unwrap_or_default()
 }
 
-/// The recorded releases that have a property, in words.
+/// The recorded releases that have a property, as a sentence.
 fn releases(owner: Owner<'_>, key: &str) -> String {
     let table = MemberTable::recorded();
     let having = table.releases_with(owner, key);
@@ -389,13 +392,13 @@ fn releases(owner: Owner<'_>, key: &str) -> String {
         .collect();
     match (list.first(), having.last()) {
         (Some(first), Some(last)) if *last == newest(table) => {
-            format!("of the recorded QEMUs, {first} and later have it")
+            format!("available in QEMU {first} and later, among the recorded releases")
         }
         (Some(_), Some(last)) => format!(
-            "of the recorded QEMUs, {} is the last that has it",
+            "removed after QEMU {}, among the recorded releases",
             release_name(*last)
         ),
-        _ => "no recorded QEMU has it".to_owned(),
+        _ => "not available in any recorded release".to_owned(),
     }
 }
 
@@ -403,7 +406,7 @@ fn release_name(Version(major, minor, _): Version) -> String {
     format!("{major}.{minor}")
 }
 
-/// The recorded device whose properties a device has; `None` for one that is not about disks.
+/// The recorded device with the same properties; `None` for a device that is unrelated to disks.
 fn device_owner(driver: &str) -> Option<Owner<'_>> {
     let table = MemberTable::recorded();
     let is_recorded = |name: &str| table.members(Owner::Device(name)).is_some();
@@ -429,11 +432,11 @@ fn check_gone(
     }
     let driver = device.peek("driver");
     let span = driver.map_or(line.index.span(option), |it| it.span);
-    let message = format!("`{name}` is gone since QEMU {}", release_name(*until));
+    let message = format!("`{name}` was removed in QEMU {}", release_name(*until));
     line.refuse(report, option, span, message, *help);
 }
 
-/// What depends on how a device is written, or on its other properties.
+/// Checks that depend on the form of a device, or on its other properties.
 fn check_device_syntax(
     line: &Line<'_>,
     report: &mut Report,
@@ -445,14 +448,15 @@ fn check_device_syntax(
         property.kind == Kind::Plain && property.key.starts_with("iothread-vq-mapping")
     });
     if let Some(list) = list {
-        let message = "iothread-vq-mapping is a list, which only JSON can write";
-        let help = "write the whole -device in JSON, which QEMU takes since 6.2";
+        let message = "iothread-vq-mapping is a list, which requires JSON";
+        let help = "write the whole -device in JSON, which QEMU 6.2 and later accept";
         line.refuse(report, option, list.key_span, message, help);
     }
     if base_of(driver) == "virtio-blk"
         && let Some(scsi) = device.peek("scsi").filter(|scsi| is_on(Some(scsi)))
     {
-        let message = "scsi=on passes SCSI commands on, which no modern virtio disk does";
+        let message =
+            "scsi=on passes SCSI commands through, which modern virtio disks do not support";
         let help = "remove it; for SCSI commands use scsi-block on a virtio-scsi controller";
         line.refuse(report, option, scsi.span, message, help);
     }
@@ -462,8 +466,8 @@ fn check_json_chardevs(line: &Line<'_>, report: &mut Report) {
     for (option, chardev) in line.index.of_name("chardev") {
         if matches!(chardev.syntax, Syntax::Json { .. }) {
             let span = line.index.span(option);
-            let message = "-chardev takes no JSON";
-            let help = "write -chardev socket,id=…,path=…, with a comma in the path doubled";
+            let message = "-chardev does not support JSON";
+            let help = "use -chardev socket,id=…,path=…, and double commas in the path";
             line.refuse(report, option, span, message, help);
         }
     }
@@ -474,9 +478,9 @@ fn check_limits_of_groups(line: &Line<'_>, report: &mut Report) {
         let is_pairs = matches!(object.syntax, Syntax::Pairs { .. } | Syntax::Lines { .. });
         let mut properties = object.iter().filter(|_| is_pairs);
         if let Some(limits) = properties.find(|property| property.key.starts_with("limits.")) {
-            let message = format!("`{}` is for JSON alone", limits.key);
+            let message = format!("`{}` is supported only in JSON", limits.key);
             let help = format!(
-                "write x-{}, or the whole -object in JSON",
+                "use x-{}, or write the whole -object in JSON",
                 &limits.key["limits.".len()..]
             );
             line.refuse(report, option, limits.key_span, message, help);
@@ -488,14 +492,14 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
         for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.peek(key)) {
             let key = &property.key;
-            let message = format!("-drive has no `{key}` since QEMU 3.0");
-            let help = format!("write if=none, and {key} on a -device");
+            let message = format!("-drive does not support `{key}` since QEMU 3.0");
+            let help = format!("use if=none, and set {key} on a -device");
             line.refuse(report, option, property.key_span, message, help);
         }
     }
 }
 
-/// The cache of a node is an object of two switches; its words are those of `-drive`.
+/// The cache of a node is an object of two switches; cache modes belong to `-drive`.
 fn check_cache_member(
     line: &Line<'_>,
     report: &mut Report,
@@ -512,9 +516,9 @@ fn check_cache_member(
             let switches = mode.switches();
             let word = |is_on: bool| if is_on { "on" } else { "off" };
             (
-                format!("-blockdev has no cache={value}"),
+                format!("-blockdev does not support cache={value}"),
                 format!(
-                    "write cache.direct={},cache.no-flush={} on every node, and write-cache={} on the device",
+                    "set cache.direct={},cache.no-flush={} on every node, and write-cache={} on the device",
                     word(switches.direct),
                     word(switches.no_flush),
                     word(switches.write_cache)
@@ -522,12 +526,12 @@ fn check_cache_member(
             )
         }
         ("cache.writeback", _) => (
-            "-blockdev has no cache.writeback: it is the device's".to_owned(),
-            "write write-cache on the device".to_owned(),
+            "-blockdev does not support cache.writeback, which belongs to the device".to_owned(),
+            "set write-cache on the device".to_owned(),
         ),
         _ => (
-            format!("a node has no `{rest}`"),
-            "write cache.direct or cache.no-flush".to_owned(),
+            format!("a node does not support `{rest}`"),
+            "use cache.direct or cache.no-flush".to_owned(),
         ),
     };
     let span = property.key_span;

@@ -65,7 +65,7 @@ fn check_qcow2_caches(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
     let refcounts = node.number("refcount-cache-size");
     let (message, span) = match (all, l2, refcounts) {
         (Some(_), Some(_), Some((_, last))) => (
-            "cache-size, l2-cache-size and refcount-cache-size are written together, and one follows from the others"
+            "cache-size, l2-cache-size and refcount-cache-size are all set, but one follows from the others"
                 .to_owned(),
             last.span,
         ),

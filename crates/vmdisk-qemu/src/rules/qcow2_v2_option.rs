@@ -85,14 +85,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
         if is_version_2(context, report, at, disk, image) {
             report
-                .finding(at, format!("`{}` is a qcow2 image of version 2, which has no discard_no_unref", disk.name()))
+                .finding(at, format!("`{}` is a qcow2 image of version 2, which does not support discard_no_unref", disk.name()))
                 .label("needs version 3")
                 .help("remove it, or upgrade the image while the guest is shut down: qemu-img amend -o compat=1.1 IMAGE");
         }
     }
 }
 
-/// Whether the header says version 2; where nobody knows, the report says so.
+/// True if the header has version 2; an unknown version is reported as not checked.
 fn is_version_2(
     context: &Context<'_>,
     report: &mut Report,
@@ -111,7 +111,7 @@ fn is_version_2(
     report.require(at, version).flatten() == Some(&2)
 }
 
-/// Options that the model does not have.
+/// Options outside the model.
 pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).filter(|node| node.driver() == "qcow2") {
         let Some(lazy) = node.peek("lazy-refcounts").filter(|it| is_on(Some(it))) else {
@@ -123,7 +123,8 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             continue;
         };
         if is_version_2(line.context, report, at, disk, image) {
-            let message = "lazy-refcounts is on for an image of version 2, which has none";
+            let message =
+                "lazy-refcounts is on for an image of version 2, which does not support it";
             let help = "remove it, or upgrade the image while the guest is shut down: qemu-img amend -o compat=1.1 IMAGE";
             line.refuse(report, node.option, lazy.span, message, help);
         }

@@ -93,7 +93,7 @@ declare_rule! {
     }
 }
 
-/// What virtio-blk takes for "one per vCPU".
+/// virtio-blk's value for "one per vCPU".
 const AUTOMATIC: u32 = 65_535;
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -119,7 +119,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 FieldPath::Disk(index, DiskField::Queues),
                 format!("`{}` has {queues} queues: {outcome}", disk.name()),
             )
-            .label("QEMU takes 1 to 1024")
+            .label("QEMU accepts 1 to 1024")
             .help("remove it: QEMU uses one queue per vCPU");
     }
     for (index, controller) in context.domain.controllers.iter().enumerate() {
@@ -136,7 +136,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Controller(index, ControllerField::Queues),
                     format!("a virtio-scsi controller has {queues} queues, which QEMU refuses"),
                 )
-                .label("QEMU takes 1 to 1022")
+                .label("QEMU accepts 1 to 1022")
                 .help("remove it: QEMU uses one queue per vCPU");
         }
     }

@@ -97,8 +97,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 format!("`{}` has queues of {size} requests, {word}", disk.name()),
             )
-            .label("no power of two from 4 to 1024")
-            .help(format!("write queue_size='{fitting}'; 256 is the default"))
+            .label("not a power of two from 4 to 1024")
+            .help(format!("use queue_size='{fitting}'; the default is 256"))
             .fix(Fix::safe([Change::set(at, fitting)]));
     }
 }
@@ -119,17 +119,17 @@ fn check_virtqueue_size(line: &Line<'_>, report: &mut Report, option: usize, dev
         return;
     };
     let message = match size {
-        0..=2 => format!("virtqueue_size of {size}: QEMU takes 3 or more"),
+        0..=2 => format!("virtqueue_size of {size}: QEMU accepts 3 or more"),
         1025.. => {
             format!("virtqueue_size of {size}: QEMU aborts on more than 1024, without a message")
         }
         _ if !size.is_power_of_two() => {
             format!(
-                "virtqueue_size of {size} is not a power of two, and guests cannot use such a queue"
+                "virtqueue_size of {size} is not a power of two, so guests cannot use the queue"
             )
         }
         _ => return,
     };
-    let help = "use a power of two from 4 to 1024, or remove it for 256";
+    let help = "use a power of two from 4 to 1024, or remove it to use 256";
     line.refuse(report, option, property.span, message, help);
 }

@@ -1,4 +1,4 @@
-//! Devices whose drive another device uses already.
+//! Devices whose drive is already in use by another device.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use super::line::Line;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::{is_on, is_open};
 
-/// A device whose drive another device uses already.
+/// A device whose drive is already in use by another device.
 pub(super) struct SecondUse<'a> {
     pub(super) option: usize,
     pub(super) device: &'a Properties,
     pub(super) drive: &'a Property,
     /// True if the drive is a `-drive`.
     pub(super) legacy: bool,
-    /// The other device; `None` for the one that a `-drive` makes itself.
+    /// The other device; `None` if the `-drive` itself creates it.
     pub(super) first: Option<&'a Properties>,
     /// True if QEMU lets both use it.
     pub(super) is_shared: bool,
 }
 
-/// The devices whose drive another device uses already, in order.
+/// The devices whose drive is already in use by another device, in order.
 pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
     let mut found = Vec::new();
     let mut users: HashMap<&'a str, &'a Properties> = HashMap::new();

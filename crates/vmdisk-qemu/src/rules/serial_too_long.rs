@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let finding = report.finding(
             FieldPath::Disk(index, DiskField::Serial),
             format!(
-                "the serial number of `{}` has {} bytes, and a {} disk shows {most}",
+                "the serial number of `{}` has {} bytes, but a {} disk shows only {most}",
                 disk.name(),
                 serial.len(),
                 kind.name()
@@ -102,7 +102,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding
             .label(format!("the guest sees `{}`", serial::shown(kind, serial)))
             .help(format!(
-                "use at most {most} bytes, unique to each disk, unless another program finds the disk by the whole of it"
+                "use at most {most} bytes, unique to each disk, unless another program identifies the disk by the full serial number"
             ));
         if kind == FrontendKind::Nvme {
             let qemu = context.target.qemu;
@@ -130,7 +130,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// Without a `device_id` QEMU makes one of the serial number, and it is shorter.
+/// Without a `device_id` QEMU derives one from the serial number, with a lower limit.
 fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
     let Some(serial) = device
         .peek("serial")
@@ -141,7 +141,7 @@ fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device
     let bytes = serial.value.as_str().len();
     if (21..=36).contains(&bytes) {
         let message = format!(
-            "the serial number has {bytes} bytes and is the device_id too, of which QEMU 10.0 and later take 20"
+            "the serial number has {bytes} bytes and is also the device_id, which QEMU 10.0 and later limit to 20"
         );
         let help = "add a device_id of at most 20 bytes, or shorten the serial number";
         line.refuse(report, option, serial.span, message, help)

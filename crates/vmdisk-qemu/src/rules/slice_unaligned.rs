@@ -97,22 +97,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
             let at = FieldPath::Image(index, depth, ImageField::Slice);
             let title = format!(
-                "the slice that `{}` is has {what} {number}, which is inside a sector",
+                "the slice of `{}` has {what} {number}, which is not a multiple of the sector size",
                 disk.name()
             );
             let finding = report.finding(at, title);
-            finding.label("no multiple of 512");
+            finding.label("not a multiple of 512");
             let below = number - number % 512;
             finding.help(format!(
-                "write a multiple of 512, such as {}",
+                "use a multiple of 512, such as {}",
                 if below == 0 { 512 } else { below }
             ));
             if what == "offset" {
                 finding
                     .severity(Severity::Warning)
-                    .note("QEMU accepts it, and every request crosses two sectors of the host");
+                    .note("QEMU accepts it, but each request crosses sectors of the host");
             } else {
-                finding.note("libvirt accepts it, and QEMU does not start");
+                finding.note("libvirt accepts it, but QEMU does not start");
             }
         }
     }
@@ -130,7 +130,7 @@ fn check_window(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
             && number % 512 != 0
         {
             let message = format!("`{key}` of {number} bytes ends inside a sector");
-            let help = format!("write a multiple of 512, such as {}", number / 512 * 512);
+            let help = format!("use a multiple of 512, such as {}", number / 512 * 512);
             line.refuse(report, node.option, written.span, message, help);
         }
     }

@@ -70,13 +70,13 @@ declare_rule! {
     }
 }
 
-/// Places on the root bus of a PC that are left for devices with -nodefaults; counted with QEMU 7.2.
+/// The number of free slots on the root bus of a PC with -nodefaults; counted with QEMU 7.2.
 const ROOT_SLOTS: usize = 30;
 
-/// A PCI address that is written: bus, slot and function.
+/// A configured PCI address: bus, slot and function.
 type Slot<'a> = (&'a str, u64, u64);
 
-/// What is taken so far.
+/// The addresses in use so far.
 #[derive(Default)]
 struct Taken<'a> {
     ide: HashSet<(&'a str, u64)>,
@@ -109,7 +109,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None
         };
         for (span, message) in found.into_iter().chain(on_pci) {
-            let help = "give each device its own address, or leave the address out";
+            let help = "use a different address for each device, or remove the address";
             line.refuse(report, option, span, message, help);
         }
     }
@@ -144,14 +144,14 @@ impl<'a> Taken<'a> {
             return None;
         }
         let message = if place.names_bus {
-            format!("another disk is at that place of `{bus}`")
+            format!("another disk has the same address on `{bus}`")
         } else {
-            format!("without a bus the disk goes to `{bus}`, which is full")
+            format!("without a bus QEMU attaches the disk to `{bus}`, which is full")
         };
         Some((span, message))
     }
 
-    /// A namespace; a controller with a drive is its first one.
+    /// A namespace; a controller with a drive is its own first one.
     fn namespace(&mut self, base: &str, device: &'a Properties) -> Option<(Span, String)> {
         if base == "nvme" {
             device.peek("drive")?;
@@ -186,7 +186,7 @@ impl<'a> Taken<'a> {
         if root_ports.contains(bus) {
             let port = self.ports.entry(bus).or_default();
             *port += usize::from(function == 0);
-            let message = || format!("the port `{bus}` has one slot, and another device is in it");
+            let message = || format!("the port `{bus}` has one slot, which another device uses");
             return (*port > 1).then(|| (at, message()));
         }
         let is_pc =
@@ -199,7 +199,7 @@ impl<'a> Taken<'a> {
         };
         if let Some((slot, 0)) = slot.filter(|(slot, _)| is_pc && is_on_root && own.contains(slot))
         {
-            return Some((at, format!("slot {slot} is the machine's own")));
+            return Some((at, format!("slot {slot} belongs to a built-in device")));
         }
         if let Some((slot, function)) = slot
             && !self.slots.insert((bus, slot, function))
@@ -213,7 +213,7 @@ impl<'a> Taken<'a> {
         self.root += usize::from(is_root);
         (is_pc && is_root && self.root > ROOT_SLOTS).then(|| {
             let message = format!(
-                "the machine's own PCI bus has {ROOT_SLOTS} slots at most, and this device is one more"
+                "the built-in PCI bus has {ROOT_SLOTS} slots at most, and this device exceeds them"
             );
             (span, message)
         })

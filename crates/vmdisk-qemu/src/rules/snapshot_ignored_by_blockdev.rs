@@ -81,9 +81,9 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
     let span = line.index.span(snapshot);
     let message = format!(
-        "-snapshot does nothing for {}: the guest writes to the image itself",
+        "-snapshot has no effect on {}: the guest writes to the image itself",
         kept.join(", ")
     );
-    let help = "put an overlay on the image (qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY), or use -drive";
+    let help = "create an overlay of the image (qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY), or use -drive";
     line.refuse(report, snapshot, span, message, help);
 }

@@ -113,7 +113,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let limits = match context.taken_by {
             TakenBy::Libvirt => limits(context.domain, disk),
-            // The reader of command lines looks at the other places by itself.
+            // The reader of command lines checks the other addresses.
             TakenBy::Qemu => scsi_limits(context.domain, disk).filter(|_| {
                 let DriveAddress { target, unit, .. } = *place;
                 target <= VIRTIO_SCSI.target && unit <= VIRTIO_SCSI.unit
@@ -134,37 +134,35 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let name = disk.name();
         let title = match most {
-            0 => format!("`{name}` is at {what} {number}, and its controller has {what} 0 alone"),
-            _ => format!(
-                "`{name}` is at {what} {number}, and its controller has those from 0 to {most}"
-            ),
+            0 => format!("`{name}` is at {what} {number}, but its controller only has {what} 0"),
+            _ => format!("`{name}` is at {what} {number}, but its controller only has 0 to {most}"),
         };
         report
             .finding(FieldPath::Disk(index, DiskField::Address), title)
             .label(format!("no such {what}"))
             .note("QEMU does not start with it")
             .help(context.for_taker(
-                "write a place that the controller has, or no address, and libvirt finds one",
-                "write a place that the controller has, or none, and QEMU finds one",
+                "use an address that the controller has, or remove it and let libvirt assign one",
+                "use an address that the controller has, or remove it and let QEMU assign one",
             ));
     }
 }
 
-/// The highest numbers that a controller has; what libvirt refuses by itself has no limit here.
+/// The highest numbers of a controller; numbers that libvirt refuses have no limit here.
 struct Limits {
     bus: u32,
     target: u32,
     unit: u32,
 }
 
-/// Those of virtio-scsi, the highest of all.
+/// The limits of virtio-scsi, the highest of all.
 const VIRTIO_SCSI: Limits = Limits {
     bus: u32::MAX,
     target: 255,
     unit: 16_383,
 };
 
-/// What QEMU has of a bus.
+/// QEMU's limits of a bus.
 fn limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
     let (bus, unit) = match disk.frontend.effective_bus() {
         TargetBus::Scsi => return scsi_limits(domain, disk),
@@ -180,15 +178,15 @@ fn limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
     })
 }
 
-/// What QEMU has of a SCSI controller; source: tried with QEMU 11.1, `max_target` and `max_lun` in hw/scsi.
+/// QEMU's limits of a SCSI controller; tried with QEMU 11.1, `max_target` and `max_lun` in hw/scsi.
 fn scsi_limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
-    // The model of a controller that is not written depends on the QEMU that libvirt finds.
+    // The default model of a controller depends on the QEMU that libvirt finds.
     let written = domain.scsi_controller_of(disk)?.scsi_model?;
     let (target, unit) = match written {
         ScsiControllerModel::VirtioScsi
         | ScsiControllerModel::VirtioTransitional
         | ScsiControllerModel::VirtioNonTransitional => return Some(VIRTIO_SCSI),
-        // libvirt writes the unit as QEMU's target.
+        // libvirt uses the unit as QEMU's target.
         ScsiControllerModel::Lsilogic => (u32::MAX, 7),
         ScsiControllerModel::Lsisas1068 => (8, 1),
         ScsiControllerModel::Lsisas1078 => (64, 255),
@@ -241,11 +239,11 @@ fn check_scsi(
     present: &Present<'_>,
     refuse: &mut impl FnMut(Span, String, u64),
 ) {
-    // The limits are the controller's; those of virtio-scsi are the largest.
+    // The limits depend on the controller; virtio-scsi has the largest.
     for (key, most) in [("lun", VIRTIO_SCSI.unit), ("scsi-id", VIRTIO_SCSI.target)] {
         let most = u64::from(most);
         if let Some((number, span)) = number(device, key).filter(|(number, _)| *number > most) {
-            let message = format!("{key} {number} is more than SCSI controllers have");
+            let message = format!("{key} {number} exceeds the limit of SCSI controllers");
             refuse(span, message, most);
         }
     }

@@ -5,7 +5,7 @@ use vmdisk_facts::ValueKind;
 use crate::syntax::properties::{Kind, Property};
 use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 
-/// What should have been written, if the value is of another type; QEMU refuses it then.
+/// The expected value, if the actual one is of another type; QEMU refuses it then.
 pub(super) fn expected(
     kind: ValueKind,
     is_node: bool,

@@ -66,7 +66,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// `others` is the number of vectors for what is no request queue.
+/// `others` is the number of vectors that are not for request queues.
 fn check_vectors(
     line: &Line<'_>,
     report: &mut Report,

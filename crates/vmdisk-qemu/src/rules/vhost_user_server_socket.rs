@@ -75,8 +75,7 @@ fn check_socket(line: &Line<'_>, report: &mut Report, option: usize, device: &Pr
         return;
     };
     if is_on(Some(server)) {
-        let message =
-            "QEMU makes the socket itself, and does not start before the daemon connects to it";
+        let message = "QEMU creates the socket itself, and waits for the daemon before it starts";
         let help = "remove server: the daemon creates the socket, and QEMU connects";
         line.refuse(report, option, server.span, message, help);
     }

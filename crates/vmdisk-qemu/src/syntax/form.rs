@@ -11,33 +11,33 @@ use crate::failure::ReadFailure;
 use crate::limits::Counted;
 use crate::monitor::read::is_monitor_script;
 
-/// How the words of a command line are written down.
+/// The form of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Between zero bytes, as in `/proc/PID/cmdline`.
+    /// Separated by zero bytes, like `/proc/PID/cmdline`.
     ZeroBytes,
     /// A JSON array of strings.
     Json,
-    /// One word to a line, nothing quoted.
+    /// One unquoted word per line.
     Lines,
     /// `ExecStart=` of a systemd unit.
     Unit,
     /// A file of `-readconfig`.
     ConfigFile,
-    /// Commands for the monitor, one to a line.
+    /// Commands for the monitor, one per line.
     MonitorScript,
-    /// A shell's: scripts, libvirt's logs, lines of options.
+    /// Shell syntax: scripts, libvirt's logs, lines of options.
     Shell,
 }
 
 /// The words of one command line.
 pub(crate) struct Words {
     pub(crate) form: Form,
-    /// The program, if one is named.
+    /// The program, if there is one.
     pub(crate) program: Option<Text>,
-    /// What follows it.
+    /// The words after the program.
     pub(crate) arguments: Vec<Text>,
-    /// What follows each `qemu-storage-daemon` of the same text.
+    /// The words after each `qemu-storage-daemon` in the same text.
     pub(crate) daemons: Vec<Vec<Text>>,
 }
 
@@ -54,9 +54,8 @@ const TELLING: [&str; 9] = [
     "-accel",
 ];
 
-/// True if a text may be a command line of QEMU: it names the program or one of its options, and is
-/// neither XML nor a JSON object; or it is a file of `-readconfig`, or commands
-/// for the monitor.
+/// True if a text may be a QEMU command line: it contains the program or one of its options, and is neither XML nor a
+/// JSON object; or it is a `-readconfig` file or a script of monitor commands.
 pub fn sniff(text: &str) -> bool {
     if is_config_file(text) || is_monitor_script(text) {
         return true;
@@ -107,7 +106,7 @@ pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
         Form::Lines => Ok(with_program(form, lines(text)?)),
         Form::Json => Ok(with_program(form, json_text::strings(text)?)),
         Form::Unit => unit(text),
-        // These have options, and no words.
+        // These forms have options instead of words.
         Form::ConfigFile | Form::MonitorScript => Ok(Words {
             form,
             program: None,
@@ -203,7 +202,7 @@ fn with_program(form: Form, mut words: Vec<Text>) -> Words {
 
 fn unit(text: &str) -> Result<Words, ReadFailure> {
     let mut start = 0;
-    // The end of the last value: its further lines are not settings.
+    // The end of the last value: its continuation lines are not settings.
     let mut end = 0;
     for line in text.split_inclusive('\n') {
         let blank = line.len() - line.trim_start().len();
@@ -238,7 +237,7 @@ fn value_length(text: &str) -> usize {
     length
 }
 
-/// Cuts off what stands before the program: variables, `exec`, `sudo`, `numactl`.
+/// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
 fn from_program(form: Form, mut words: Vec<Text>) -> Words {
     match words.iter().position(|word| is_program(word.as_str())) {
         Some(at) => {
@@ -294,11 +293,11 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
         [_, second, ..] => Err(ReadFailure::new(
             second[0].whole(),
             format!(
-                "the file starts QEMU {} times, and one command line is read of a file",
+                "the file starts QEMU {} times, but only one command line per file is supported",
                 found.len()
             ),
         )
-        .help("put each into a file of its own")),
+        .help("put each into a separate file")),
     }
 }
 
@@ -318,6 +317,6 @@ fn is_daemon(word: &str) -> bool {
 
 fn no_command(text: &str) -> ReadFailure {
     let end = text.find('\n').unwrap_or(text.len());
-    ReadFailure::new(Span::new(0, end), "no command line of QEMU in this text")
+    ReadFailure::new(Span::new(0, end), "no QEMU command line found")
         .help("expected a word such as qemu-system-x86_64, or lines of options")
 }

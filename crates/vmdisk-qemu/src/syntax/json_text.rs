@@ -1,4 +1,4 @@
-//! JSON with places.
+//! JSON with spans.
 
 use std::cell::Cell;
 
@@ -59,8 +59,8 @@ pub(crate) fn object(text: &Text, file: &str) -> Result<Properties, Fault> {
     object_with(text, file, "").map(|(members, _)| members)
 }
 
-/// The members of an object, which is the whole text, and where the last object of a key ends; the key has a dot
-/// behind it.
+/// The members of an object, which is the whole text, and the end of the last object of each key; the keys end in a
+/// dot.
 pub(crate) fn object_with(
     text: &Text,
     file: &str,
@@ -92,7 +92,7 @@ struct Parser<'t> {
     text: &'t Text,
     at: usize,
     found: Vec<Property>,
-    /// The end of each object that is a member, by its key followed by a dot.
+    /// The end of each nested object, by its key with a trailing dot.
     ends: Vec<(String, usize)>,
 }
 
@@ -135,7 +135,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An object; hands back where its closing brace stands.
+    /// An object; returns the position of its closing brace.
     fn object(&mut self, prefix: &str, depth: usize) -> Result<usize, Fault> {
         if depth > DEEPEST {
             return Err(self.fault("nested too deeply"));
@@ -275,7 +275,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A string, with the place of what stands between its quotes.
+    /// A string, with the span of its content.
     fn string(&mut self) -> Result<(Text, Span), Fault> {
         self.expect(b'"')?;
         let start = self.at;
@@ -311,7 +311,7 @@ impl Parser<'_> {
             Some(b'r') => '\r',
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
-            // The single quote is QEMU's own.
+            // The single quote is an extension of QEMU.
             Some(plain @ (b'"' | b'\\' | b'/' | b'\'')) => char::from(*plain),
             Some(b'u') => {
                 let unit = |at: usize| {

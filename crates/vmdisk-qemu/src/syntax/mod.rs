@@ -1,4 +1,4 @@
-//! How command lines are written down: files, shells, JSON, key=value.
+//! Forms of command lines: files, shells, JSON, key=value.
 
 pub(crate) mod form;
 pub(crate) mod json_text;

@@ -9,12 +9,12 @@ use super::text::Text;
 use crate::failure::ReadFailure;
 use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
-/// One written option.
+/// An option in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenOption {
-    /// Its word without dashes; empty for an image that is named without an option.
+    /// Its name without dashes; empty for an image without an option.
     pub(crate) name: String,
-    /// Where option and value stand.
+    /// The spans of option and value.
     pub(crate) span: Span,
     /// Its parsed value, for options whose value has parts.
     pub(crate) properties: Option<Properties>,
@@ -31,17 +31,17 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Text that begins as JSON does, and is none.
+    /// Text that starts like JSON, but is not valid.
     pub(crate) fn not_json(fault: json_text::Fault) -> Self {
         Fault {
             span: fault.span,
             message: format!("not JSON: {}", fault.message),
-            help: "QEMU refuses it; see what stands before this place".to_owned(),
+            help: "QEMU refuses it; check the text before this position".to_owned(),
         }
     }
 }
 
-/// The options of a command line, of which there are not too many.
+/// The options of a command line, limited in number.
 #[derive(Default)]
 pub(crate) struct OptionList {
     options: Vec<WrittenOption>,
@@ -119,13 +119,13 @@ const WITHOUT_VALUE: &[&str] = &[
     "xen-attach",
 ];
 
-/// The key that the first part of a value belongs to, for options whose value has parts.
+/// The key of the first part of a value, for options whose value has parts.
 fn implied_key(name: &str) -> Option<Option<&'static str>> {
     Some(match name {
         "device" | "blockdev" => Some("driver"),
         "object" => Some("qom-type"),
         "chardev" => Some("backend"),
-        // Of the storage daemon.
+        // An option of the storage daemon.
         "export" => Some("type"),
         "machine" | "M" | "numa" => Some("type"),
         "accel" => Some("accel"),
@@ -138,7 +138,7 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
     })
 }
 
-/// The name of a word that somebody else fills in before QEMU sees it, such as `"$@"`; it may be anything.
+/// The name of a placeholder such as `"$@"`, which is replaced before QEMU sees it.
 pub(crate) const UNKNOWN_WORD: &str = "$";
 
 /// True for a placeholder: a word that a shell would expand, or an ellipsis.
@@ -147,10 +147,10 @@ fn is_unknown_word(text: &str) -> bool {
     is_expansion || text.starts_with("$(") || matches!(text, "..." | "[...]" | "…" | "[…]")
 }
 
-/// Options whose value is a file name and nothing else.
+/// Options whose value is only a file name.
 const SHORT_DRIVES: &[&str] = &["hda", "hdb", "hdc", "hdd", "cdrom", "fda", "fdb", "sd"];
 
-/// `file=json:{…}` says the options of the node itself.
+/// `file=json:{…}` contains the options of the node itself.
 fn with_json_name(properties: Properties, file: &str) -> Properties {
     let Some(name) = properties.peek("file") else {
         return properties;
@@ -177,14 +177,14 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
     }
 }
 
-/// The options of a command line, and what of them is not JSON although it begins so.
+/// The options of a command line, and the parts that start like JSON but are not valid.
 pub(crate) fn options(
     arguments: &[Text],
     file: &str,
 ) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
     let mut options = OptionList::default();
     let mut faults = Vec::new();
-    // Programs that change their title leave zero bytes behind the last word.
+    // Programs that change their title leave zero bytes after the last word.
     let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
     let mut has_empty = false;
     let mut arguments = arguments.iter().enumerate();

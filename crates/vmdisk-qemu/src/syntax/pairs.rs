@@ -14,7 +14,7 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
     let bytes = value.as_bytes();
     let mut list = Vec::new();
     let mut at = 0;
-    // One more than the limit is read, to detect that there are too many.
+    // Reads one more than the limit, to detect the excess.
     while at < bytes.len() && list.len() <= MAX_PROPERTIES_OF_OPTION {
         let start = at;
         while at < bytes.len() && bytes[at] != b',' && bytes[at] != b'=' {
@@ -45,7 +45,7 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
                 end,
             )
         };
-        // The comma before goes with the pair, or for the first the one behind.
+        // The comma before belongs to the pair; for the first pair, the comma after.
         let whole = match (start, end < bytes.len()) {
             (0, true) => 0..end + 1,
             (0, false) => 0..end,
@@ -61,7 +61,7 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
     Properties::new(list, Syntax::Pairs { end })
 }
 
-/// A value that is a file name and nothing else.
+/// A value that is only a file name.
 pub(crate) fn file_name(text: &Text) -> Properties {
     let span = text.whole();
     let property = Property {
@@ -96,7 +96,7 @@ fn flag(text: &Text, key: &str, range: std::ops::Range<usize>) -> Property {
     }
 }
 
-/// A value with its doubled commas made one, and where it ends.
+/// A value with its doubled commas reduced, and its end.
 fn content(text: &Text, start: usize) -> (Text, usize) {
     let bytes = text.as_str().as_bytes();
     let mut content = text.part(start..start);

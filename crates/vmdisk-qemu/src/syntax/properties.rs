@@ -7,48 +7,48 @@ use vmdisk_source::Span;
 
 use super::text::Text;
 
-/// What kind of value was written.
+/// The type of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A value of key=value, which may mean anything.
+    /// A value of key=value, which can have any type.
     Plain,
     /// A string of JSON.
     Text,
     Number,
     Bool,
     Null,
-    /// An array without elements; those of others are properties of their own.
+    /// An empty array; elements of other arrays are separate properties.
     EmptyArray,
 }
 
 /// One value of an option.
 #[derive(Clone, Debug)]
 pub(crate) struct Property {
-    /// Its key, with those of the objects around it.
+    /// Its key, prefixed with those of the enclosing objects.
     pub(crate) key: String,
     /// The value, without quotes.
     pub(crate) value: Text,
     pub(crate) kind: Kind,
-    /// Where the value stands, without quotes.
+    /// The span of the value, without quotes.
     pub(crate) span: Span,
-    /// Where the key stands.
+    /// The span of the key.
     pub(crate) key_span: Span,
     /// The range to delete with the member.
     pub(crate) whole: Span,
-    /// True once the reader has taken it.
+    /// True once the reader has consumed it.
     pub(crate) is_used: Cell<bool>,
 }
 
-/// How an option is written, for what is added to it.
+/// The form of an option, which additions must follow.
 #[derive(Clone, Debug)]
 pub(crate) enum Syntax {
     /// A JSON object that ends at `end`, with its quotes unchanged.
     Json { end: usize, quote: String },
     /// key=value pairs that end at `end`.
     Pairs { end: usize },
-    /// A file name and nothing else: QEMU takes all of it as the name, so that nothing can be added.
+    /// Only a file name: QEMU uses all of it as the name, so nothing can be added.
     FileName,
-    /// Lines of a file of `-readconfig` that end at `end`; `is_cut` if the last of them has no line end.
+    /// Lines of a `-readconfig` file that end at `end`; `is_cut` if the last of them has no line end.
     Lines { end: usize, is_cut: bool },
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Properties {
     list: Vec<Property>,
     index: HashMap<String, usize>,
     pub(crate) syntax: Syntax,
-    /// Keys that are written twice, each with the place of the later one.
+    /// Keys that are set twice, each with the span of the later one.
     pub(crate) twice: Vec<(String, Span)>,
 }
 
@@ -67,7 +67,7 @@ impl Properties {
         let mut index = HashMap::with_capacity(list.len());
         let mut twice = Vec::new();
         for (nth, property) in list.iter().enumerate() {
-            // QEMU takes the last of several.
+            // QEMU uses the last of several.
             if index.insert(property.key.clone(), nth).is_some() {
                 twice.push((property.key.clone(), property.key_span));
             }
@@ -80,7 +80,7 @@ impl Properties {
         }
     }
 
-    /// Sets a value, in place of one with the same key.
+    /// Sets a value, replacing one with the same key.
     pub(crate) fn set(&mut self, property: Property) {
         match self.index.get(&property.key) {
             Some(nth) => self.list[*nth] = property,
@@ -101,29 +101,29 @@ impl Properties {
         self.list.iter()
     }
 
-    /// The value of a key, without taking it.
+    /// The value of a key, without consuming it.
     pub(crate) fn peek(&self, key: &str) -> Option<&Property> {
         self.index.get(key).map(|nth| &self.list[*nth])
     }
 
-    /// The text of a key, without taking it.
+    /// The text of a key, without consuming it.
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         self.peek(key).map(|property| property.value.as_str())
     }
 
-    /// The value of a key; it is taken.
+    /// The value of a key; marks it as consumed.
     pub(crate) fn get(&self, key: &str) -> Option<&Property> {
         let property = self.peek(key)?;
         property.is_used.set(true);
         Some(property)
     }
 
-    /// The text of a key; it is taken.
+    /// The text of a key; marks it as consumed.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.get(key).map(|property| property.value.as_str())
     }
 
-    /// True if any key begins so.
+    /// True if any key starts with the prefix.
     pub(crate) fn has_within(&self, prefix: &str) -> bool {
         self.list
             .iter()
@@ -131,7 +131,7 @@ impl Properties {
     }
 }
 
-/// The values below a key, such as those of a node that is written inside another.
+/// The values below a key, such as those of a nested node.
 #[derive(Clone, Debug)]
 pub(crate) struct View<'a> {
     pub(crate) properties: &'a Properties,

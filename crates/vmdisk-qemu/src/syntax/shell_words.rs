@@ -1,4 +1,4 @@
-//! The words of a shell script or of a systemd unit, with the place of every byte.
+//! The words of a shell script or of a systemd unit, with the span of every byte.
 
 use vmdisk_source::Span;
 
@@ -6,7 +6,7 @@ use super::text::Text;
 use crate::failure::ReadFailure;
 use crate::limits::Counted;
 
-/// Whose quoting rules hold.
+/// The applicable quoting rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quoting {
     /// POSIX shell: commands end at a line end, `;`, `&` and `|`.
@@ -130,7 +130,7 @@ impl Splitter<'_> {
         self.end_command()
     }
 
-    /// A run of bytes that mean themselves.
+    /// A run of unquoted bytes without special meaning.
     fn plain(&mut self) {
         let mut length = 1;
         while let Some(byte) = self.peek(length) {
@@ -162,7 +162,7 @@ impl Splitter<'_> {
     fn backslash(&mut self) -> Result<(), ReadFailure> {
         match (self.peek(1), self.quoting) {
             (None, _) => self.take(1),
-            // The line continues; in a unit the two bytes mean a space.
+            // A continued line; in a unit the two bytes mean a space.
             (Some(b'\n'), Quoting::Shell) => self.at += 2,
             (Some(b'\r'), Quoting::Shell) if self.peek(2) == Some(b'\n') => self.at += 3,
             (Some(b'\n'), Quoting::Unit) => {
@@ -182,7 +182,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// Comments between the lines of a value that continues.
+    /// Comments between the lines of a continued value.
     fn skip_comments(&mut self) {
         loop {
             let rest = &self.file[self.at..self.end];
@@ -229,7 +229,7 @@ impl Splitter<'_> {
     }
 
     fn quoted(&mut self, quote: u8) {
-        // Two quotes with nothing between are a word too.
+        // Two adjacent quotes are an empty word.
         self.word();
         self.at += 1;
         while let Some(byte) = self.peek(0) {
@@ -258,7 +258,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// `$(…)` is kept unchanged: its result is unknown here.
+    /// `$(…)` is kept unchanged: its result is unknown.
     fn substitution(&mut self) {
         let (mut depth, mut length) = (0_usize, 1);
         while let Some(byte) = self.peek(length) {

@@ -1,4 +1,4 @@
-//! Text that was written with quotes or escapes, and still knows which bytes it came from.
+//! Text that had quotes or escapes, with the source span of its bytes.
 
 use std::ops::Range;
 
@@ -7,25 +7,25 @@ use vmdisk_source::Span;
 /// A run of bytes of a [`Text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
-    /// Where it begins in the value.
+    /// Its start in the value.
     at: usize,
-    /// Where it came from.
+    /// Its span in the source.
     source: Span,
-    /// True if the bytes are the same on both sides; else the whole piece corresponds to the whole source.
+    /// True if the bytes are identical on both sides; otherwise the whole piece corresponds to the whole source span.
     is_verbatim: bool,
 }
 
-/// The decoded text of a piece of a command line, with the place of every byte in the file.
+/// The decoded text of a piece of a command line, with the source span of every byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
     value: String,
     pieces: Vec<Piece>,
-    /// Where it begins in the file, for a text without bytes.
+    /// Its start in the file, for a text without bytes.
     start: usize,
 }
 
 impl Text {
-    /// A text without bytes, which begins at `start` in the file.
+    /// A text without bytes that starts at `start` in the file.
     pub(crate) const fn empty(start: usize) -> Self {
         Text {
             value: String::new(),
@@ -103,7 +103,7 @@ impl Text {
         }
     }
 
-    /// A part as a text of its own.
+    /// A part as a separate text.
     pub(crate) fn part(&self, range: Range<usize>) -> Text {
         let mut part = Text::empty(self.span(range.start..range.start).start);
         part.push_part(self, range);

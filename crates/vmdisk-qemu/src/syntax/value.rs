@@ -9,7 +9,7 @@ pub(crate) fn is_open(text: &str) -> bool {
     text.contains(['$', '`', '%'])
 }
 
-/// A switch by one of QEMU's words.
+/// A switch in one of QEMU's spellings.
 pub(crate) fn switch_of(word: &str) -> Option<Switch> {
     match word {
         "on" | "true" | "yes" | "y" => Some(Switch::On),

@@ -202,7 +202,7 @@ fn zero_bytes_and_noncharacters_are_refused_because_qemu_reads_others() {
         );
         let found = problems(&disks([disk]), "qemu=10.0");
         assert!(
-            found[0].message.contains("cannot be given to QEMU"),
+            found[0].message.contains("cannot be passed to QEMU"),
             "{found:?}"
         );
         assert_eq!(found[0].at, FieldPath::Image(0, 0, ImageField::Source));
