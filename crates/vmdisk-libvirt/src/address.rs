@@ -20,7 +20,7 @@ pub(crate) fn read(
     let node = parent.child("address")?;
     let mut element = reader.open_child(parent, node, parent.whose);
     let address = match element.peek("type") {
-        // Without values it asks libvirt for any place on the bus.
+        // Without values libvirt chooses an address on the bus.
         Some("pci")
             if ["bus", "slot", "function"]
                 .iter()
@@ -75,7 +75,7 @@ fn other(element: &mut Element<'_>) -> Option<Address> {
     element.take_text("type").map(Address::Other)
 }
 
-/// A port of a USB bus; without one, libvirt finds one.
+/// A port of a USB bus; without a number, libvirt chooses one.
 fn read_usb(element: &mut Element<'_>) -> Option<Address> {
     element.peek("bus").and_then(unsigned32)?;
     element.peek("port").filter(|port| !port.is_empty())?;
@@ -86,7 +86,7 @@ fn read_usb(element: &mut Element<'_>) -> Option<Address> {
     }))
 }
 
-/// A number on a channel; libvirt wants all three parts or none.
+/// A CCW address; libvirt requires all three parts or none.
 fn read_ccw(element: &mut Element<'_>) -> Option<Address> {
     for part in ["cssid", "ssid", "devno"] {
         element.peek(part).and_then(any_base)?;

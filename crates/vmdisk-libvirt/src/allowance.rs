@@ -1,7 +1,7 @@
-//! Allowances: places where the author of a file allows findings of some rules, for a reason.
+//! Allowances: the author of a file allows findings of some rules, with a reason.
 //!
-//! There are two carriers. A comment lives in files; libvirt drops it when a domain is defined. An
-//! element in `<metadata>` survives in libvirt's own definition.
+//! There are two forms. A comment works in files; libvirt drops it when a domain is defined. An element in `<metadata>`
+//! survives in libvirt's own definition.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -43,14 +43,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
     allowances
 }
 
-/// True for an element of our name space.
+/// True for an element of this name space.
 fn is_ours(node: Node<'_>, name: &str) -> bool {
     node.local_name() == name && node.namespace() == Some(ALLOWANCE_NAMESPACE)
 }
 
 fn read_comments(text: &str, tree: &Tree<'_>) -> Vec<Allowance> {
     let mut allowances = Vec::new();
-    // Found once, and only where there is an allowance: all comments of a guest may be on one line.
+    // Computed once, and only if there is an allowance: all comments of a guest may be on one line.
     let lines: OnceCell<Vec<usize>> = OnceCell::new();
     let line_of = |offset: usize| {
         let lines = lines.get_or_init(|| text.match_indices('\n').map(|(at, _)| at + 1).collect());
@@ -71,13 +71,13 @@ fn read_comments(text: &str, tree: &Tree<'_>) -> Vec<Allowance> {
     allowances
 }
 
-/// The element that a comment covers: the element before it on its line, which begins at `line`, or the next element,
-/// or the parent.
+/// The element that a comment covers: the element before it on its line, which begins at `line`; otherwise the next
+/// element; otherwise the parent.
 fn covered<'d>(text: &str, comment: &Comment<'d>, parent: Node<'d>, line: usize) -> Node<'d> {
     let is_behind = match comment.previous {
         Some(previous) => previous.span().end > line,
         None => {
-            // Of the parent's start tag, if nothing follows.
+            // Nothing follows: the start tag of the parent.
             let rest = text[comment.span.end..].trim_start_matches([' ', '\t', '\r']);
             parent.tag().end > line && (rest.is_empty() || rest.starts_with('\n'))
         }
@@ -108,7 +108,7 @@ fn read_list(
             continue;
         }
         let named = |name: &str| node.attributes().find(|written| written.name() == name);
-        // As written, so that each name has its place.
+        // As written, so that each name has its span.
         let raw = |rule: Attribute<'_>| rule.value_span().slice(reader.text).unwrap_or_default();
         let rules =
             named("rule").map_or_else(Vec::new, |rule| Allowance::rules_in(reader.text, raw(rule)));

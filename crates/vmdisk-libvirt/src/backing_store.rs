@@ -43,10 +43,10 @@ pub(crate) fn read<'d>(
             break Backing::Terminated;
         }
         let message =
-            "`<backingStore>` has no `type`: libvirt takes it for the end of the chain".to_owned();
+            "`<backingStore>` has no `type`: libvirt treats it as the end of the chain".to_owned();
         let (at, tag) = (element.at, element.tag);
         reader.problem(&MISSING_VALUE, at, tag, message).help =
-            Some("write `type='file'`, or leave nothing inside".to_owned());
+            Some("add `type='file'`, or make the element empty".to_owned());
         stack.push(element);
     };
     while let Some(element) = stack.pop() {

@@ -1,4 +1,4 @@
-//! `<blkiotune>`: the share of the host's disks that a guest gets.
+//! `<blkiotune>`: the guest's share of the host's disks.
 
 use vmdisk_model::{BlkioDevice, Blkiotune};
 
@@ -60,7 +60,7 @@ pub(crate) fn read(
     Some(tune)
 }
 
-/// Reads a child whose text is a number; one that is none is reported when the parent is closed, and kept.
+/// Reads a child whose text is a number; an invalid one is kept, and reported when the parent is closed.
 fn read_number<N>(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,

@@ -12,7 +12,7 @@ use crate::{address, iothread_mapping, plain};
 const AT: KeptAt = KeptAt::path("");
 const DRIVER: KeptAt = KeptAt::path("driver");
 
-/// Reads the nth controller; its type is known already.
+/// Reads the nth controller, whose type is already known.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
     node: Node<'d>,
@@ -63,7 +63,7 @@ pub(crate) fn read<'d>(
 /// One `<controller>`.
 ///
 /// # Errors
-/// If a name holds a character that XML cannot carry.
+/// Fails if a name contains a character that XML cannot represent.
 pub fn write_controller(controller: &Controller) -> Result<String, Unwritable> {
     let kept = KeptInside::default();
     let mut writer = Writer::new();

@@ -45,7 +45,7 @@ pub(crate) fn read<'d>(
                 disk.backend.throttle_filters = throttle_filters::read(reader, &mut element, kept);
             }
             "address" => disk.frontend.address = address::read(reader, &mut element, kept),
-            // With the source.
+            // Read with the source.
             "source" | "auth" | "encryption" | "backingStore" => {}
             _ => plain::read_child(reader, &mut element, child, &mut disk, kept),
         }
@@ -68,7 +68,7 @@ fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
         .help = Some("name it, such as `<target dev='vda' bus='virtio'/>`".to_owned());
 }
 
-/// Writes a disk, with what was kept of it when it was read.
+/// Writes a disk, with its kept parts from reading.
 ///
 /// ```
 /// use vmdisk_libvirt::{KeptInside, write_disk};
@@ -90,7 +90,7 @@ fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
 /// ```
 ///
 /// # Errors
-/// If a text holds a character that XML cannot carry.
+/// Fails if a text contains a character that XML cannot represent.
 pub fn write_disk(disk: &Disk, kept: &KeptInside) -> Result<String, Unwritable> {
     let mut writer = Writer::new();
     write(&mut writer, disk, kept);
@@ -112,7 +112,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
             "iotune" => iotune::write(writer, backend.iotune.as_ref(), kept),
             "throttlefilters" => throttle_filters::write(writer, &backend.throttle_filters, kept),
             "address" => address::write(writer, frontend.address.as_ref(), kept),
-            // With the source.
+            // Written with the source.
             "auth" | "backingStore" => {}
             _ => plain::write_child(writer, child, disk, kept),
         }

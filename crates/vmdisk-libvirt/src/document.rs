@@ -7,25 +7,25 @@ use vmdisk_source::{Allowance, LaterWord, SourceMap};
 use crate::edits::Outlines;
 use crate::{Kept, RootKind, StorageItem};
 
-/// A document: the model, and the place of everything in it.
+/// A document: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What kind of document it was.
+    /// The kind of document.
     pub root: RootKind,
     /// The guest; [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly) unless the root was a domain.
     pub domain: Domain,
-    /// Where each field was written.
+    /// The span of each field.
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
-    /// What not every libvirt knows, from 4.0 on.
+    /// Attributes and elements that some libvirt releases since 4.0 do not support.
     pub later_words: Vec<LaterWord<FieldPath>>,
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
     /// Parts that the model does not cover.
     pub kept: Kept,
-    /// The pool or volume, where the root was one; the guest is empty then.
+    /// The pool or volume, if it is the root; the guest is empty then.
     pub storage: Option<StorageItem>,
-    /// What looking for places of edits has found so far.
+    /// A cache for the search of edit positions.
     pub(crate) outlines: Outlines,
 }

@@ -83,7 +83,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept
     (domain, kept)
 }
 
-/// The places that SCSI devices of the host take on the guest's controllers.
+/// The addresses of SCSI host devices on the guest's controllers.
 fn scsi_host_devices(devices: &Element<'_>) -> Vec<DriveAddress> {
     let is_hostdev = |child: &&Child<'_>| child.name() == "hostdev";
     let hostdevs = devices.children.iter().filter(is_hostdev);
@@ -158,13 +158,13 @@ pub(crate) fn disks_only() -> Domain {
 }
 
 impl Document {
-    /// Writes the model of the document back, with everything that was kept of it.
+    /// Writes the model of the document, with all kept parts.
     ///
-    /// Of a `<domstatus>`, the domain is written; comments are not kept. To change a file and nothing
-    /// else in it, use [`edits`](crate::edits()).
+    /// Of a `<domstatus>` only the domain is written. Comments are dropped. To change single values of a file, use
+    /// [`edits`](crate::edits()).
     ///
     /// # Errors
-    /// If a text holds a character that XML cannot carry.
+    /// Fails if a text contains a character that XML cannot represent.
     pub fn write(&self) -> Result<String, Unwritable> {
         match (self.root, self.domain.disks.as_slice()) {
             (RootKind::Disk, [disk]) => disk::write_disk(disk, self.kept.disk(0)),
@@ -173,10 +173,9 @@ impl Document {
     }
 }
 
-/// Writes a guest, with what was kept of it when it was read; without a guest
-/// ([`Scope::DisksOnly`]), only its `<devices>`.
+/// Writes a guest, with its kept parts from reading; for [`Scope::DisksOnly`] writes only its `<devices>`.
 ///
-/// Only what the model says is written. libvirt also wants a type, a name and a memory size.
+/// Writes only values that the model has. libvirt also requires a type, a name and a memory size.
 ///
 /// ```
 /// use vmdisk_libvirt::{Kept, read, write_domain};
@@ -195,7 +194,7 @@ impl Document {
 /// ```
 ///
 /// # Errors
-/// If a text holds a character that XML cannot carry.
+/// Fails if a text contains a character that XML cannot represent.
 pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
     let Domain {
         scope,
@@ -237,7 +236,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
             "memory" => write_scaled(&mut writer, "memory", *memory, guest, MEMORY),
             "vcpu" => writer.text_element("vcpu", *vcpus, guest.at(VCPU)),
             "memoryBacking" => memory_backing::write(&mut writer, memory_backing, guest),
-            // Written with the count, which comes just before.
+            // Written with the count, directly before.
             "iothreads" => iothreads::write(&mut writer, iothreads, guest),
             "cpu" => memory_backing::write_cells(
                 &mut writer,

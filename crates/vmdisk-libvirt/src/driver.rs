@@ -15,7 +15,7 @@ const AT: KeptAt = KeptAt::path("driver");
 const METADATA_CACHE: metadata_cache::Paths =
     ["driver/metadata_cache", "driver/metadata_cache/max_size"];
 
-/// Reads the driver element; the source has been read, which says whether there can be a format.
+/// Reads the driver element, after the source, which determines if a format is possible.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -47,12 +47,12 @@ fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_>) {
         (reader.is_run_by_qemu, foreign, driver.value_span("name"))
     {
         let at = FieldPath::Disk(driver.whose.index, DiskField::DriverName);
-        let message = format!("`{name}` is no driver of QEMU, expected `qemu`");
+        let message = format!("invalid driver `{name}`, expected `qemu`");
         reader.problem(&INVALID_VALUE, at, span, message);
     }
 }
 
-/// Reads a number with a `unit`: the size, or else the text to keep.
+/// Reads a number with a `unit`: the size, otherwise the text to keep.
 pub(crate) fn read_scaled(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -72,11 +72,11 @@ pub(crate) fn read_scaled(
         let message = format!("{} {unit} are more than 2^64 - 1 bytes", text.trim());
         reader.problem(&INVALID_VALUE, at, element.tag, message);
     }
-    // A number that is none has been reported along the table.
+    // An invalid number has already been reported.
     (None, Some(text).filter(|text| !text.is_empty()))
 }
 
-/// Writes a size, in KiB where it is a whole number of them.
+/// Writes a size, in KiB if it is a multiple of them.
 pub(crate) fn write_scaled<'k>(
     writer: &mut Writer<'k>,
     name: &'static str,
@@ -110,7 +110,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInsi
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");
     writer.optional("type", backend.image().and_then(|image| image.format));
-    // The daemon's own options determine how it opens the image; libvirt refuses the setting here.
+    // The daemon's own options determine how it opens the image; libvirt refuses the setting.
     let is_daemons = backend
         .socket()
         .is_some_and(|socket| socket.served.is_some());

@@ -1,4 +1,4 @@
-//! One element while it is read.
+//! An element during reading.
 
 use std::ops::Deref;
 
@@ -8,29 +8,29 @@ use vmdisk_source::Span;
 use crate::vocabulary::{ChildSpec, ElementSpec, Since, Whose};
 use crate::xml::{Attribute, MAX_ATTRIBUTES, Node};
 
-/// One element while it is read: what has been taken of it, and what has not.
+/// An element during reading: its consumed parts, and the others.
 pub(crate) struct Element<'d> {
     pub(crate) node: Node<'d>,
     pub(crate) spec: &'static ElementSpec,
     /// The nearest field of the model.
     pub(crate) at: FieldPath,
     pub(crate) whose: Whose,
-    /// The libvirt that first knew everything up to here.
+    /// The first libvirt that supports the whole path to this element.
     pub(crate) since: Since,
     /// The start tag.
     pub(crate) tag: Span,
     pub(crate) children: Vec<Child<'d>>,
-    /// One bit for each row of the table that a child follows.
+    /// One bit for each row of the table that has a matching child.
     rows: u128,
-    /// One bit for each attribute that has been taken.
+    /// One bit for each consumed attribute.
     taken: [u64; MAX_ATTRIBUTES / 64],
 }
 
-/// A child element, with what its parent's table says of it.
+/// A child element, with its row in its parent's table.
 #[derive(Clone, Copy)]
 pub(crate) struct Child<'d> {
     pub(crate) node: Node<'d>,
-    /// Its row in the table, and the number of the row.
+    /// Its row in the table, and the index of the row.
     pub(crate) known: Option<(usize, &'static ChildSpec)>,
     pub(crate) is_taken: bool,
 }
@@ -77,12 +77,12 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// The value of an attribute, whether or not it has been taken.
+    /// The value of an attribute, consumed or not.
     pub(crate) fn peek(&self, name: &str) -> Option<&'d str> {
         self.node.attribute(name)
     }
 
-    /// The place of an attribute's value.
+    /// The span of an attribute's value.
     pub(crate) fn value_span(&self, name: &str) -> Option<Span> {
         let mut attributes = self.node.attributes();
         attributes
@@ -90,7 +90,7 @@ impl<'d> Element<'d> {
             .map(Attribute::value_span)
     }
 
-    /// Takes an attribute if `parse` can read it; otherwise it is kept as written.
+    /// Consumes an attribute if `parse` can read it; otherwise it is kept as written.
     pub(crate) fn take<T>(
         &mut self,
         name: &str,
@@ -103,7 +103,7 @@ impl<'d> Element<'d> {
         Some(value)
     }
 
-    /// Takes an attribute as text.
+    /// Consumes an attribute as text.
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         self.take(name, |value| Some(value.to_owned()))
     }
@@ -122,12 +122,12 @@ impl<'d> Element<'d> {
             .map(|(_, written)| written)
     }
 
-    /// True if there is a child that follows the nth row of the table.
+    /// True if a child matches the nth row of the table.
     pub(crate) const fn has_row(&self, nth: usize) -> bool {
         self.rows & (1 << nth) != 0
     }
 
-    /// Takes the first child with this name.
+    /// Consumes the first child with this name.
     pub(crate) fn child(&mut self, name: &str) -> Option<Child<'d>> {
         let mut children = self.children.iter_mut();
         let child = children.find(|child| child.name() == name)?;
@@ -135,7 +135,7 @@ impl<'d> Element<'d> {
         Some(*child)
     }
 
-    /// Takes all children with this name.
+    /// Consumes all children with this name.
     pub(crate) fn children(&mut self, name: &str) -> Vec<Child<'d>> {
         let children = self.children.iter_mut();
         children
@@ -147,7 +147,7 @@ impl<'d> Element<'d> {
             .collect()
     }
 
-    /// Gives a child back, to be kept as written.
+    /// Returns a child, to be kept as written.
     pub(crate) fn give_back(&mut self, given: Child<'d>) {
         let mut children = self.children.iter_mut();
         if let Some(child) = children.find(|child| child.node == given.node) {
@@ -155,7 +155,7 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// The possible intended names of an unknown child: names that are not in use yet.
+    /// The possible intended names of an unknown child: names that are not used yet.
     pub(crate) fn free_names(&self) -> Vec<&'static str> {
         let mut is_written = vec![false; self.spec.children.len()];
         for (nth, _) in self.children.iter().filter_map(|child| child.known) {

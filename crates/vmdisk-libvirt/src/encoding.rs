@@ -1,10 +1,10 @@
-//! From bytes to text: UTF-8 is read, everything else is named and refused.
+//! Decodes bytes to text: UTF-8 is accepted, other encodings are named and refused.
 
 use vmdisk_source::Span;
 
 use crate::{ReadFailure, ReadFailureKind};
 
-/// How many bytes of a document are read at most: 16 MiB.
+/// The maximum size of a document: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 fn refuse(message: impl Into<String>) -> ReadFailure {
@@ -14,7 +14,7 @@ fn refuse(message: impl Into<String>) -> ReadFailure {
 /// The text of a document.
 ///
 /// # Errors
-/// If it is empty, too large, binary, or in another encoding than UTF-8.
+/// Fails if the file is empty, too large, binary, or not UTF-8.
 pub fn decode(bytes: &[u8]) -> Result<&str, ReadFailure> {
     if bytes.is_empty() {
         return Err(refuse("the file is empty"));
@@ -43,7 +43,7 @@ pub fn decode(bytes: &[u8]) -> Result<&str, ReadFailure> {
                 .filter(|byte| **byte == b'\n')
                 .count();
             Err(refuse(format!(
-                "not UTF-8: byte 0x{:02x} in line {line} begins no character",
+                "not UTF-8: byte 0x{:02x} in line {line} does not start a character",
                 bytes[error.valid_up_to()]
             ))
             .help("convert the file to UTF-8, for example with `iconv -t UTF-8`"))
@@ -73,16 +73,18 @@ pub(crate) fn too_large(bytes: usize) -> ReadFailure {
     ReadFailure::new(
         ReadFailureKind::TooLarge,
         Span::empty(0),
-        format!("{bytes} bytes are more than a domain is read with ({MAX_BYTES})"),
+        format!("{bytes} bytes are more than the limit for a domain ({MAX_BYTES})"),
     )
 }
 
 fn other_encoding(name: &str) -> ReadFailure {
-    refuse(format!("the file is encoded in {name}; only UTF-8 is read"))
-        .help("convert the file to UTF-8 and say so in its declaration, or drop the declaration")
+    refuse(format!(
+        "the file is encoded in {name}; only UTF-8 is supported"
+    ))
+    .help("convert the file to UTF-8 and say so in its declaration, or drop the declaration")
 }
 
-/// US-ASCII is a part of UTF-8.
+/// US-ASCII is a subset of UTF-8.
 fn is_utf8(name: &str) -> bool {
     ["utf-8", "utf8", "us-ascii", "ascii"]
         .iter()
@@ -100,7 +102,7 @@ fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The encoding named in the XML declaration, with its place.
+/// The encoding in the XML declaration, with its span.
 fn declared_encoding(text: &str) -> Option<(&str, Span)> {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let declaration = text[start..].strip_prefix("<?xml")?;

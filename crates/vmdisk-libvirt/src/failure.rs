@@ -1,13 +1,13 @@
-//! Why a text cannot be read at all.
+//! The reason why a text cannot be read.
 
 use vmdisk_source::Span;
 
 use crate::RootKind;
 
-/// The reason why a text is not readable.
+/// The reason why a text cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFailureKind {
-    /// The bytes are not text in an encoding that is read.
+    /// The bytes are not text in a supported encoding.
     Encoding,
     /// Not well-formed XML.
     Malformed,
@@ -19,22 +19,22 @@ pub enum ReadFailureKind {
     NotADomainOrDisk(RootKind),
 }
 
-/// Why a text cannot be read at all, with its place.
+/// The reason why a text cannot be read, with its span.
 ///
 /// Mistakes in the values of a readable document are not failures but
 /// [`problems`](crate::Document::problems).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReadFailure {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: ReadFailureKind,
-    /// Where; empty at the start where the bytes could not become text.
+    /// The span; empty and at the start if the bytes could not be decoded.
     pub span: Span,
     /// The mistake: lower case, no full stop.
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
-    /// Other places that explain it, each with what is there.
+    /// Related spans, each with an explanation.
     pub related: Vec<(Span, String)>,
 }
 

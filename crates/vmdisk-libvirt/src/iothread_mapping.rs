@@ -1,4 +1,4 @@
-//! `driver/iothreads`: which virtqueue of a disk or SCSI controller runs in which iothread.
+//! `driver/iothreads`: the iothread of each virtqueue of a disk or SCSI controller.
 
 use vmdisk_model::{IoThreadId, IoThreadQueues};
 

@@ -1,4 +1,4 @@
-//! `<iothreads>` and `<iothreadids>`: how many event-loop threads there are, and their numbers.
+//! `<iothreads>` and `<iothreadids>`: the number of event-loop threads, and their ids.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ const IDS: KeptAt = KeptAt::path("iothreadids");
 const ID: &str = "iothreadids/iothread";
 const DEFAULT: KeptAt = KeptAt::path("defaultiothread");
 
-/// More iothreads than this are a slip of the fingers, and a model of them would fill memory.
+/// A larger number is a typing error, and a model of so many iothreads would exhaust the memory.
 const MAX_IOTHREADS: u32 = 65536;
 
-/// Reads the iothreads: first the listed ones, then the remaining ones of the count, which get the smallest free
-/// numbers from libvirt.
+/// Reads the iothreads: first the listed ones, then the remaining ones of the count, which get the smallest free ids
+/// from libvirt.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
@@ -38,7 +38,7 @@ pub(crate) fn read(
     let mut parts = reader.close(element);
     let mut count = unsigned32(text.trim());
     if let Some(number) = count.filter(|count| *count > MAX_IOTHREADS) {
-        let message = format!("{number} iothreads are more than are read ({MAX_IOTHREADS})");
+        let message = format!("{number} iothreads are more than the limit ({MAX_IOTHREADS})");
         reader.problem(&INVALID_VALUE, at, tag, message);
         count = None;
     }
@@ -88,7 +88,7 @@ fn read_listed(
     threads
 }
 
-/// Writes the iothreads: the count, and an element for each that cannot go without one.
+/// Writes the iothreads: the count, and an element for each iothread that needs one.
 pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k KeptInside) {
     let count = Some(threads.len()).filter(|count| *count > 0);
     writer.text_element("iothreads", count, kept.at(COUNT));
@@ -115,8 +115,8 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
     writer.end();
 }
 
-/// The iothreads that `<cputune>` names, which itself is kept. Its place is the first row that names one that is not
-/// among `threads`.
+/// Reads the iothreads that `<cputune>` names; the element is kept. The field's span is the first row with an id that
+/// is not among `threads`.
 pub(crate) fn read_tuned(
     reader: &mut Reader<'_>,
     domain: &Element<'_>,
@@ -205,8 +205,8 @@ pub(crate) fn write_default<'k>(
     writer.end();
 }
 
-/// The iothreads that need an element: listed ones, ones with options, and ones whose number
-/// libvirt would not assign by counting.
+/// The iothreads that need an element: listed ones, ones with options, and ones whose id libvirt would not assign by
+/// counting.
 fn listed(threads: &[IoThread]) -> Vec<&IoThread> {
     let must = |thread: &&IoThread| {
         thread.is_listed

@@ -1,20 +1,20 @@
-//! Text that a reader does not understand and a writer returns unchanged.
+//! Text that a reader does not understand, and that a writer returns unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::writer::name_of;
 
-/// What stays of one element beyond the model.
+/// The unmodeled parts of one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeptParts {
-    /// Attributes, each by its name and as written (`name='value'`).
+    /// Attributes, each by its name, and as written (`name='value'`).
     pub(crate) attributes: Vec<(String, String)>,
     /// Inner elements, as written.
     pub(crate) children: Vec<String>,
-    /// Repeated inner elements, by name, with their text. They must stay after the
-    /// first, or they would be effective.
+    /// Repeated inner elements, by name, with their text. They must stay after the first, otherwise they would become
+    /// effective.
     pub(crate) duplicates: Vec<(String, String)>,
-    /// Text that has no place in the model, unescaped.
+    /// Text without a field in the model, unescaped.
     pub(crate) text: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl KeptParts {
         attributes.is_empty() && children.is_empty() && duplicates.is_empty() && text.is_none()
     }
 
-    /// The number of the attribute with this name.
+    /// The index of the attribute with this name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.attributes.iter().position(|(known, _)| known == name)
     }
@@ -42,7 +42,7 @@ pub(crate) struct KeptAt {
     pub(crate) depth: usize,
     /// The element, such as `driver/iothreads`; empty for the outermost.
     pub(crate) path: &'static str,
-    /// Number among several of its kind.
+    /// Index among several elements of its kind.
     pub(crate) nth: usize,
 }
 
@@ -79,11 +79,11 @@ static NOTHING: KeptParts = KeptParts {
     text: None,
 };
 
-/// What stays of one disk, one controller or the guest around them, beyond the model: attributes and
-/// elements that are unknown, or known and not modelled yet, as they were written.
+/// The unmodeled parts of one disk, one controller or the rest of the guest: attributes and elements that are unknown,
+/// or known but not modelled, as written.
 ///
-/// Comments and the white space between elements are not kept; to change a file and nothing else in
-/// it, use [`edits`](crate::edits).
+/// Comments and white space between elements are not kept. To change single values of a file, use
+/// [`edits`](crate::edits).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptInside {
     parts: BTreeMap<KeptAt, KeptParts>,
@@ -92,14 +92,14 @@ pub struct KeptInside {
 }
 
 impl KeptInside {
-    /// True if the model says it all.
+    /// True if the model covers everything.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// The kept parts, by name: `driver/@ioeventfd` for an attribute, `source/encryption` for an element.
     ///
-    /// An empty value, and `cache='default'`, leave open what an absent attribute leaves open; they are not among them.
+    /// An empty value, and `cache='default'`, mean the same as an absent attribute; they are omitted.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.parts.iter().flat_map(|(at, parts)| {
             let inside = |name: &str| match at.path {
@@ -125,8 +125,7 @@ impl KeptInside {
         })
     }
 
-    /// Elements that give the guest data without being disks: SCSI devices of the host, and memory that keeps its
-    /// content.
+    /// Elements that give the guest data without being disks: SCSI host devices, and persistent memory.
     pub fn elements_with_data(&self) -> impl Iterator<Item = ElementWithData<'_>> {
         let children = self.parts.values().flat_map(|parts| &parts.children);
         children.filter_map(|text| {
@@ -189,7 +188,7 @@ pub struct ElementWithData<'k> {
     pub text: &'k str,
 }
 
-/// What stays of a document beyond the model, for writing it back.
+/// The unmodeled parts of a document, for writing it back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Of the guest: everything outside its disks and their controllers.
@@ -206,12 +205,12 @@ static NOTHING_INSIDE: KeptInside = KeptInside {
 };
 
 impl Kept {
-    /// What stays of the nth disk; nothing for a disk that was added later.
+    /// The unmodeled parts of the nth disk; empty for a disk that was added later.
     pub fn disk(&self, nth: usize) -> &KeptInside {
         self.disks.get(nth).unwrap_or(&NOTHING_INSIDE)
     }
 
-    /// What stays of the nth controller; nothing for one that was added later.
+    /// The unmodeled parts of the nth controller; empty for one that was added later.
     pub fn controller(&self, nth: usize) -> &KeptInside {
         self.controllers.get(nth).unwrap_or(&NOTHING_INSIDE)
     }

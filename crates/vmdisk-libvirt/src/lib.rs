@@ -1,7 +1,7 @@
-//! libvirt domain XML, read with places and written back.
+//! libvirt domain XML, read with spans and written back.
 //!
-//! [`read`] takes a `<domain>`, a `<disk>` or `<devices>` and returns a [`Document`]: the model,
-//! the place of each field, every mistake, the allowances, and the parts outside the model.
+//! [`read`] accepts a `<domain>`, a `<disk>` or `<devices>` and returns a [`Document`]: the model, the span of each
+//! field, every mistake, the allowances, and the parts outside the model.
 //!
 //! ```
 //! use vmdisk_libvirt::{edits, read};
@@ -39,8 +39,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write_domain`] and [`write_disk`] write XML in libvirt's own formatting. `read(write(model))` is the
-//! model again; unknown parts, and known parts outside the model, are written back unchanged.
+//! [`write_domain`] and [`write_disk`] write XML in libvirt's formatting. `read(write(model))` returns the same model;
+//! unknown parts, and known parts outside the model, are written back unchanged.
 //!
 //! The [`vocabulary`] is data: the elements and attributes of disks, with the first libvirt release of each.
 

@@ -18,7 +18,7 @@ const CPU: KeptAt = KeptAt::path("cpu");
 const NUMA: KeptAt = KeptAt::path("cpu/numa");
 const CELL: &str = "cpu/numa/cell";
 
-/// Reads how memory is backed, apart from NUMA cells.
+/// Reads the memory backing, except NUMA cells.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
@@ -80,7 +80,7 @@ fn read_pages(
     HugePages { page_sizes }
 }
 
-/// Reads the access of each NUMA cell.
+/// Reads the access mode of each NUMA cell.
 pub(crate) fn read_cells(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
@@ -105,7 +105,7 @@ pub(crate) fn read_cells(
     access
 }
 
-/// Writes how memory is backed, apart from NUMA cells.
+/// Writes the memory backing, except NUMA cells.
 pub(crate) fn write<'k>(writer: &mut Writer<'k>, backing: &MemoryBacking, kept: &'k KeptInside) {
     let MemoryBacking {
         huge_pages,
@@ -146,7 +146,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backing: &MemoryBacking, kept: 
     writer.end();
 }
 
-/// Writes the NUMA cells. One that was not read has no size yet: memory and vCPUs are dealt out evenly.
+/// Writes the NUMA cells. Cells that were not read have no size yet: memory and vCPUs are distributed evenly.
 pub(crate) fn write_cells<'k>(
     writer: &mut Writer<'k>,
     cells: &[Option<MemoryAccess>],

@@ -1,4 +1,4 @@
-//! `<metadata_cache>`: how much of a qcow2 image's metadata is kept in memory.
+//! `<metadata_cache>`: the amount of a qcow2 image's metadata that is kept in memory.
 
 use vmdisk_model::{Bytes, DiskField, FieldPath, ImageField};
 
@@ -8,7 +8,7 @@ use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// Where the element stands, and where the one in it.
+/// The locations of the element and of its child.
 pub(crate) type Paths = [&'static str; 2];
 
 /// Reads a cache in a driver element, or in the format of a backing store.

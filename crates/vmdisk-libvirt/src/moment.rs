@@ -1,7 +1,7 @@
-//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at one moment.
+//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at a point in time.
 //!
-//! The guest inside is read like any other; the disks of the snapshot name its disks and the action for each of
-//! them. libvirt creates the files that they name, so these are not disks of the guest.
+//! The guest inside is read like any other; the disks of the snapshot refer to its disks and name the action for each
+//! of them. libvirt creates the files that they name, so these are not disks of the guest.
 
 use std::collections::HashSet;
 
@@ -17,19 +17,19 @@ use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
-/// Reads a snapshot, checkpoint or backup along its table: its own elements are checked, and the guest in
-/// it, if there is one, is read.
+/// Reads a snapshot, checkpoint or backup with its table: checks its own elements, and reads the guest in it, if there
+/// is one.
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
     node: Node<'d>,
     spec: &'static ElementSpec,
 ) -> (Domain, Kept) {
     let (guest, kept) = match node.child("domain") {
-        // Old snapshots have the guest's number there and nothing else.
+        // Old snapshots only contain the guest's UUID here.
         Some(inner) if inner.child("devices").is_some() => domain::read(reader, inner),
         Some(_) | None => (domain::disks_only(), Kept::default()),
     };
-    // It is not written back, so that what is kept of it is nobody's.
+    // It is not written back, so the kept parts are dropped.
     reader.unrecorded(|reader| {
         let element = reader.open(node, spec, [None; 2], ROOT, Whose::default());
         reader.close(element);
@@ -42,7 +42,7 @@ pub(crate) fn read<'d>(
     (guest, kept)
 }
 
-/// Reports disks without a name, with the name of another, or with a name that no disk of the guest has.
+/// Reports disks without a name, with a repeated name, or with a name that no disk of the guest has.
 fn check_names(reader: &mut Reader<'_>, disks: Node<'_>, guest: &Domain) {
     let mut seen = HashSet::new();
     let mut known: HashSet<&str> = HashSet::new();

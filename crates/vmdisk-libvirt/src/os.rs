@@ -1,4 +1,4 @@
-//! `<os>`: the machine, and what its firmware looks for.
+//! `<os>`: the machine, and the boot order of its firmware.
 
 use vmdisk_model::{Architecture, BootDevice, Domain, MachineType};
 
@@ -11,7 +11,7 @@ const AT: KeptAt = KeptAt::path("os");
 const TYPE: KeptAt = KeptAt::path("os/type");
 const BOOT: &str = "os/boot";
 
-/// Reads the machine and the order of its firmware.
+/// Reads the machine and the boot order.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn read(
     kept.note(AT, reader.close(os));
 }
 
-/// Writes the machine and the order of its firmware.
+/// Writes the machine and the boot order.
 pub(crate) fn write<'k>(
     writer: &mut Writer<'k>,
     architecture: Option<Architecture>,

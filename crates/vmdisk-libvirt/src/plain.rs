@@ -1,4 +1,4 @@
-//! Fields of disks and controllers that are one value each, read and written along the tables.
+//! Fields of disks and controllers that are one value each, read and written with the tables.
 
 use vmdisk_model::{
     Controller, Disk, DiskField, FieldKind, FieldType, FieldValue, Fields, IoThreadId, Switch,
@@ -14,12 +14,12 @@ use crate::vocabulary::{
 };
 use crate::writer::Writer;
 
-/// The struct that the fields of a table belong to.
+/// The struct with the fields of a table.
 pub(crate) trait Owner {
-    /// One of its fields; `None` for those of others.
+    /// One of its fields; `None` for fields of other structs.
     fn slot(&self, field: Field) -> Option<&dyn FieldType>;
 
-    /// The same, to be set.
+    /// The same, mutable.
     fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType>;
 }
 
@@ -55,7 +55,7 @@ impl Owner for Controller {
     }
 }
 
-/// Takes the attributes that are fields; one that cannot be read is kept as written.
+/// Consumes the attributes that are fields; an invalid one is kept as written.
 pub(crate) fn read_attributes(element: &mut Element<'_>, owner: &mut impl Owner) {
     for known in element.spec.attributes {
         let field = known.fields[0];
@@ -80,7 +80,7 @@ fn value_of(
         FieldKind::Number => unsigned32(text)?.into(),
         FieldKind::IoThread => IoThreadId(unsigned32(text)?).into(),
         FieldKind::Word(words) => FieldValue::Word(words.iter().find(|word| **word == text)?),
-        // libvirt takes an empty name for none at all.
+        // libvirt treats an empty name as unset.
         FieldKind::Text if text.is_empty() && field == Field::Disk(DiskField::TargetDev) => {
             return None;
         }
@@ -89,7 +89,7 @@ fn value_of(
     })
 }
 
-/// Writes the attributes that are fields and set.
+/// Writes the attributes of fields that are set.
 pub(crate) fn write_attributes(
     writer: &mut Writer<'_>,
     spec: &ElementSpec,
@@ -108,7 +108,7 @@ pub(crate) fn write_attributes(
     }
 }
 
-/// True if one of the attributes is a field that is set.
+/// True if an attribute of a field is set.
 pub(crate) fn has_attribute(spec: &ElementSpec, owner: &impl Owner) -> bool {
     let fields = spec.attributes.iter().filter_map(|known| known.fields[0]);
     fields
@@ -116,7 +116,7 @@ pub(crate) fn has_attribute(spec: &ElementSpec, owner: &impl Owner) -> bool {
         .any(FieldType::is_set)
 }
 
-/// Reads a child that is a flag or a text, or has attributes that are fields; another is left alone.
+/// Reads a child that is a flag or a text, or has attributes that are fields; other children are not consumed.
 pub(crate) fn read_child(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
@@ -135,7 +135,7 @@ pub(crate) fn read_child(
         let text = element.content();
         match slot.kind() {
             FieldKind::Flag => slot.set(FieldValue::Set),
-            // libvirt takes an empty one for none at all.
+            // libvirt treats an empty one as unset.
             FieldKind::Text => !text.is_empty() && slot.set(text.into()),
             _ => false,
         };
@@ -144,7 +144,7 @@ pub(crate) fn read_child(
     kept.note(KeptAt::path(child.name), reader.close(element));
 }
 
-/// Writes such a child, if one of its fields is set or something of it was kept.
+/// Writes such a child, if one of its fields is set or parts of it were kept.
 pub(crate) fn write_child<'k>(
     writer: &mut Writer<'k>,
     child: &ChildSpec,

@@ -10,7 +10,7 @@ use crate::writer::Writer;
 
 const AT: &str = "iothreadids/iothread/poll";
 
-/// Reads how the nth iothread polls.
+/// Reads the polling options of the nth iothread.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     thread: &mut Element<'_>,
@@ -30,7 +30,7 @@ pub(crate) fn read(
     polling
 }
 
-/// Writes how the nth iothread polls.
+/// Writes the polling options of the nth iothread.
 pub(crate) fn write<'k>(
     writer: &mut Writer<'k>,
     polling: &Polling,

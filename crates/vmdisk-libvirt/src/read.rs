@@ -1,4 +1,4 @@
-//! From text to a [`Document`].
+//! Reads text to a [`Document`].
 
 use vmdisk_model::{Domain, DomainField, FieldPath};
 use vmdisk_rule::reading::INVALID_VALUE;
@@ -17,8 +17,8 @@ use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment,
 
 /// Reads a domain, a `<disk>` or `<devices>`.
 ///
-/// Reading does not stop at the first mistake: every wrong value, unknown name and missing source is
-/// one of the [`problems`](Document::problems), with its place, and the rest is read all the same.
+/// Reading does not stop at the first mistake: every wrong value, unknown name and missing source is one of the
+/// [`problems`](Document::problems), with its span, and the rest is read normally.
 ///
 /// ```
 /// let text = "<disk type='file'>
@@ -35,8 +35,7 @@ use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment,
 /// ```
 ///
 /// # Errors
-/// If the text is not well-formed XML, goes beyond a limit, has a document type, or is something else
-/// than a domain or disks.
+/// Fails if the text is not well-formed XML, exceeds a limit, has a document type, or is not a domain or disks.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let tree = parse(text)?;
     let node = tree.root();
@@ -76,7 +75,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 /// Reads a domain, a `<disk>` or `<devices>` from the bytes of a file.
 ///
 /// # Errors
-/// As [`read`], and if the bytes are not UTF-8; the failure names the encoding they are in.
+/// Like [`read`]; also fails if the bytes are not UTF-8, and names their encoding.
 pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
     read(decode(bytes)?)
 }
@@ -97,9 +96,7 @@ fn read_root<'d>(
         RootKind::Disk => guest(domain::read_disk_alone(reader, node)),
         RootKind::DomainStatus => match node.child("domain") {
             Some(inner) => guest(domain::read(reader, inner)),
-            None => Err(refuse(
-                "`<domstatus>` without a `<domain>` inside".to_owned(),
-            )),
+            None => Err(refuse("`<domstatus>` contains no `<domain>`".to_owned())),
         },
         RootKind::Pool => {
             let storage = storage::read_pool(reader, node);
@@ -123,7 +120,7 @@ fn read_root<'d>(
     }
 }
 
-/// libvirt looks for elements without a name space, and finds none below a default one.
+/// libvirt searches for elements without a name space, and finds none in a default one.
 fn report_default_namespace(reader: &mut Reader<'_>, root: Node<'_>) {
     let mut attributes = root.attributes();
     let is_default = |it: &Attribute<'_>| it.name() == "xmlns" && !it.value().is_empty();

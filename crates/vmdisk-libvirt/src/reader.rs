@@ -1,4 +1,4 @@
-//! Walking the tree along the tables: places, problems, and what is kept.
+//! Walks the tree with the tables: records spans and problems, and keeps unmodeled parts.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::vocabulary::{AttributeSpec, ElementSpec, Field, Need, Since, Value, W
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 use crate::xml::{Attribute, Node};
 
-/// The first value that two children of a name have for an attribute.
+/// The first repeated value of an attribute among the children of a name.
 fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d str> {
     let mut seen = BTreeSet::new();
     element
@@ -25,27 +25,27 @@ fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d 
         .find(|value| !seen.insert(*value))
 }
 
-/// True for the `type='none'` that vdsm writes beside `relabel='no'` on the label of a source. libvirt drops it, and it
-/// says the same.
+/// True for the `type='none'` that vdsm writes next to `relabel='no'` on the label of a source. libvirt drops it,
+/// because it means the same.
 fn repeats_relabel(label: Node<'_>, name: &str, value: &str) -> bool {
     label.name() == "seclabel"
         && (name, value) == ("type", "none")
         && label.attribute("relabel") == Some("no")
 }
 
-/// What came later is noted: no older libvirt is met any more.
+/// Later additions are recorded; earlier libvirts are no longer in use.
 const OLDEST: Since = (4, 0, 0);
 
-/// The help for a name that nothing resembles.
-const CHECK_SPELLING: &str = "check the spelling against libvirt's documentation, or take it away";
+/// The help for a name without a similar known one.
+const CHECK_SPELLING: &str = "check the spelling in libvirt's documentation, or remove it";
 
-/// Collects what is found while a document is read.
+/// Collects the results of reading a document.
 pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) later_words: Vec<LaterWord<FieldPath>>,
-    /// True if the guest says that QEMU runs it.
+    /// True if the domain type says that QEMU runs the guest.
     pub(crate) is_run_by_qemu: bool,
     /// False while the reader checks elements outside the model.
     records: bool,
@@ -63,12 +63,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The path of a field, if what is read is part of the model.
+    /// The path of a field, if the element is part of the model.
     fn path(&self, field: Option<Field>, whose: Whose) -> Option<FieldPath> {
         field.filter(|_| self.records)?.path(whose)
     }
 
-    /// Notes a problem.
+    /// Records a problem.
     pub(crate) fn problem(
         &mut self,
         rule: &'static Rule,
@@ -81,7 +81,7 @@ impl<'t> Reader<'t> {
         &mut self.problems[last]
     }
 
-    /// Notes the place of an element that is not opened.
+    /// Records the span of an element that is not opened.
     pub(crate) fn record_element(&mut self, at: FieldPath, node: Node<'_>) {
         let place = Place {
             span: node.tag(),
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
         span.slice(self.text).unwrap_or_default()
     }
 
-    /// Opens an element: notes its place, its attributes and their places, and checks their values.
+    /// Opens an element: records the spans of the element and its attributes, and checks their values.
     pub(crate) fn open<'d>(
         &mut self,
         node: Node<'d>,
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
         self.open_since(node, spec, OLDEST, fields, outer, whose)
     }
 
-    /// Opens an element that no libvirt before `since` gets to see.
+    /// Opens an element that libvirt supports since `since`.
     fn open_since<'d>(
         &mut self,
         node: Node<'d>,
@@ -178,7 +178,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Opens a child that the table of its parent names.
+    /// Opens a child that is in the table of its parent.
     pub(crate) fn open_child<'d>(
         &mut self,
         parent: &Element<'d>,
@@ -206,12 +206,12 @@ impl<'t> Reader<'t> {
                 }
                 element
             }
-            // Callers take children by names in the table.
+            // Callers consume children by names in the table.
             None => self.open(node, &UNKNOWN, [None; 2], parent.at, whose),
         }
     }
 
-    /// The text of an element whose content is one, else its start tag.
+    /// The text of an element with text content, otherwise its start tag.
     fn content_span(&self, node: Node<'_>, spec: &ElementSpec) -> Span {
         let text = spec
             .content
@@ -271,7 +271,7 @@ impl<'t> Reader<'t> {
                 None if written.is_declaration() => {}
                 None if repeats_relabel(node, name, value) => {}
                 None if element.spec.is_judged && !name.contains(':') => {
-                    // A name that is written already cannot have been meant.
+                    // A name that is already in use cannot be the intended one.
                     let is_free = |known: &&str| node.attribute(known).is_none();
                     let known = element.spec.attributes.iter().map(|known| known.name);
                     let free = free.get_or_insert_with(|| known.filter(is_free).collect());
@@ -300,7 +300,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Notes an attribute and its value, where not every libvirt knows them.
+    /// Records an attribute and its value that some libvirt releases do not support.
     fn note_since(
         &mut self,
         element: &mut Element<'_>,
@@ -337,7 +337,7 @@ impl<'t> Reader<'t> {
             written.value_span(),
             &|| format!("value `{value}` of `{name}`"),
         );
-        // What stands inside depends on the type.
+        // The contents depend on the type.
         if name == "type" {
             element.since = around;
         }
@@ -370,8 +370,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The word that was meant; nobody reads the guesses for more than a thousand mistakes, and they
-    /// cost time.
+    /// The most similar word; not computed after a thousand mistakes, because it is slow.
     fn suggest<'w>(&self, word: &str, known: &[&'w str]) -> Option<&'w str> {
         if self.problems.len() >= 1000 {
             return None;
@@ -421,7 +420,7 @@ impl<'t> Reader<'t> {
         parts
     }
 
-    /// Checks an element that libvirt knows and the model does not cover.
+    /// Checks an element that libvirt knows but the model does not cover.
     fn check<'d>(&mut self, parent: &Element<'d>, child: Child<'d>) {
         if let Some((_, known)) = child.known
             && known.says_nothing()
@@ -429,8 +428,8 @@ impl<'t> Reader<'t> {
         {
             return;
         }
-        // An unread element is outside the model: a controller of an unknown type must not
-        // be recorded as the next controller, nor the source of a backing store as the disk's.
+        // An unread element is outside the model: a controller of an unknown type must not be recorded as the next
+        // controller, and the source of a backing store must not be recorded as the disk's.
         self.unrecorded(|reader| {
             let element = reader.open_child(parent, child, parent.whose);
             if element.spec.is_judged {
@@ -439,7 +438,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// Reads something whose places are not those of the fields that its tables name.
+    /// Reads an element whose spans do not belong to the fields in its tables.
     pub(crate) fn unrecorded<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let records = std::mem::replace(&mut self.records, false);
         let result = read(self);
@@ -452,7 +451,7 @@ impl<'t> Reader<'t> {
         let meant = if element.spec.is_judged {
             self.suggest(name, free)
         } else {
-            // Among other people's elements only a near miss of one of ours is worth a word.
+            // Among elements outside the tables only near misses of known names are reported.
             let others = other_devices(element.spec);
             if others.contains(&name) {
                 return;
@@ -493,7 +492,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The element with the white space before it, if it has its lines to itself.
+/// The element with the white space before it, if no other text shares its lines.
 pub(crate) fn whole(text: &str, element: Span) -> Span {
     // Every element is asked this: bytes are faster than characters.
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -512,5 +511,5 @@ pub(crate) fn whole(text: &str, element: Span) -> Span {
     Span::new(last - usize::from(is_pair), element.end)
 }
 
-/// For an element that no table names.
+/// An element that is in no table.
 static UNKNOWN: ElementSpec = ElementSpec::other_peoples("");

@@ -5,25 +5,25 @@
 pub enum RootKind {
     /// A guest: `<domain>`.
     Domain,
-    /// A running guest's state file: `<domstatus>`, with a `<domain>` inside.
+    /// The state file of a running guest: `<domstatus>`, with a `<domain>` inside.
     DomainStatus,
     /// Several disks of a guest: `<devices>`.
     Devices,
     /// One disk: `<disk>`.
     Disk,
-    /// A storage pool, on whose volumes disks may be: `<pool>`.
+    /// A storage pool, which contains volumes for disks: `<pool>`.
     Pool,
     /// A volume of a storage pool: `<volume>`.
     Volume,
-    /// A snapshot of a guest: `<domainsnapshot>`, with the guest inside where libvirt has written it.
+    /// A snapshot of a guest: `<domainsnapshot>`, with the guest inside if libvirt wrote it.
     DomainSnapshot,
     /// A checkpoint of a guest's disks: `<domaincheckpoint>`, likewise.
     DomainCheckpoint,
     /// A backup of a guest's disks: `<domainbackup>`.
     DomainBackup,
-    /// Another kind of document that libvirt has, by its root element (`network`, `secret`, …).
+    /// Another kind of libvirt document, by its root element (`network`, `secret`, …).
     OtherLibvirt(&'static str),
-    /// XML that is not libvirt's.
+    /// XML that does not belong to libvirt.
     Foreign,
     /// No XML element at all.
     NotXml,
@@ -70,7 +70,7 @@ impl RootKind {
         }
     }
 
-    /// True if [`read`](crate::read) takes such a document.
+    /// True if [`read`](crate::read) accepts such a document.
     pub const fn is_readable(self) -> bool {
         !matches!(
             self,
@@ -79,10 +79,10 @@ impl RootKind {
     }
 }
 
-/// What kind of document `text` is, from its first element alone.
+/// The kind of document of `text`, from its first element alone.
 ///
-/// Cheap: it reads past the declaration, comments and a document type, and no further. The rest of
-/// the text may be broken.
+/// Cheap: it reads past the declaration, comments and a document type, and no further. The rest of the text need not be
+/// valid.
 ///
 /// ```
 /// use vmdisk_libvirt::{RootKind, sniff};
@@ -125,7 +125,7 @@ pub fn sniff(text: &str) -> RootKind {
     }
 }
 
-/// The text after a document type, whose internal part may hold `>`.
+/// The text after a document type, whose internal subset may contain `>`.
 fn skip_document_type(inside: &str) -> Option<(&str, &str)> {
     let end = inside.find(['>', '['])?;
     if inside.as_bytes()[end] == b'>' {

@@ -1,4 +1,4 @@
-//! `<seclabel>`: access rights of the guest and its disks; kept unchanged, and checked where both must agree.
+//! `<seclabel>`: access rights of the guest and its disks; kept unchanged, and checked for conflicts.
 
 use vmdisk_rule::reading::INVALID_VALUE;
 
@@ -6,8 +6,8 @@ use crate::element::Element;
 use crate::reader::Reader;
 use crate::xml::Node;
 
-/// Reports labels of disks in a guest whose own label says that nothing is relabelled: libvirt takes no exceptions
-/// from that (`virSecurityDeviceLabelDefValidate`).
+/// Reports labels of disks in a guest whose own label disables relabelling: libvirt allows no exceptions
+/// (`virSecurityDeviceLabelDefValidate`).
 pub(crate) fn check(reader: &mut Reader<'_>, domain: &Element<'_>) {
     let fixed: Vec<&str> = domain
         .children
@@ -32,14 +32,14 @@ pub(crate) fn check(reader: &mut Reader<'_>, domain: &Element<'_>) {
             continue;
         };
         let message = format!(
-            "the guest relabels nothing with the model `{model}`, and this source is to have a label of its own"
+            "the guest disables relabelling for the model `{model}`, but this source has its own label"
         );
         let span = node.span();
         reader.problem(&INVALID_VALUE, domain.at, span, message);
     }
 }
 
-/// libvirt's default of `relabel`: only generated labels are put on files.
+/// libvirt's default of `relabel`: only generated labels are applied to files.
 fn is_relabelled(label: Node<'_>) -> bool {
     match label.attribute("relabel") {
         Some(word) => word == "yes",

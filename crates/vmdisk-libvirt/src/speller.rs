@@ -1,4 +1,4 @@
-//! How libvirt's XML spells settings.
+//! The spelling of settings in libvirt XML.
 
 use vmdisk_fields::{Form, Setting, Speller, controller, disk};
 use vmdisk_model::{
@@ -16,9 +16,9 @@ pub struct XmlSpeller<'d>(pub &'d Domain);
 
 /// A setting with its element.
 enum Spelled {
-    /// An attribute that names itself, or everything there is to say.
+    /// An attribute with an unambiguous name, or the complete text.
     Alone(String),
-    /// An attribute that needs its element around it.
+    /// An attribute that needs its element for context.
     On(&'static str, String),
 }
 
@@ -123,7 +123,7 @@ impl XmlSpeller<'_> {
     }
 }
 
-/// An attribute with a value that it can have.
+/// An attribute with a valid value.
 fn attribute_with(attribute: &AttributeSpec, slot: &Slot, text: &str) -> Option<Spelled> {
     attribute.value.check(text).ok()?;
     let pair = format!("{}='{}'", attribute.name, escape_attribute(text));
@@ -133,7 +133,7 @@ fn attribute_with(attribute: &AttributeSpec, slot: &Slot, text: &str) -> Option<
     })
 }
 
-/// True for elements that say all by being there.
+/// True for elements whose presence is the value.
 pub(crate) fn is_flag(at: FieldPath) -> bool {
     matches!(
         at,

@@ -1,4 +1,4 @@
-//! `<pool>` and `<volume>`: where the volumes are that disks speak of.
+//! `<pool>` and `<volume>`: the storage of volumes that disks refer to.
 
 use vmdisk_model::{
     BackendSource, Domain, DomainField, FieldPath, Format, Image, ImageField, NetworkHost,
@@ -25,7 +25,7 @@ pub enum StorageItem {
     Volume(StorageVolume),
 }
 
-/// Pools and volumes that are known beside a guest.
+/// Known pools and volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
     /// The pools.
@@ -39,12 +39,12 @@ pub struct Storage {
 pub struct Unlocated {
     /// The field that names the volume or the pool.
     pub at: FieldPath,
-    /// Why; `None` if nothing is known of the pool.
+    /// The reason; `None` if the pool is unknown.
     pub why: Option<VolumeNotLocated>,
 }
 
 impl Storage {
-    /// Adds what a document says.
+    /// Adds the pool or volume of a document.
     pub fn add(&mut self, item: StorageItem) {
         match item {
             StorageItem::Pool(pool) => self.pools.push(pool),
@@ -52,8 +52,7 @@ impl Storage {
         }
     }
 
-    /// Replaces each volume by the storage that libvirt opens for it, and returns the volumes that were not
-    /// found.
+    /// Replaces each volume by the storage that libvirt opens for it, and returns the volumes that were not found.
     ///
     /// ```
     /// use vmdisk_libvirt::{Storage, read};
@@ -114,7 +113,7 @@ impl Storage {
             };
             (field, Some(why))
         })?;
-        // libvirt opens a volume without a written format raw, and a directory as a FAT file system.
+        // libvirt opens a volume without a format as raw, and a directory as a FAT file system.
         if image.format.is_none() && matches!(located.protocol, Protocol::Directory { .. }) {
             image.format = Some(Format::Fat);
         }
@@ -125,7 +124,7 @@ impl Storage {
         Ok(())
     }
 
-    /// The volume of this name in the pool, as far as paths identify it.
+    /// The volume of this name in the pool, if its path identifies it.
     fn volume(&self, pool: &StoragePool, source: &VolumeSource) -> Option<&StorageVolume> {
         let is_inside = |volume: &&StorageVolume| match (&volume.path, &pool.target_path) {
             (Some(path), Some(target)) => path.starts_with(target.as_str()),
@@ -149,7 +148,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
     }
     let mut pool = StoragePool::new(pool_type.unwrap_or(PoolType::Dir));
     pool.name = text_of(reader, &mut element, "name");
-    // Pools are never written back, and their credentials are read like the credentials of a disk.
+    // Pools are never written back, and their credentials are read like those of a disk.
     let kept = &mut KeptInside::default();
     if let Some(node) = element.child("source") {
         let mut source = reader.open_child(&element, node, Whose::default());
@@ -190,7 +189,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
         pool.target_path = text_of(reader, &mut target, "path");
         reader.close(target);
     }
-    // libvirt calls a pool without a name after what it is made of.
+    // libvirt derives the name of an unnamed pool from its source.
     pool.name = pool.name.or_else(|| pool.source_name.clone());
     reader.close(element);
     pool_type.map(|_| StorageItem::Pool(pool))

@@ -1,4 +1,4 @@
-//! `<throttlefilters>`: the groups whose limits a disk shares.
+//! `<throttlefilters>`: the throttle groups that a disk uses.
 
 use crate::element::Element;
 use crate::kept::{KeptAt, KeptInside};

@@ -1,4 +1,4 @@
-//! Checking and reading values.
+//! Checks and parses values.
 
 use vmdisk_model::Bytes;
 use vmdisk_source::nearest;
@@ -12,7 +12,7 @@ pub(crate) struct ValueFault {
     pub(crate) expected: String,
     /// The only plausible intended word.
     pub(crate) meant: Option<&'static str>,
-    /// A word that may have been meant.
+    /// A possibly intended word.
     pub(crate) perhaps: Option<&'static str>,
 }
 
@@ -89,10 +89,10 @@ fn check_words(
     })
 }
 
-/// How many words an error lists.
+/// The maximum number of words that an error lists.
 const MAX_WORDS: usize = 20;
 
-/// Other people's words for a switch, in this list's words.
+/// Common spellings of a switch, mapped to the words of the list.
 fn synonym(text: &str, words: &'static [&'static str]) -> Option<&'static str> {
     let meant = match text.to_ascii_lowercase().as_str() {
         "yes" | "true" | "1" | "on" | "enable" | "enabled" => ["on", "yes"],
@@ -102,21 +102,22 @@ fn synonym(text: &str, words: &'static [&'static str]) -> Option<&'static str> {
     words.iter().find(|word| meant.contains(word)).copied()
 }
 
-/// What C's `strtoul` skips before a number; libvirt takes it, and nothing after the number.
+/// The prefix that C's `strtoul` skips before a number, as libvirt does; text after the number is refused.
 fn skip_space_and_plus(text: &str) -> &str {
     let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}']);
     text.strip_prefix('+').unwrap_or(text)
 }
 
 fn unsigned(text: &str, radix: u32) -> Option<u64> {
-    // `from_str_radix` would take a further sign.
+    // `from_str_radix` would accept another sign.
     if text.starts_with(['+', '-']) {
         return None;
     }
     u64::from_str_radix(text, radix).ok()
 }
 
-/// True for what libvirt's `virUUIDParse` reads: 16 bytes of two digits, with dashes and blanks between bytes.
+/// True for the forms that libvirt's `virUUIDParse` accepts: 16 bytes of two digits, with dashes and blanks between
+/// bytes.
 fn is_uuid(text: &str) -> bool {
     let mut digits = 0;
     for character in text.trim().chars() {
@@ -152,7 +153,7 @@ pub(crate) fn any_base(text: &str) -> Option<u32> {
     value?.try_into().ok()
 }
 
-/// A number of units; `None` if the number, the unit or the product is none.
+/// A number with a unit; `None` if the number or the unit is invalid, or the product is too large.
 pub(crate) fn scaled(number: &str, unit: &str) -> Option<Bytes> {
     let scale = Bytes::scale(unit).ok()?;
     unsigned64(number)?.checked_mul(scale).map(Bytes)

@@ -1,31 +1,31 @@
-//! Writing elements the way libvirt formats them: single quotes, two blanks per level.
+//! Writes elements in libvirt's format: single quotes, two spaces per level.
 
 use crate::kept::KeptParts;
 use crate::xml::character::{escape_attribute, escape_text, is_xml_char};
 
-/// A value that XML cannot carry.
+/// A value that XML cannot represent.
 ///
-/// XML 1.0 has no way to write most control characters, not even as a reference, so that a path with
-/// one in it cannot be given to libvirt.
+/// XML 1.0 cannot represent most control characters, not even as a reference, so libvirt cannot be given a path that
+/// contains one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{character:?} in `{name}` cannot be written in XML: {value:?}")]
 pub struct Unwritable {
-    /// The attribute or element that was to hold it.
+    /// The attribute or element of the value.
     pub name: String,
     /// The value.
     pub value: String,
-    /// Its first character that XML cannot carry.
+    /// The first character that XML cannot represent.
     pub character: char,
 }
 
-/// An element that has been started and not ended.
+/// An element that is still open.
 struct Open<'k> {
     name: &'static str,
     kept: &'k KeptParts,
-    /// Kept attributes that have been written in the place of ours, by number.
+    /// Indexes of kept attributes that are already written.
     placed: Vec<usize>,
     has_children: bool,
-    /// Names of the children so far, where duplicates will follow.
+    /// Names of the children so far, if duplicates will follow.
     names: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'k> Writer<'k> {
         self.out.push('\'');
     }
 
-    /// Writes an attribute here if it was kept; true if it was.
+    /// Writes a kept attribute at this position; true if there was one.
     pub(crate) fn kept(&mut self, name: &str) -> bool {
         if let Some(open) = self.open.last_mut()
             && let Some(nth) = open.kept.position(name)
@@ -106,7 +106,7 @@ impl<'k> Writer<'k> {
         false
     }
 
-    /// Writes an attribute that is set.
+    /// Writes an attribute if it is set.
     pub(crate) fn optional(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
         if let Some(value) = value {
             self.attribute(name, value);
@@ -124,7 +124,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Ends the start tag of the innermost element, if that has not been done.
+    /// Ends the start tag of the innermost element, if it is still open.
     fn begin_children(&mut self) {
         if self.open.last().is_some_and(|open| !open.has_children) {
             self.kept_attributes();
@@ -143,7 +143,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Writes the second copy of an inner element; without a first copy, it would be effective.
+    /// Writes a repeated child; without a first copy, it would become effective.
     pub(crate) fn duplicate(&mut self, name: &str, element: &str) {
         let open = self.open.last();
         if open.is_some_and(|open| !open.names.iter().any(|known| known == name)) {
@@ -152,7 +152,7 @@ impl<'k> Writer<'k> {
         self.verbatim(element);
     }
 
-    /// Writes an inner element unchanged.
+    /// Writes a child unchanged.
     pub(crate) fn verbatim(&mut self, element: &str) {
         self.begin_children();
         self.note_name(name_of(element));
@@ -161,7 +161,7 @@ impl<'k> Writer<'k> {
         self.out.push('\n');
     }
 
-    /// Ends the innermost element, with the children that were kept of it.
+    /// Ends the innermost element, after its kept children.
     pub(crate) fn end(&mut self) {
         let kept = self.open.last().map(|open| open.kept);
         for child in kept.into_iter().flat_map(|kept| &kept.children) {
@@ -173,7 +173,7 @@ impl<'k> Writer<'k> {
         self.end_without_kept_children();
     }
 
-    /// Ends the innermost element; the caller has written its kept children where they belong.
+    /// Ends the innermost element; the caller has already written its kept children.
     pub(crate) fn end_without_kept_children(&mut self) {
         if self.open.last().is_some_and(|open| !open.has_children) {
             self.kept_attributes();
@@ -187,8 +187,7 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Writes an element without attributes of ours that holds text, if there is text or if something
-    /// of it was kept.
+    /// Writes an element that contains text, if there is text or parts of it were kept.
     pub(crate) fn text_element(
         &mut self,
         name: &'static str,
@@ -202,7 +201,7 @@ impl<'k> Writer<'k> {
             return;
         }
         self.start(name, kept);
-        // White space around a kept child would be text.
+        // White space around a kept child would become text.
         let has_children = !(kept.children.is_empty() && kept.duplicates.is_empty());
         self.end_with_text(text.or_else(|| has_children.then(String::new)));
     }
@@ -227,7 +226,7 @@ impl<'k> Writer<'k> {
         self.out.push_str(">\n");
     }
 
-    /// The text; every element has been ended.
+    /// The text; every element must be closed.
     pub(crate) fn finish(self) -> Result<String, Unwritable> {
         match self.unwritable {
             Some(unwritable) => Err(unwritable),

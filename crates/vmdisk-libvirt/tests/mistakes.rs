@@ -43,8 +43,7 @@ fn assert_problem(text: &str, kind: &str, at: &str, help: Option<&str>, fixed: O
 }
 
 /// The help where nothing resembles a name.
-const UNKNOWN: Option<&str> =
-    Some("check the spelling against libvirt's documentation, or take it away");
+const UNKNOWN: Option<&str> = Some("check the spelling in libvirt's documentation, or remove it");
 
 #[test]
 fn a_bad_word_is_an_error_with_its_place_and_reading_goes_on() {
@@ -373,7 +372,7 @@ fn a_chain_is_read_to_its_end_and_a_store_without_a_type_is_no_silent_end() {
         &text,
         "missing-value",
         "<backingStore>",
-        Some("write `type='file'`, or leave nothing inside"),
+        Some("add `type='file'`, or make the element empty"),
         None,
     );
     let text = disk(

@@ -13,7 +13,7 @@ use crate::disk::write_disk;
 use crate::kept::KeptInside;
 use crate::{Document, Unwritable};
 
-/// Why devices cannot be added.
+/// The reason why devices cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAdd {
     /// The document has no `<devices>`.
@@ -24,8 +24,8 @@ pub enum CannotAdd {
     Unwritable(#[from] Unwritable),
 }
 
-/// The edits that add controllers and disks to a guest, each behind the last one of its kind and with the
-/// indentation of its siblings. Nothing else changes.
+/// The edits that add controllers and disks to a guest, each after the last element of its kind and with the
+/// indentation of its siblings. The rest of the text does not change.
 ///
 /// `text` must be the text that `document` was read from.
 ///
@@ -59,7 +59,7 @@ pub enum CannotAdd {
 /// ```
 ///
 /// # Errors
-/// If the document has no `<devices>`, or a name holds a character that XML cannot carry.
+/// Fails if the document has no `<devices>`, or a name contains a character that XML cannot represent.
 pub fn add_devices(
     text: &str,
     document: &Document,
@@ -127,7 +127,7 @@ fn insert(text: &str, devices: &Outline<'_>, written: &[(&str, String)]) -> Vec<
         .collect()
 }
 
-/// What stands before the first child of an element that has none.
+/// The text before the first child of an element without children.
 fn first_separator(own: &str) -> String {
     match own {
         "" => String::new(),

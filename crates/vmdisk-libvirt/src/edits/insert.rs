@@ -14,14 +14,14 @@ struct New {
     element: &'static ElementSpec,
     attributes: Vec<(&'static str, String)>,
     text: Option<String>,
-    /// By their place in libvirt's order.
+    /// Keyed by their position in libvirt's order.
     children: BTreeMap<usize, New>,
 }
 
 impl New {
     fn of(element: &'static ElementSpec) -> Self {
         let mut attributes = Vec::new();
-        // libvirt takes a driver element without a name; people do not write one.
+        // libvirt accepts a driver element without a name, but people write the name.
         if element.name == "driver" && element.attribute("name").is_some() {
             attributes.push(("name", "qemu".to_owned()));
         }
@@ -65,9 +65,9 @@ impl New {
     }
 }
 
-/// How the elements around are laid out.
+/// The layout of the surrounding elements.
 struct Style<'t> {
-    /// What stands before a child: a line end and its indentation, or nothing.
+    /// The text before a child: a line end and its indentation, or nothing.
     separator: &'t str,
     /// One further level.
     unit: String,
@@ -91,13 +91,13 @@ pub(super) struct Insertions {
 
 struct Parent {
     span: Span,
-    /// Its table, for the order of its children.
+    /// Its table, which defines the order of its children.
     spec: &'static ElementSpec,
     new: BTreeMap<usize, New>,
 }
 
 impl Insertions {
-    /// Asks for the elements of `steps`, of which none is there, inside `parent`.
+    /// Requests the elements of `steps`, none of which exists, inside `parent`.
     pub(super) fn add(&mut self, parent: &Outline<'_>, steps: &[Step], leaf: Leaf, value: &str) {
         let Some(first) = steps.first() else {
             return;
@@ -131,7 +131,7 @@ impl Insertions {
         }
     }
 
-    /// Adds the edits that make all of them.
+    /// Adds the edits for all requested elements.
     pub(super) fn write(self, text: &str, outlines: &Outlines, edits: &mut Vec<Edit>) {
         for parent in self.by_parent.into_values() {
             if let Some(outline) = outlines.outline(text, parent.span) {
@@ -169,7 +169,7 @@ impl Parent {
                     .child(name)
                     .is_some_and(|(place, _)| place <= *order)
             });
-            // Behind the start tag, not before the next sibling: a comment there belongs to that.
+            // After the start tag, not before the next sibling: a comment there belongs to that sibling.
             let at = before.map_or(outline.tag.end.end, |(_, span)| span.end);
             let mut inserted = String::new();
             style.line(0, &mut inserted);
@@ -212,8 +212,8 @@ impl Parent {
     }
 }
 
-/// What stands between the last line end and `at`, with that line end; nothing if it is not only
-/// white space, or at the start of the text.
+/// The white space between the last line end and `at`, with that line end; empty if there is other text, or at the
+/// start of the text.
 pub(super) fn separator(text: &str, at: usize) -> &str {
     let before = text[..at].trim_end_matches([' ', '\t']);
     match before.strip_suffix('\n') {
@@ -225,7 +225,7 @@ pub(super) fn separator(text: &str, at: usize) -> &str {
     }
 }
 
-/// Past the comments that follow `at` on the same line: they belong to the element before them.
+/// The position after the comments that follow `at` on the same line: they belong to the element before them.
 pub(super) fn behind_comments(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];

@@ -19,7 +19,7 @@ use outline::Outline;
 pub(crate) use outline::Outlines;
 use slot::{Leaf, Slot, slot_of};
 
-/// Why a change cannot be made by edits.
+/// The reason why edits cannot make a change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotEdit {
     /// The field to remove is not in the text.
@@ -34,8 +34,8 @@ pub enum CannotEdit {
     /// The field is more than one value, such as an address.
     #[error("`{}` is more than one value", .0.label())]
     NotOneValue(FieldPath),
-    /// libvirt does not know the value, or XML cannot carry it.
-    #[error("`{value}` is no value for `{}`", .at.label())]
+    /// libvirt does not know the value, or XML cannot represent it.
+    #[error("`{value}` is not a valid value for `{}`", .at.label())]
     InvalidValue {
         /// The field.
         at: FieldPath,
@@ -46,7 +46,7 @@ pub enum CannotEdit {
 
 /// The edits that make one change.
 ///
-/// `text` must be the text that `document` was read from. A value that is written already is replaced
+/// `text` must be the text that `document` was read from. An existing value is replaced
 /// where it stands; a missing attribute is added to its element, and a missing element among its
 /// siblings in libvirt's order, with their indentation. Nothing else changes.
 ///
@@ -81,7 +81,7 @@ pub fn edits(text: &str, document: &Document, change: &Change) -> Result<Vec<Edi
 
 /// The edits that make several changes at once, so that two attributes of one missing element share it.
 ///
-/// # Errors
+/// Like [`edits`], at the first change that cannot be made.
 /// As [`edits`], at the first change that cannot be made.
 pub fn edits_of_all(
     text: &str,
@@ -120,7 +120,7 @@ struct Editor<'t> {
     only_checks: bool,
 }
 
-/// True for what is one element for each of several, of which the map has the first.
+/// True for fields with one element per item, of which the map has the first.
 fn is_several(at: FieldPath) -> bool {
     matches!(
         at,
@@ -201,11 +201,11 @@ impl<'t> Editor<'t> {
             Leaf::Element => {
                 let spec = slot.steps.last().map(|step| step.element);
                 let content = spec
-                    // A number with a unit is two values.
+                    // A number with a unit consists of two values.
                     .filter(|spec| spec.attribute("unit").is_none())
                     .and_then(|spec| spec.content)
                     .ok_or(CannotEdit::NotOneValue(at))?;
-                // libvirt takes an empty text for none at all.
+                // libvirt treats an empty text as unset.
                 if value.is_empty() || content.check(value).is_err() {
                     return Err(invalid());
                 }
@@ -246,7 +246,7 @@ impl<'t> Editor<'t> {
         });
     }
 
-    /// A block device is named in another attribute than a file.
+    /// The attribute for a block device differs from that for a file.
     fn retype(&mut self, nth: usize, value: &str) -> Option<()> {
         let is_local = |word: &str| matches!(word, "file" | "block");
         let disk = self.place(FieldPath::Disk(nth, DiskField::Disk))?;
@@ -269,14 +269,14 @@ impl<'t> Editor<'t> {
                 .map(|attribute| attribute.name)
                 .find(|written| written.slice(self.text) == Some(name))
         };
-        // Often the attribute is the right one already, and only the type is wrong.
+        // Often the attribute is already correct, and only the type is wrong.
         if let (Some(written), None) = (named(old), named(new)) {
             self.edits.push(Edit::replace(written, new));
         }
         Some(())
     }
 
-    /// Adds an attribute or element that is not there.
+    /// Adds a missing attribute or element.
     fn add(
         &mut self,
         at: FieldPath,
@@ -339,7 +339,7 @@ impl<'t> Editor<'t> {
         Ok(())
     }
 
-    /// The element that would say nothing without its only attribute, such as `<boot order='1'/>`.
+    /// True for elements that mean nothing without their only attribute, such as `<boot order='1'/>`.
     fn hollow(&self, at: FieldPath) -> Option<Span> {
         let (slot, root) = self.slot(at).ok()?;
         let mut element = self.outline(root)?;
@@ -358,7 +358,7 @@ impl<'t> Editor<'t> {
     }
 }
 
-/// The element of a place that is one.
+/// The element of a field that is an element.
 fn element_span(place: &Place) -> Span {
     Span::new(place.span.start, place.whole.end)
 }

@@ -16,15 +16,15 @@ pub(super) struct Outline<'t> {
     pub(super) children: Vec<(&'t str, Span)>,
 }
 
-/// The children of large elements by where the element starts, so that thousands of changes to one guest do not
-/// each look through all of it.
+/// The children of large elements, by the start of the element, so that thousands of changes to one guest do not each
+/// search all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Outlines(Mutex<BTreeMap<usize, Arc<[Child]>>>);
 
 /// A name and the element that has it.
 type Child = (Span, Span);
 
-/// Smaller elements are looked through faster than they are looked up, and would fill the memory.
+/// Small elements are faster to search than to look up, and a cache of them would use much memory.
 const LARGE_BYTES: usize = 16 * 1024;
 
 /// The cache of one document.
@@ -53,7 +53,7 @@ impl Outlines {
         if span.end - span.start < LARGE_BYTES {
             return children(text, span, tag).map(Arc::from);
         }
-        // A panic elsewhere leaves nothing half done here.
+        // A panic elsewhere cannot leave the cache inconsistent.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&span.start) {
             return Some(Arc::clone(known));
@@ -71,7 +71,7 @@ fn children(text: &str, span: Span, tag: &Tag) -> Option<Vec<Child>> {
     }
     let mut reader = Reader::from_str(text.get(tag.end.end..span.end)?);
     let config = reader.config_mut();
-    // A prefix or an end tag beyond the element is of no concern here.
+    // A prefix or an end tag outside the element does not matter here.
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
     let mut depth = 0_usize;
@@ -115,7 +115,7 @@ impl Outline<'_> {
             .map(|(_, span)| *span)
     }
 
-    /// The quote that the start tag uses, single if it uses none.
+    /// The quote that the start tag uses; single if it has none.
     pub(super) fn quote(&self, text: &str) -> char {
         let is_double = self
             .tag

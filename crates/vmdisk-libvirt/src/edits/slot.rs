@@ -1,4 +1,4 @@
-//! Where in the tables a field of the model stands.
+//! The position of a model field in the tables.
 
 use vmdisk_model::{
     ControllerField, ControllerType, DiskField, Domain, DomainField, FieldPath, ImageField,
@@ -10,14 +10,14 @@ use crate::vocabulary::{
     SCSI_CONTROLLER, THROTTLE_GROUP, source_of,
 };
 
-/// One element on the way from a disk to a field of it.
+/// One element on the path from a disk to one of its fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     /// The element.
     pub(crate) element: &'static ElementSpec,
-    /// Its place among its siblings in libvirt's order.
+    /// Its position among its siblings in libvirt's order.
     pub(crate) order: usize,
-    /// The element around it.
+    /// The parent element.
     pub(crate) parent: &'static ElementSpec,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Leaf {
     Element,
 }
 
-/// The way to a field.
+/// The path to a field.
 pub(crate) struct Slot {
     pub(crate) steps: Vec<Step>,
     pub(crate) leaf: Leaf,
@@ -68,7 +68,7 @@ pub(crate) fn root_of(at: FieldPath, domain: &Domain) -> Option<(FieldPath, &'st
     })
 }
 
-/// The field without the numbers.
+/// The field without the indexes.
 fn field_of(at: FieldPath) -> Field {
     match at {
         FieldPath::Domain(field) => Field::Domain(field),
@@ -81,7 +81,7 @@ fn field_of(at: FieldPath) -> Field {
     }
 }
 
-/// The way from `root` to a field; `None` if the table does not have it.
+/// The path from `root` to a field; `None` if the table does not have it.
 pub(crate) fn slot_of(
     at: FieldPath,
     root: &'static ElementSpec,
@@ -106,7 +106,7 @@ fn search(
         return Some(Leaf::Attribute(attribute));
     }
     for (order, child) in element.children.iter().enumerate() {
-        // What may be there several times is a root of its own, and so is a backing store.
+        // Repeatable elements are separate roots, and so is a backing store.
         let inner = match child.pick {
             Pick::Element(inner) if !child.repeats => inner,
             // The source of a data store is not a field of the model, and may contain another data store.

@@ -1,4 +1,4 @@
-//! Places of disks on their controllers.
+//! Addresses of disks on their controllers.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,10 @@ use vmdisk_model::{
 
 use super::{Conflict, ConflictKind, Resolved};
 
-/// Assigns each disk on a controller the address implied by its target name, and finds addresses that two
-/// disks have.
+/// Assigns each disk on a controller the address implied by its target name, and finds conflicting addresses.
 ///
-/// Source: libvirt `virDomainDiskDefAssignAddress`, and `virDomainDefDuplicateDriveAddressesValidate` for
-/// what it refuses; it does not choose another address if one is in use.
+/// Source: libvirt `virDomainDiskDefAssignAddress`, and `virDomainDefDuplicateDriveAddressesValidate` for refused
+/// addresses. libvirt does not choose another address if one is in use.
 pub(super) fn resolve(resolved: &mut Resolved) {
     let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
     for nth in 0..resolved.domain.disks.len() {
@@ -21,7 +20,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
         let bus = frontend.effective_bus();
         if frontend.address.is_none() {
             let target = frontend.target.as_deref().unwrap_or_default();
-            // A disk without a name at all is refused for that.
+            // Another check refuses a disk without a name.
             let has_number =
                 target.is_empty() || bus == TargetBus::Nvme || target_number(target).is_some();
             if let Some(place) = DriveAddress::of_target(bus, target) {
@@ -60,7 +59,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
     }
 }
 
-/// The kind of controller that libvirt adds for disks with a place on one.
+/// The type of controller that libvirt adds for disks with an address on one.
 pub(super) const fn controller_of(bus: TargetBus) -> Option<ControllerType> {
     match bus {
         TargetBus::Scsi => Some(ControllerType::Scsi),
@@ -76,13 +75,13 @@ pub(super) const fn controller_of(bus: TargetBus) -> Option<ControllerType> {
 
 const fn reason(bus: TargetBus) -> &'static str {
     match bus {
-        TargetBus::Scsi => "by the number in the target's name, seven disks to a SCSI controller",
-        TargetBus::Sata => "by the number in the target's name, six disks to a SATA controller",
+        TargetBus::Scsi => "from the number in the target's name, seven disks to a SCSI controller",
+        TargetBus::Sata => "from the number in the target's name, six disks to a SATA controller",
         TargetBus::Ide => {
-            "by the number in the target's name, two disks to a channel and two channels to a controller"
+            "from the number in the target's name, two disks to a channel and two channels to a controller"
         }
-        TargetBus::Fdc => "by the number in the target's name, two drives to a controller",
-        _ => "by the number in the target's name",
+        TargetBus::Fdc => "from the number in the target's name, two drives to a controller",
+        _ => "from the number in the target's name",
     }
 }
 

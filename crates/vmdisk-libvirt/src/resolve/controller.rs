@@ -1,4 +1,4 @@
-//! Controllers: their numbers and models, and the controllers that libvirt adds.
+//! Controllers: their indexes and models, and the controllers that libvirt adds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,10 +10,10 @@ use vmdisk_model::{
 use super::address::controller_of;
 use super::{Conflict, ConflictKind, Resolved};
 
-/// Controllers that are added below one that a disk names; more would be a slip of the fingers.
+/// The maximum number of controllers that are added below one that a disk uses; a larger index is a typing error.
 const MOST_ADDED: u32 = 4096;
 
-/// Numbers the controllers, sets their models, and adds missing ones.
+/// Assigns indexes and models to controllers, and adds missing ones.
 pub(super) fn resolve(resolved: &mut Resolved) {
     number(resolved);
     add_for_disks(resolved);
@@ -24,8 +24,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
     find_twins(resolved);
 }
 
-/// Gives each controller without a number the smallest one that is free in its kind
-/// (`virDomainControllerFindUnusedIndex`).
+/// Gives each controller without an index the smallest free one of its type (`virDomainControllerFindUnusedIndex`).
 fn number(resolved: &mut Resolved) {
     let mut taken: HashMap<ControllerType, BTreeSet<u32>> = HashMap::new();
     for controller in &resolved.domain.controllers {
@@ -66,8 +65,8 @@ fn number(resolved: &mut Resolved) {
     }
 }
 
-/// The index that a part of an ICH9 USB 2 controller shares with the part before it, if that has none of its model yet
-/// (`virDomainDefAssignControllerIndexes`).
+/// The index that a part of an ICH9 USB 2 controller shares with the part before it, if that has no such part of its
+/// model yet (`virDomainDefAssignControllerIndexes`).
 fn index_of_companion(controllers: &[Controller], nth: usize) -> Option<u32> {
     let is_part = |controller: &Controller| {
         let model = controller.other_model.as_deref().unwrap_or_default();
@@ -106,8 +105,7 @@ fn add(
     nth
 }
 
-/// Adds every controller up to the last that a disk of the kind sits on
-/// (`virDomainDefAddDiskControllersForType`).
+/// Adds every controller up to the last one that a disk of the bus uses (`virDomainDefAddDiskControllersForType`).
 fn add_for_disks(resolved: &mut Resolved) {
     let mut last: BTreeMap<ControllerType, u32> = BTreeMap::new();
     for disk in &resolved.domain.disks {
@@ -119,7 +117,7 @@ fn add_for_disks(resolved: &mut Resolved) {
             *last = place.controller.max(*last);
         }
     }
-    // Devices of the host need theirs too (`virDomainDefMaybeAddHostdevSCSIcontroller`).
+    // Host devices need controllers too (`virDomainDefMaybeAddHostdevSCSIcontroller`).
     for place in &resolved.domain.scsi_host_devices {
         let last = last.entry(ControllerType::Scsi).or_default();
         *last = place.controller.max(*last);
@@ -130,7 +128,7 @@ fn add_for_disks(resolved: &mut Resolved) {
         .iter()
         .map(|controller| (controller.controller_type, controller.index))
         .collect();
-    // libvirt's order of kinds.
+    // libvirt's order of types.
     for kind in [
         ControllerType::Scsi,
         ControllerType::Fdc,
@@ -143,7 +141,7 @@ fn add_for_disks(resolved: &mut Resolved) {
         };
         for index in 0..=(*last).min(MOST_ADDED) {
             if !there.contains(&(kind, Some(index))) {
-                let reason = "a disk sits on it, or on one with a larger number";
+                let reason = "a disk uses it, or one with a larger index";
                 add(resolved, kind, index, reason);
             }
         }
@@ -151,7 +149,7 @@ fn add_for_disks(resolved: &mut Resolved) {
 }
 
 /// Adds the default devices of a machine type (`qemuDomainDefAddDefaultDevices`). Only the defaults of PCs are
-/// known; other machines do not change.
+/// implemented; other machines do not change.
 fn add_for_machine(resolved: &mut Resolved) {
     let Some(pc) = Pc::of(&resolved.domain) else {
         return;
@@ -165,13 +163,13 @@ fn add_for_machine(resolved: &mut Resolved) {
             resolved,
             ControllerType::Usb,
             0,
-            "every PC gets a USB controller unless one of model 'none' is written",
+            "every PC gets a USB controller unless one of model 'none' is configured",
         );
         if pc == Pc::Q35 {
             let model = "qemu-xhci";
             resolved.domain.controllers[nth].other_model = Some(model.to_owned());
             let at = FieldPath::Controller(nth, ControllerField::Model);
-            resolved.decide(at, model, "what libvirt adds to a q35 is xHCI");
+            resolved.decide(at, model, "libvirt's default for q35 is xHCI");
         }
     }
     let has_first = resolved.domain.controllers.iter().any(|controller| {
@@ -199,14 +197,14 @@ impl Pc {
         match &domain.machine {
             Some(machine) if machine.is_q35() => Some(Pc::Q35),
             Some(machine) if machine.is_i440fx() => Some(Pc::I440fx),
-            // libvirt's default, on a host that is a PC.
+            // libvirt's default on a PC host.
             None if is_x86 => Some(Pc::I440fx),
             Some(_) | None => None,
         }
     }
 }
 
-/// Gives controllers without a model libvirt's choice.
+/// Sets libvirt's default model of controllers without one.
 fn choose_models(resolved: &mut Resolved) {
     let architecture = resolved.domain.architecture;
     let scsi = ScsiControllerModel::libvirts_choice(
@@ -223,7 +221,7 @@ fn choose_models(resolved: &mut Resolved) {
                     controller.scsi_model,
                     None | Some(ScsiControllerModel::Auto)
                 );
-                // Under another type's rules a word may be kept that the model does not know.
+                // Under the rules of another type, an unknown word may have been kept.
                 let is_kept = resolved
                     .kept
                     .controller(nth)
@@ -232,9 +230,9 @@ fn choose_models(resolved: &mut Resolved) {
                 if is_open && !is_kept {
                     controller.scsi_model = Some(scsi);
                     let reason = if scsi == ScsiControllerModel::Lsilogic {
-                        "every PC has had it, and no model is written"
+                        "no model is set, and every PC supports it"
                     } else {
-                        "no model is written, and this machine has no older one"
+                        "no model is set, and this machine supports no older one"
                     };
                     resolved.decide(at, scsi, reason);
                 }
@@ -244,12 +242,16 @@ fn choose_models(resolved: &mut Resolved) {
                 if let (Some(port), None) = (half, controller.start_port) {
                     controller.start_port = Some(port);
                     let at = FieldPath::Controller(nth, ControllerField::StartPort);
-                    let reason = "the halves of an EHCI controller have two ports each";
+                    let reason = "each companion of an EHCI controller has two ports";
                     resolved.decide(at, port, reason);
                 } else if is_pc && controller.other_model.is_none() {
                     let model = "piix3-uhci";
                     controller.other_model = Some(model.to_owned());
-                    resolved.decide(at, model, "no model is written, and PCs began with it");
+                    resolved.decide(
+                        at,
+                        model,
+                        "no model is set, and it is the oldest model of PCs",
+                    );
                 }
             }
             _ => {}
@@ -257,7 +259,7 @@ fn choose_models(resolved: &mut Resolved) {
     }
 }
 
-/// The first port that a UHCI half of an EHCI controller serves.
+/// The first port of a UHCI companion of an EHCI controller.
 fn first_port(model: &str) -> Option<u32> {
     match model {
         "ich9-uhci1" => Some(0),
@@ -267,7 +269,7 @@ fn first_port(model: &str) -> Option<u32> {
     }
 }
 
-/// Finds controllers of a kind that have the same number; the UHCI halves of an EHCI controller share its.
+/// Finds controllers of a type with the same index; the UHCI companions of an EHCI controller share its index.
 fn find_twins(resolved: &mut Resolved) {
     let mut first: HashMap<(ControllerType, u32), usize> = HashMap::new();
     for (nth, controller) in resolved.domain.controllers.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::kept::KeptAt;
 
 const DRIVER: KeptAt = KeptAt::path("driver");
 
-const RAW: &str = "no format is written, and libvirt never looks into the image";
+const RAW: &str = "no format is set, and libvirt does not probe the image";
 
 /// Fills in device, bus, format, read-only and snapshot of every disk.
 pub(super) fn resolve(resolved: &mut Resolved) {
@@ -19,7 +19,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
         let Disk { frontend, backend } = &mut resolved.domain.disks[nth];
         let mut decided: Vec<(FieldPath, String, &'static str)> = Vec::new();
         let device = *frontend.device.get_or_insert_with(|| {
-            let reason = "a disk unless something else is written";
+            let reason = "the default type of device";
             decided.push((at(DiskField::Device), Device::Disk.to_string(), reason));
             Device::Disk
         });
@@ -27,9 +27,9 @@ pub(super) fn resolve(resolved: &mut Resolved) {
             let target = frontend.target.as_deref().unwrap_or_default();
             let bus = TargetBus::default_for(device, target);
             let reason = match (device, TargetBus::of_target_name(target)) {
-                (Device::Floppy, _) => "a floppy drive hangs on the floppy controller",
-                (_, Some(_)) => "the target's name stands for it",
-                (_, None) => "the target's name stands for no bus",
+                (Device::Floppy, _) => "a floppy drive needs the floppy controller",
+                (_, Some(_)) => "the prefix of the target's name selects it",
+                (_, None) => "the target's name selects no bus",
             };
             frontend.bus = Some(bus);
             decided.push((at(DiskField::TargetBus), bus.to_string(), reason));
@@ -42,7 +42,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
         let mut is_without_format = false;
         match &mut backend.source {
             BackendSource::Image(image) => {
-                // Of a volume libvirt asks the pool when the guest starts.
+                // For a volume, libvirt asks the pool when the guest starts.
                 let is_volume = matches!(image.protocol, Protocol::Volume(_));
                 if image.format.is_none() && !is_volume {
                     image.format = Some(Format::Raw);
@@ -55,7 +55,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
                 is_without_format = true;
                 if backend.snapshot.is_none() {
                     backend.snapshot = Some(Snapshot::No);
-                    let reason = "nobody but its daemon can copy the disk";
+                    let reason = "only its daemon can copy the disk";
                     decided.push((at(DiskField::Snapshot), Snapshot::No.to_string(), reason));
                 }
             }

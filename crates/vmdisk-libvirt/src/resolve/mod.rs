@@ -1,7 +1,7 @@
-//! libvirt's changes to a guest when it is defined: open options are filled in, each with its reason.
+//! libvirt's changes to a guest when it is defined: unset options are filled in, each with its reason.
 //!
-//! It covers what disks depend on: their driver, bus, place on a controller, and the controllers. PCI slots
-//! and USB ports, which libvirt chooses too, are not chosen here.
+//! Covers the options that disks depend on: driver, bus, address on a controller, and the controllers. PCI slots and
+//! USB ports, which libvirt also chooses, are not assigned.
 
 mod address;
 mod controller;
@@ -12,42 +12,42 @@ use vmdisk_model::{ControllerType, Domain, FieldPath};
 use crate::kept::{Kept, KeptAt, KeptParts};
 use crate::writer::Unwritable;
 
-/// Something that was left open, and what libvirt puts there.
+/// An unset option, and libvirt's value for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The field, in the resolved guest.
     pub at: FieldPath,
     /// The value, in libvirt's words.
     pub value: String,
-    /// Why libvirt takes this one.
+    /// The reason for this value.
     pub reason: &'static str,
 }
 
-/// Something that cannot be resolved, and for which libvirt refuses the guest.
+/// An option that cannot be resolved, for which libvirt refuses the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The field, in the resolved guest; it may be one that libvirt was to fill in.
+    /// The field, in the resolved guest; it may be one that libvirt would fill in.
     pub at: FieldPath,
-    /// The other side.
+    /// The conflicting field.
     pub with: Option<FieldPath>,
     /// The mistake.
     pub kind: ConflictKind,
 }
 
-/// What keeps libvirt from finding a place.
+/// The reason why libvirt finds no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConflictKind {
-    /// A disk has no address, and its target's name has no number to make one of; libvirt: `Unknown disk
-    /// name '…' and no address specified`.
+    /// A disk has no address, and its target's name has no number to derive one from; libvirt: `Unknown disk name '…'
+    /// and no address specified`.
     NameWithoutNumber,
-    /// Two disks of a bus have the same place; libvirt: `Found duplicate drive address for disk with target
-    /// name '…'`.
+    /// Two disks of a bus have the same address; libvirt: `Found duplicate drive address for disk with target name
+    /// '…'`.
     SameAddress,
-    /// Two controllers of a kind have the same number; libvirt: `Multiple '…' controllers with index '…'`.
+    /// Two controllers of a type have the same index; libvirt: `Multiple '…' controllers with index '…'`.
     SameController {
-        /// The kind.
+        /// The type.
         controller_type: ControllerType,
-        /// The number.
+        /// The index.
         index: u32,
     },
 }
@@ -55,13 +55,13 @@ pub enum ConflictKind {
 /// A guest as libvirt would define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The guest, with everything filled in that could be.
+    /// The guest, with all resolvable options filled in.
     pub domain: Domain,
-    /// What stays beyond the model, for writing the guest.
+    /// The unmodeled parts, for writing the guest.
     pub kept: Kept,
     /// The filled-in options, with reasons.
     pub decisions: Vec<Decision>,
-    /// What could not be.
+    /// The unresolvable options.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -69,7 +69,7 @@ impl Resolved {
     /// Writes the guest; see [`write_domain`](crate::write_domain).
     ///
     /// # Errors
-    /// If a text holds a character that XML cannot carry.
+    /// Fails if a text contains a character that XML cannot represent.
     pub fn write(&self) -> Result<String, Unwritable> {
         crate::write_domain(&self.domain, &self.kept)
     }
@@ -82,7 +82,7 @@ impl Resolved {
         });
     }
 
-    /// Adds an attribute to what is kept of a disk, where the model has no place for it.
+    /// Adds an attribute to the kept parts of a disk, if the model has no field for it.
     fn keep_attribute(&mut self, disk: usize, at: KeptAt, name: &str, value: &str) {
         if self.kept.disks.len() <= disk {
             self.kept.disks.resize_with(disk + 1, Default::default);
@@ -95,7 +95,7 @@ impl Resolved {
     }
 }
 
-/// Fills in what libvirt fills in when it defines a guest.
+/// Fills in the options that libvirt fills in when it defines a guest.
 ///
 /// ```
 /// use vmdisk_libvirt::{read, resolve};

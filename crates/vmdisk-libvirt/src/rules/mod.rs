@@ -1,6 +1,6 @@
 //! Rules about XML text: one file each, with page and evidence.
 //!
-//! The reader reports what it meets on its way. A rule with a check looks at the whole document once it is read.
+//! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
 
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
@@ -18,7 +18,7 @@ use vmdisk_rule::{Problem, Rule, TextRule};
 
 pub(crate) use xml::Xml;
 
-/// Looks at a document, and adds problems.
+/// Checks a document, and adds problems.
 type Check = fn(&Xml<'_>, &mut Vec<Problem>);
 
 /// The rules of this crate, sorted by name.
@@ -31,7 +31,7 @@ static TEXT_RULES: &[TextRule<Check>] = &[
 /// The rules of this crate, sorted by name.
 pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
 
-/// Runs the rules that look at the whole document.
+/// Runs the rules that check the whole document.
 pub(crate) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     for check in TEXT_RULES.iter().filter_map(|rule| rule.check) {
         check(xml, problems);

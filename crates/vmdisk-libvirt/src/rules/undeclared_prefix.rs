@@ -56,7 +56,7 @@ declare_rule! {
     }
 }
 
-/// Name spaces whose prefix says which one was meant.
+/// Name spaces with a well-known prefix.
 const KNOWN_NAMESPACES: [(&str, &str); 4] = [
     ("qemu", "http://libvirt.org/schemas/domain/qemu/1.0"),
     ("xen", "http://libvirt.org/schemas/domain/xen/1.0"),
@@ -64,12 +64,12 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
     ("bhyve", "http://libvirt.org/schemas/domain/bhyve/1.0"),
 ];
 
-/// libvirt's parser accepts a prefix that is not declared, and libvirt does not find the name.
+/// libvirt's parser accepts an undeclared prefix, but libvirt does not find the name.
 pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     if xml.tree.undeclared.is_empty() {
         return;
     }
-    // Disks follow one another, so the one around a place is found by bisection.
+    // Disks are in order, so the disk around an offset is found by bisection.
     let mut disks: Vec<(Span, usize)> = xml
         .map
         .iter()
@@ -103,8 +103,7 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         } else {
             format!("element `<{name}>`")
         };
-        let message =
-            format!("prefix `{prefix}` is not declared: libvirt drops {what} without a word");
+        let message = format!("prefix `{prefix}` is not declared: libvirt silently drops {what}");
         let mut problem = Problem::new(&RULE, at, undeclared.name, message);
         let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
         match (known, declare_at) {

@@ -12,8 +12,8 @@ pub(crate) struct Xml<'t> {
     pub(crate) text: &'t str,
     /// Its elements.
     pub(crate) tree: &'t Tree<'t>,
-    /// The kind of its outermost element.
+    /// The kind of its root element.
     pub(crate) root: RootKind,
-    /// The places of the fields of the model.
+    /// The spans of the fields of the model.
     pub(crate) map: &'t SourceMap<FieldPath>,
 }

@@ -1,4 +1,4 @@
-//! `<auth>`: logging in to the server that has an image.
+//! `<auth>`: the credentials for the server of an image.
 
 use vmdisk_model::{Authentication, Image, ImageField};
 
@@ -11,7 +11,7 @@ use crate::writer::Writer;
 const AT: &str = "source/auth";
 const SECRET: &str = "source/auth/secret";
 
-/// Where it stood before libvirt 3.9: in the disk.
+/// Its location before libvirt 3.9: in the disk.
 pub(super) const OLD: &str = "auth";
 
 /// Reads an `<auth>`.
@@ -29,7 +29,7 @@ pub(crate) fn read(
     Some(Authentication { username, secret })
 }
 
-/// Reads the `<auth>` of a disk that stands outside its source.
+/// Reads the `<auth>` of a disk that is outside its source.
 pub(super) fn read_in_old_place(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
@@ -43,7 +43,7 @@ pub(super) fn read_in_old_place(
     }
 }
 
-/// Writes an `<auth>` that was written in the disk there.
+/// Writes an `<auth>` that was read from the disk back there.
 pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
     if kept.is_in_old_place(0, OLD) {
         write(writer, image.authentication.as_ref(), 0, kept);

@@ -1,4 +1,4 @@
-//! `<dataStore>`: the file in which a qcow2 image has its data.
+//! `<dataStore>`: the external data file of a qcow2 image.
 
 use vmdisk_model::{Format, Image, Protocol};
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
@@ -11,12 +11,12 @@ use crate::writer::Writer;
 const AT: &str = "source/dataStore";
 const FORMAT: &str = "source/dataStore/format";
 
-/// The depth under which what is kept of a data store is found, beside those of the chain.
+/// The depth for the kept parts of a data store, separate from those of the chain.
 const fn depth_of_data(depth: usize) -> usize {
     depth + usize::MAX / 2
 }
 
-/// Reads a data store. It is not an image of the chain, so its fields have no recorded places.
+/// Reads a data store. It is not an image of the chain, so its fields have no recorded spans.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
@@ -24,13 +24,13 @@ pub(super) fn read(
     kept: &mut KeptInside,
 ) -> Option<Box<Image>> {
     if depth >= depth_of_data(0) {
-        // libvirt takes none in another; it is kept.
+        // libvirt does not allow nested ones; it is kept.
         if source
             .children
             .iter()
             .any(|child| child.name() == "dataStore")
         {
-            let message = "a data store cannot have one of its own".to_owned();
+            let message = "a data store cannot contain another data store".to_owned();
             reader.problem(&INVALID_VALUE, source.at, source.tag, message);
         }
         return None;

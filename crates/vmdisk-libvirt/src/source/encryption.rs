@@ -1,4 +1,4 @@
-//! `<encryption>`: how an image is encrypted.
+//! `<encryption>`: the encryption of an image.
 
 use vmdisk_model::{
     Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, Image,
@@ -18,7 +18,7 @@ const SECRET: &str = "source/encryption/secret";
 const CIPHER: &str = "source/encryption/cipher";
 const IVGEN: &str = "source/encryption/ivgen";
 
-/// Where it stood before libvirt 3.9: in the disk.
+/// Its location before libvirt 3.9: in the disk.
 pub(super) const OLD: &str = "encryption";
 
 /// Reads an `<encryption>`.
@@ -35,7 +35,7 @@ pub(crate) fn read(
         let secret_type = secret.secret_type.as_deref();
         if secret_type != Some("passphrase") {
             let message = format!(
-                "a secret of type `{}` encrypts nothing, expected `passphrase`",
+                "a secret of type `{}` cannot be used for encryption, expected `passphrase`",
                 secret_type.unwrap_or_default()
             );
             reader.problem(&INVALID_VALUE, element.at, element.tag, message);
@@ -64,7 +64,7 @@ pub(crate) fn read(
         ivgen
     });
     if ivgen.is_some() && cipher.is_none() {
-        let message = "`<ivgen>` has no `<cipher>` beside it".to_owned();
+        let message = "`<ivgen>` requires a `<cipher>`".to_owned();
         reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
     kept.note(KeptAt::deep(AT, depth), reader.close(element));
@@ -77,7 +77,7 @@ pub(crate) fn read(
     })
 }
 
-/// Reads the `<encryption>` of a disk that stands outside its source.
+/// Reads the `<encryption>` of a disk that is outside its source.
 pub(super) fn read_in_old_place(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
@@ -91,7 +91,7 @@ pub(super) fn read_in_old_place(
     }
 }
 
-/// Writes an `<encryption>` that was written in the disk there.
+/// Writes an `<encryption>` that was read from the disk back there.
 pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
     if kept.is_in_old_place(0, OLD) {
         write(writer, image.encryption.as_ref(), 0, kept);

@@ -1,4 +1,4 @@
-//! `<source>`: where the bytes of an image are, or which daemon serves the disk.
+//! `<source>`: the storage of an image, or the daemon that serves the disk.
 
 pub(crate) mod authentication;
 mod data_store;
@@ -26,7 +26,7 @@ use crate::writer::Writer;
 
 const AT: &str = "source";
 
-/// Reads what a disk opens; the format is read with the driver element.
+/// Reads the source of a disk; the format is read with the driver element.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn read(
 fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_>, device: Device) {
     let may_be_empty = matches!(device, Device::Cdrom | Device::Floppy);
     let source_type = disk.peek("type").unwrap_or("file");
-    // An empty drive is of no concern, but a daemon's socket must be named whatever the device.
+    // An empty drive is valid, but the socket of a daemon is required for every device.
     if !may_be_empty || source_type == "vhostuser" {
         let at = FieldPath::Disk(disk.whose.index, DiskField::Source);
         let span = reader.map.place(at).map_or(disk.tag, |place| place.span);
@@ -67,7 +67,7 @@ fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_>, device: Device) {
     }
 }
 
-/// The attribute without which a source of this type names nothing.
+/// The attribute that a source of this type requires.
 pub(crate) fn main_attribute(source_type: &str) -> &'static str {
     match source_type {
         "block" | "vhostvdpa" => "dev",
@@ -80,10 +80,10 @@ pub(crate) fn main_attribute(source_type: &str) -> &'static str {
     }
 }
 
-/// Reads the `<source>` of a disk, backing store or data store as an image without a format; `None` if it
-/// names nothing.
+/// Reads the `<source>` of a disk, backing store or data store as an image without a format; `None` if it names no
+/// storage.
 ///
-/// The caller takes the `type` of the parent if it gets something.
+/// The caller consumes the `type` of the parent if this returns an image.
 pub(crate) fn read_image(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
@@ -100,7 +100,7 @@ pub(crate) fn read_image(
         return (!is_known).then(|| Image::new(None, Protocol::Other(source_type)));
     };
     let mut source = reader.open_child(parent, node, parent.whose);
-    // libvirt takes an empty path for none at all.
+    // libvirt treats an empty path as unset.
     let path = |path: &str| (!path.is_empty()).then(|| path.to_owned());
     let other = || Some(Protocol::Other(source_type.clone()));
     let protocol = match source_type.as_str() {
@@ -115,7 +115,7 @@ pub(crate) fn read_image(
             .map(|path| Protocol::Directory { path }),
         "network" => network::read(reader, &mut source, depth, kept)
             .map(|network| Protocol::Network(Box::new(network)))
-            // An unknown word is already reported.
+            // An unknown word has already been reported.
             .or_else(|| source.peek("protocol").and(other())),
         "volume" => match volume::read(reader, &mut source) {
             Ok(source) => source.map(Protocol::Volume),
@@ -123,7 +123,7 @@ pub(crate) fn read_image(
         },
         "nvme" => match nvme::read(reader, &mut source, depth, kept) {
             Some(source) => Some(Protocol::Nvme(source)),
-            // A missing value is already reported.
+            // A missing value has already been reported.
             None => other(),
         },
         "vhostvdpa" => source
@@ -149,7 +149,7 @@ pub(crate) fn read_image(
     image
 }
 
-/// True if an element of the source is in the disk only; in both places it is reported.
+/// True if an element of the source is only in the disk; an element in both places is reported.
 fn is_in_old_place(
     reader: &mut Reader<'_>,
     disk: &Element<'_>,
@@ -163,7 +163,7 @@ fn is_in_old_place(
     if is_in_source {
         let at = FieldPath::Image(disk.whose.index, 0, field);
         let message =
-            format!("`<{name}>` stands in the disk and in its source; libvirt takes only one");
+            format!("`<{name}>` is both in the disk and in its source; libvirt accepts only one");
         reader
             .problem(&DUPLICATE_VALUE, at, child.node.span(), message)
             .severity = Severity::Error;
@@ -171,7 +171,7 @@ fn is_in_old_place(
     !is_in_source
 }
 
-/// The word for `disk/@type`, `backingStore/@type` or `dataStore/@type`.
+/// The value of `disk/@type`, `backingStore/@type` or `dataStore/@type`.
 pub(crate) fn type_of(protocol: &Protocol) -> &str {
     match protocol {
         Protocol::Other(word) => word,
@@ -179,7 +179,7 @@ pub(crate) fn type_of(protocol: &Protocol) -> &str {
     }
 }
 
-/// The word for `disk/@type` of a disk.
+/// The value of `disk/@type` of a disk.
 pub(crate) fn type_of_disk(source: &BackendSource) -> &str {
     match source {
         BackendSource::Image(image) => type_of(&image.protocol),
@@ -209,14 +209,14 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k Ke
     }
 }
 
-/// Writes what of a disk's image is not in its `<source>`, behind everything else, as libvirt does.
+/// Writes the parts of a disk's image that are outside its `<source>`, after everything else, as libvirt does.
 pub(crate) fn write_behind<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k KeptInside) {
     if let BackendSource::Image(image) = &backend.source {
         encryption::write_in_old_place(writer, image, kept);
     }
 }
 
-/// Writes the `<source>` of an image; format and backing are the caller's.
+/// Writes the `<source>` of an image; the caller writes format and backing images.
 pub(crate) fn write_image<'k>(
     writer: &mut Writer<'k>,
     image: &Image,
@@ -246,7 +246,7 @@ pub(crate) fn write_image<'k>(
         Protocol::Network(network) => network::write_attributes(writer, network),
         Protocol::Volume(source) => volume::write(writer, source),
         Protocol::Nvme(source) => nvme::write_attributes(writer, source),
-        // All of it has been kept.
+        // All of it was kept.
         Protocol::Other(_) => {}
     }
     writer.optional("fdgroup", fd_group.as_ref());
@@ -268,7 +268,7 @@ pub(crate) fn write_image<'k>(
     writer.end();
 }
 
-/// Reads one attribute of an inner element, such as `<config file='…'/>`.
+/// Reads one attribute of a child element, such as `<config file='…'/>`.
 fn read_attribute<T>(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
@@ -283,7 +283,7 @@ fn read_attribute<T>(
     value
 }
 
-/// Writes an inner element with one attribute.
+/// Writes a child element with one attribute.
 fn write_attribute<'k>(
     writer: &mut Writer<'k>,
     (at, attribute): (KeptAt, &str),

@@ -1,4 +1,4 @@
-//! `<source protocol='…'>`: storage on a network.
+//! `<source protocol='…'>`: network storage.
 
 use vmdisk_model::{
     Bytes, Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
@@ -19,7 +19,7 @@ const COOKIE: &str = "source/cookies/cookie";
 const IDENTITY: &str = "source/identity";
 const INITIATOR: &str = "source/initiator";
 
-/// The inner elements with one attribute.
+/// The child elements with one attribute.
 struct Leaves {
     snapshot: (KeptAt, &'static str),
     config_file: (KeptAt, &'static str),
@@ -44,7 +44,7 @@ const fn leaves(depth: usize) -> Leaves {
     }
 }
 
-/// Reads storage on a network; `None` if its protocol is not known.
+/// Reads network storage; `None` if its protocol is not known.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
@@ -54,7 +54,8 @@ pub(super) fn read(
     let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
     let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
     if network.name.is_none() && protocol != NetworkProtocol::Nbd {
-        let message = format!("`name` is missing: what is it called on the {protocol} server?");
+        let message =
+            format!("`name` is missing: set the name of the image on the {protocol} server");
         reader.problem(&MISSING_VALUE, source.at, source.tag, message);
     }
     network.query = source.take_text("query");
@@ -107,7 +108,7 @@ pub(super) fn read(
 fn check_host(reader: &mut Reader<'_>, element: &Element<'_>, host: &NetworkHost) {
     let (rule, message) = match host.transport.unwrap_or(NetworkTransport::Tcp) {
         NetworkTransport::Unix if host.socket.is_none() => {
-            let message = "`socket` is missing: which UNIX socket is the server behind?";
+            let message = "`socket` is missing: set the path of the server's UNIX socket";
             (&MISSING_VALUE, message)
         }
         NetworkTransport::Tcp | NetworkTransport::Rdma if host.socket.is_some() => {
@@ -156,7 +157,7 @@ fn read_cookies(
     cookies
 }
 
-/// Reports a cookie with characters that libvirt does not take (`virStorageSourceNetCookieValidate`).
+/// Reports a cookie with characters that libvirt refuses (`virStorageSourceNetCookieValidate`).
 fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_>, cookie: &Cookie) {
     let is_in = |forbidden: &str, text: &str| {
         text.chars()
@@ -178,7 +179,7 @@ fn check_cookie(reader: &mut Reader<'_>, element: &Element<'_>, cookie: &Cookie)
     reader.problem(rule, element.at, element.tag, message);
 }
 
-/// A value without the quotes around it, in which libvirt takes one.
+/// The value without the quotes that libvirt accepts around it.
 fn unquoted(value: &str) -> &str {
     value
         .strip_prefix('"')
@@ -204,12 +205,11 @@ fn read_identity(
     };
     if protocol == NetworkProtocol::Ssh {
         if identity.username.is_none() {
-            let message = "`username` of `<identity>` is missing: who logs in?".to_owned();
+            let message = "`username` of `<identity>` is missing".to_owned();
             reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
         if identity.keyfile.is_none() && identity.agent_socket.is_none() {
-            let message =
-                "`keyfile` or `agentsock` of `<identity>` is missing: with which key?".to_owned();
+            let message = "`keyfile` or `agentsock` of `<identity>` is missing".to_owned();
             reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
     }
@@ -217,7 +217,7 @@ fn read_identity(
     Some(identity)
 }
 
-/// Writes the attributes of a source on a network.
+/// Writes the attributes of a network source.
 pub(super) fn write_attributes(writer: &mut Writer<'_>, network: &NetworkSource) {
     writer.attribute("protocol", network.protocol);
     writer.optional("name", network.name.as_ref());
@@ -226,7 +226,7 @@ pub(super) fn write_attributes(writer: &mut Writer<'_>, network: &NetworkSource)
     writer.optional("tlsHostname", network.tls_hostname.as_ref());
 }
 
-/// Writes the inner elements of a source on a network.
+/// Writes the child elements of a network source.
 pub(super) fn write_children<'k>(
     writer: &mut Writer<'k>,
     network: &NetworkSource,

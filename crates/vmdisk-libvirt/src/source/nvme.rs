@@ -12,7 +12,7 @@ use crate::writer::Writer;
 
 const ADDRESS: &str = "source/address";
 
-/// Reads a controller; `None` if it is not said which, or which of its namespaces.
+/// Reads a controller; `None` if the controller or the namespace is not set.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,

@@ -1,4 +1,4 @@
-//! `<reservations>`: who makes persistent reservations on a device.
+//! `<reservations>`: the manager of persistent reservations on a device.
 
 use vmdisk_model::Reservations;
 

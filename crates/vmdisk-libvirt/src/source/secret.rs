@@ -1,4 +1,4 @@
-//! `<secret>`: a reference to a secret that libvirt keeps.
+//! `<secret>`: a reference to a secret that libvirt stores.
 
 use vmdisk_model::{Secret, SecretReference};
 
@@ -41,7 +41,7 @@ pub(super) fn read(
     secrets
 }
 
-/// Writes a secret. The id of a secret object of QEMU becomes the usage under which it must be defined in libvirt.
+/// Writes a secret. The id of a secret object of QEMU becomes the usage that libvirt's secret must have.
 pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     secret: &Secret,

@@ -1,4 +1,4 @@
-//! `<slices>`: the part of some storage that an image is.
+//! `<slices>`: the part of the storage that contains the image.
 
 use vmdisk_model::Slice;
 
@@ -11,7 +11,7 @@ use crate::writer::Writer;
 const AT: &str = "source/slices";
 const SLICE: &str = "source/slices/slice";
 
-/// Reads the first slice of type `storage`, which is the only one that libvirt looks at.
+/// Reads the first slice of type `storage`, the only one that libvirt uses.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,

@@ -40,7 +40,7 @@ pub(super) fn read(
     socket
 }
 
-/// Reports options of images, which a daemon's storage does not have, in every place where libvirt reads them.
+/// Reports options of images, which a daemon's disk does not support, in all locations where libvirt reads them.
 fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_>, source: Node<'_>) {
     for (name, is_read_in_source) in [
         ("backingStore", false),
@@ -52,7 +52,7 @@ fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_>, source: Node<'_>) 
         let Some(node) = in_source.or(in_disk.map(|child| child.node)) else {
             continue;
         };
-        let message = format!("a disk that a vhost-user daemon serves has no `<{name}>`");
+        let message = format!("a disk that a vhost-user daemon serves does not support `<{name}>`");
         let span = node.span();
         reader.problem(&INVALID_VALUE, disk.at, span, message);
     }
@@ -69,7 +69,7 @@ pub(super) fn write<'k>(
         path,
         reconnect,
         reconnect_timeout,
-        // libvirt has no word for it, and knows of the daemon nothing but its socket.
+        // libvirt cannot express it: it knows only the daemon's socket.
         config_wce: _,
         served: _,
     } = socket;

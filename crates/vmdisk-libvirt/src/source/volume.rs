@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// A problem has been noted.
+/// A problem was reported.
 pub(super) struct Told;
 
 /// Reads a volume; `None` without a name.
@@ -28,7 +28,8 @@ pub(super) fn read(
         (false, false) => Ok(None),
         (has_pool, _) => {
             let missing = if has_pool { "volume" } else { "pool" };
-            let message = format!("`{missing}` is missing: a volume is named with its pool");
+            let message =
+                format!("`{missing}` is missing: a volume source requires pool and volume");
             let (at, tag) = (source.at, source.tag);
             reader.problem(&MISSING_VALUE, at, tag, message);
             Err(Told)

@@ -66,7 +66,7 @@ pub(crate) static CONTROLLER_DRIVER: ElementSpec = ElementSpec::new("driver")
 static MASTER: ElementSpec =
     ElementSpec::new("master").attributes(controller_attributes!("master"));
 
-/// Of an emulated NVMe controller.
+/// For an emulated NVMe controller.
 static SERIAL: ElementSpec = ElementSpec::new("serial").content(Text);
 
 static ALIAS: ElementSpec = ElementSpec::new("alias").attributes(controller_attributes!("alias"));

@@ -9,7 +9,7 @@ use super::rows::{disk_attribute, disk_attributes, disk_child};
 use super::source::{AUTH, ENCRYPTION};
 use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};
 
-/// Kinds of source; libvirt `disk/@type`.
+/// Types of source; libvirt `disk/@type`.
 pub const SOURCE_TYPES: &[&str] = &[
     "file",
     "block",
@@ -190,7 +190,7 @@ static ALIAS: ElementSpec = ElementSpec::new("alias").attributes(disk_attributes
 
 static DISK_ACPI: ElementSpec = ElementSpec::new("acpi").attributes(disk_attributes!("acpi"));
 
-/// libvirt `<address>`, all types together.
+/// libvirt `<address>`, all types combined.
 pub(super) static ADDRESS: ElementSpec = ElementSpec::new("address")
     .attributes(&[
         attribute("type", (0, 7, 6), Words(ADDRESS_TYPES)),
@@ -233,5 +233,5 @@ const ADDRESS_TYPES: &[&str] = &[
     "unassigned",
 ];
 
-/// libvirt's own notes in the state of a running guest.
+/// libvirt's private data in the state of a running guest.
 pub(super) static PRIVATE_DATA: ElementSpec = ElementSpec::new("privateData").unjudged();

@@ -10,7 +10,7 @@ use super::disk::DISK;
 use super::limits::THROTTLE_GROUP;
 use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};
 
-/// An element that others own; only its place in libvirt's order is known.
+/// An element outside the tables; only its position in libvirt's order is known.
 const fn other(element: &'static ElementSpec) -> ChildSpec {
     child((0, 0, 3), element)
 }
@@ -234,7 +234,7 @@ static OS_TYPE: ElementSpec = ElementSpec::new("type")
     ])
     .content(Text);
 
-/// Instruction sets that libvirt names and the model does not.
+/// Architectures of libvirt that the model does not have.
 const OTHER_ARCHITECTURES: &[&str] = &[
     "armv7b",
     "cris",
@@ -292,7 +292,7 @@ others! {
     EMULATOR = "emulator",
 }
 
-/// Names of children that others own and the table of `element` does not name.
+/// Names of unmodeled children that the table of `element` does not list.
 pub(crate) fn other_devices(element: &'static ElementSpec) -> &'static [&'static str] {
     if std::ptr::eq(element, &DEVICES) {
         OTHER_DEVICES

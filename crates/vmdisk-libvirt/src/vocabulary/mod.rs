@@ -1,11 +1,11 @@
-//! libvirt's elements around disks: names, values, and the first libvirt release of each.
+//! libvirt's elements for disks: names, values, and the first libvirt release of each.
 //!
-//! The tables are data. The reader checks a document against them and records the place of each field of the
-//! model; fixes use them to insert missing fields. The tables also contain what libvirt supports and the
-//! model does not cover, so that it is recognised and kept.
+//! The tables are data. The reader checks a document against them and records the span of each field of the model;
+//! fixes use them to insert missing fields. The tables also contain elements that libvirt supports but the model does
+//! not cover, so that these are recognised and kept.
 //!
-//! Sources: libvirt's `docs/formatdomain.rst` and `src/conf/schemas/` (9.0 to 11.3), its NEWS up to
-//! 12.5, and the element names of the Go bindings for what came after 11.3.
+//! Sources: libvirt's `docs/formatdomain.rst` and `src/conf/schemas/` (9.0 to 11.3), its NEWS up to 12.5, and the
+//! element names of the Go bindings for later additions.
 
 mod controller;
 mod disk;
@@ -36,7 +36,7 @@ use vmdisk_model::{
 
 pub use vmdisk_fields::Since;
 
-/// A field of the model, without the number of the disk or controller.
+/// A field of the model, without the index of the disk or controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Of the guest.
@@ -58,14 +58,14 @@ pub enum Field {
 /// The owner of a [`Field`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
-    /// Number of the disk, controller, iothread or throttle group.
+    /// Index of the disk, controller, iothread or throttle group.
     pub index: usize,
     /// Depth of the image in the disk's chain.
     pub depth: usize,
 }
 
 impl Field {
-    /// The full path; `None` for a disk's field inside a `<backingStore>`, which is not the disk's.
+    /// The full path; `None` for a disk's field inside a `<backingStore>`, which does not belong to the disk.
     pub const fn path(self, whose: Whose) -> Option<FieldPath> {
         match self {
             Field::Domain(field) => Some(FieldPath::Domain(field)),
@@ -80,14 +80,14 @@ impl Field {
     }
 }
 
-/// What may stand as a value.
+/// The accepted values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Anything.
     Text,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// One of the first words, or of the second, which the model has no value for.
+    /// One of the first words, or of the second, for which the model has no value.
     WordsAnd(&'static [&'static str], &'static [&'static str]),
     /// A number up to 2^32 - 1.
     Unsigned32,
@@ -115,7 +115,7 @@ pub enum Need {
     Child(&'static str),
     /// One of these attributes, and not both.
     EitherAttribute(&'static str, &'static str),
-    /// No such child beside an attribute of this value.
+    /// Not this child together with an attribute of this value.
     NoChildWith {
         /// The child.
         child: &'static str,
@@ -124,7 +124,7 @@ pub enum Need {
         /// Its value.
         value: &'static str,
     },
-    /// Children of this name that differ in this attribute.
+    /// Children of this name must differ in this attribute.
     Distinct(&'static str, &'static str),
 }
 
@@ -133,33 +133,32 @@ pub enum Need {
 pub struct AttributeSpec {
     /// Its name.
     pub name: &'static str,
-    /// Since when.
+    /// The first libvirt that supports it.
     pub since: Since,
-    /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could
-    /// not.
+    /// The first QEMU that supports it, if libvirt passes it on and also ran with older QEMUs.
     pub qemu: Option<Since>,
     /// Accepted values.
     pub value: Value,
-    /// Words that came later than the attribute, each with the libvirt and the QEMU that first knew it.
+    /// Words that were added later, each with the first libvirt and QEMU that support it.
     pub later_words: &'static [(&'static str, Since, Option<Since>)],
-    /// The fields of the model that it is.
+    /// The fields of the model that it corresponds to.
     pub fields: [Option<Field>; 2],
 }
 
 impl AttributeSpec {
-    /// Says which QEMU first did it.
+    /// Sets the first QEMU that supports it.
     const fn qemu(mut self, since: Since) -> Self {
         self.qemu = Some(since);
         self
     }
 
-    /// Says which words came later.
+    /// Sets the words that were added later.
     const fn later(mut self, words: &'static [(&'static str, Since, Option<Since>)]) -> Self {
         self.later_words = words;
         self
     }
 
-    /// The libvirt and the QEMU that first knew the attribute with this value.
+    /// The first libvirt and QEMU that support the attribute with this value.
     ///
     /// ```
     /// use vmdisk_libvirt::vocabulary::DISK;
@@ -176,20 +175,20 @@ impl AttributeSpec {
         })
     }
 
-    /// Says what it may say.
+    /// Sets the accepted values.
     const fn value(mut self, value: Value) -> Self {
         self.value = value;
         self
     }
 
-    /// Says which field of the model the attribute is.
+    /// Sets the field of the model that the attribute corresponds to.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
         self
     }
 }
 
-/// An attribute that the model has no field for, unless [`AttributeSpec::is`] says so.
+/// An attribute without a field of the model, unless [`AttributeSpec::is`] sets one.
 const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeSpec {
     AttributeSpec {
         name,
@@ -201,21 +200,21 @@ const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeS
     }
 }
 
-/// Which table a child follows.
+/// The selection of a child's table.
 #[derive(Clone, Copy, Debug)]
 pub enum Pick {
     /// Always the same.
     Element(&'static ElementSpec),
-    /// A `<backingStore>`, whose table names itself.
+    /// A `<backingStore>`, whose table refers to itself.
     BackingStore,
-    /// A `<source>`: by the type of the disk or backing store around it, see [`source_of`].
+    /// A `<source>`: by the type of the enclosing disk or backing store, see [`source_of`].
     SourceOfType,
     /// A `<controller>`: by its own type.
     ControllerOfType,
 }
 
 impl Pick {
-    /// The table, given the type of the parent and the child's own.
+    /// The table, given the types of the parent and of the child.
     pub(crate) fn element(self, parent_type: &str, own_type: Option<&str>) -> &'static ElementSpec {
         match self {
             Pick::Element(element) => element,
@@ -231,20 +230,20 @@ impl Pick {
 pub struct ChildSpec {
     /// Its name.
     pub name: &'static str,
-    /// Since when.
+    /// The first libvirt that supports it.
     pub since: Since,
-    /// The QEMU that first did it, where libvirt hands it on.
+    /// The first QEMU that supports it, if libvirt passes it on.
     pub qemu: Option<Since>,
     /// The table of the child.
     pub pick: Pick,
     /// True if it is repeatable.
     pub repeats: bool,
-    /// The fields of the model that the element is.
+    /// The fields of the model that the element corresponds to.
     pub fields: [Option<Field>; 2],
 }
 
 impl ChildSpec {
-    /// Says which field of the model the element is.
+    /// Sets the field of the model that the element corresponds to.
     const fn is(mut self, field: Field) -> Self {
         self.fields[if self.fields[0].is_none() { 0 } else { 1 }] = Some(field);
         self
@@ -255,7 +254,7 @@ impl ChildSpec {
         self
     }
 
-    /// True if there is nothing about the element that could be checked.
+    /// True if nothing about the element can be checked.
     pub(crate) const fn says_nothing(&self) -> bool {
         match self.pick {
             Pick::Element(element) => {
@@ -274,7 +273,7 @@ impl ChildSpec {
         }
     }
 
-    /// True if what the table does not name is reported.
+    /// True if names outside the table are reported.
     pub(crate) const fn is_judged(&self) -> bool {
         match self.pick {
             Pick::Element(element) => element.is_judged,
@@ -304,11 +303,11 @@ pub struct ElementSpec {
     pub attributes: &'static [AttributeSpec],
     /// Its children, in the order in which libvirt writes them.
     pub children: &'static [ChildSpec],
-    /// What its text may say, if it has any.
+    /// The accepted text, if it has any.
     pub content: Option<Value>,
-    /// Without what libvirt refuses it.
+    /// Requirements without which libvirt refuses it.
     pub needs: &'static [Need],
-    /// False for an element with other owners: names outside the table are not checked then.
+    /// False for an unmodeled element: names outside the table are not checked then.
     pub is_judged: bool,
 }
 
@@ -344,7 +343,7 @@ impl ElementSpec {
         self
     }
 
-    /// An element that others own, and that is only kept.
+    /// An unmodeled element, which is only kept.
     pub(crate) const fn other_peoples(name: &'static str) -> Self {
         ElementSpec::new(name).unjudged()
     }

@@ -1,4 +1,4 @@
-//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at one moment.
+//! `<domainsnapshot>`, `<domaincheckpoint>` and `<domainbackup>`: states of a guest's disks at a point in time.
 //!
 //! Versions come from libvirt's `docs/formatsnapshot.rst`, `docs/formatbackup.rst` and their history; where
 //! they name none, the version of the parent element. The rows for 9.0 and 11.3 were compared with
@@ -9,7 +9,7 @@ use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
 use super::source::{ENCRYPTION, RESERVATIONS, SECLABEL, SLICES};
 use super::{AttributeSpec, ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
 
-/// Other people's elements.
+/// Unmodeled elements.
 macro_rules! others {
     ($($name:ident = $wire:literal,)+) => {
         $(static $name: ElementSpec = ElementSpec::new($wire).unjudged();)+
@@ -39,7 +39,7 @@ pub static DOMAIN_SNAPSHOT: ElementSpec = ElementSpec::new("domainsnapshot").chi
     child((0, 8, 0), &PARENT),
     child((1, 0, 1), &MEMORY),
     child((0, 9, 5), &SNAPSHOT_DISKS),
-    // With reverting to external snapshots; neither the schema nor the library of 9.0 has it.
+    // Added for reverting to external snapshots; neither the schema nor the library of 9.0 has it.
     child((9, 7, 0), &REVERT_DISKS),
     child((0, 9, 5), &DOMAIN),
     child((5, 7, 0), &INACTIVE_DOMAIN),
@@ -83,7 +83,7 @@ static SNAPSHOT_DISK: ElementSpec = ElementSpec::new("disk")
             repeats: false,
             fields: [None; 2],
         },
-        // In the library of 9.0 already, in its schema only later.
+        // In the library since 9.0, in the schema only later.
         child((9, 0, 0), &DELETE_IN_PROGRESS),
     ]);
 

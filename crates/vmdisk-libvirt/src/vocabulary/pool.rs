@@ -24,7 +24,7 @@ pub static POOL: ElementSpec = ElementSpec::new("pool")
         child((5, 2, 0), &REFRESH),
     ]);
 
-/// Kinds of pool that came later.
+/// Types of pool that were added later.
 const LATER_TYPES: &[(&str, super::Since, Option<super::Since>)] = &[
     ("mpath", (0, 7, 1), None),
     ("rbd", (0, 9, 13), None),
@@ -140,7 +140,7 @@ static VOLUME_FORMAT: ElementSpec = ElementSpec::new("format").attributes(&[attr
     (0, 4, 1),
     WordsAnd(
         Format::WORDS,
-        // Of partitions, and of what nobody knows.
+        // For partitions, and for unknown types.
         &[
             "unknown",
             "none",

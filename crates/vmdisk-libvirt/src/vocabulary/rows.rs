@@ -1,26 +1,26 @@
-//! Attributes and elements that are fields of a disk or controller, from the rows of vmdisk-fields.
+//! Attributes and elements that correspond to fields of a disk or controller, from the rows of vmdisk-fields.
 
 use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, Form, controller, disk};
 use vmdisk_model::{ControllerField, DiskField, FieldKind};
 
 use super::{AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, Value, YES_NO, child};
 
-/// The attribute that a field of a disk is.
+/// The attribute of a disk's field.
 pub(super) const fn disk_attribute(field: DiskField) -> AttributeSpec {
     attribute_of(disk(field), Field::Disk(field))
 }
 
-/// The element that a field of a disk is.
+/// The element of a disk's field.
 pub(super) const fn disk_child(field: DiskField, element: &'static ElementSpec) -> ChildSpec {
     child_of(disk(field), element).is(Field::Disk(field))
 }
 
-/// The attribute that a field of a controller is.
+/// The attribute of a controller's field.
 pub(super) const fn controller_attribute(field: ControllerField) -> AttributeSpec {
     attribute_of(controller(field), Field::Controller(field))
 }
 
-/// The element that a field of a controller is.
+/// The element of a controller's field.
 pub(super) const fn controller_child(
     field: ControllerField,
     element: &'static ElementSpec,
@@ -67,7 +67,7 @@ const fn child_of(row: &'static FieldRow, element: &'static ElementSpec) -> Chil
     child
 }
 
-/// True if a field is an attribute with a value of its own on this element.
+/// True if a field is an attribute with a value on this element.
 const fn is_on(row: &FieldRow, element: &str) -> bool {
     let is_plain = !matches!(row.kind, None | Some(FieldKind::Structure));
     if !is_plain || !row.libvirt.is_attribute() {
@@ -81,10 +81,10 @@ const fn is_on(row: &FieldRow, element: &str) -> bool {
     at == left.len() && at == right.len()
 }
 
-/// Declares how the attributes of an element are gathered from a list of fields.
+/// Declares the collection of an element's attributes from a list of fields.
 macro_rules! gather {
     ($count:ident, $gather:ident, $list:ident, $row_of:ident, $attribute:ident) => {
-        /// How many fields are attributes of an element.
+        /// The number of fields that are attributes of an element.
         pub(super) const fn $count(element: &str) -> usize {
             let (mut count, mut at) = (0, 0);
             while at < $list.len() {
@@ -146,7 +146,7 @@ macro_rules! disk_attributes {
     }};
 }
 
-/// The same of a controller.
+/// The same for a controller.
 macro_rules! controller_attributes {
     ($element:literal) => {{
         const COUNT: usize = $crate::vocabulary::rows::count_of_controller($element);

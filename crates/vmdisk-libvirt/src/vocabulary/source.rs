@@ -1,4 +1,4 @@
-//! `<source>`, which differs by the type of the disk.
+//! `<source>`, which depends on the type of the disk.
 
 use vmdisk_model::{
     DiskField, EncryptionEngine, EncryptionFormat, ImageField, NetworkProtocol, NetworkTransport,
@@ -11,7 +11,7 @@ use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
-/// The table of a `<source>` in a disk of this type, or of the type that a misspelt word must mean.
+/// The table of a `<source>` in a disk of this type, or of the most similar type for a misspelt one.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
     match source_type {
         "file" => &FILE,
@@ -128,7 +128,7 @@ static NVME: ElementSpec = ElementSpec::new("source")
         attribute("type", (6, 0, 0), Words(&["pci"])),
         attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
         attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
-        // Read wherever it stands, and refused here.
+        // Read in all locations, and refused here.
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
@@ -145,7 +145,7 @@ static VHOST_USER: ElementSpec = ElementSpec::new("source")
     .attributes(&[
         attribute("type", (7, 1, 0), Words(&["unix"])),
         disk_attribute(DiskField::SocketPath),
-        // Read wherever it stands, and refused here.
+        // Read in all locations, and refused here.
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (7, 1, 0), Unsigned32),
     ])
@@ -159,16 +159,16 @@ static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
-        // Read wherever it stands, and refused here.
+        // Read in all locations, and refused here.
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (9, 8, 0), Unsigned32),
     ])
     .children(COMMON_CHILDREN);
 
-/// bhyve's own kind, which no QEMU takes; only its path is known here.
+/// A type of bhyve, which QEMU does not support; only its path is known here.
 static CTL: ElementSpec = ElementSpec::new("source").unjudged();
 
-/// The `<source>` of a disk whose type nobody knows.
+/// The `<source>` of a disk of unknown type.
 static OF_UNKNOWN_TYPE: ElementSpec = ElementSpec::new("source").unjudged();
 
 const LOCAL_CHILDREN: &[ChildSpec] = &[
@@ -199,7 +199,7 @@ const COMMON_CHILDREN: &[ChildSpec] = &[
 
 const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE).is(Image(ImageField::DataFile));
 
-/// libvirt `<dataStore>`: the data file of a qcow2 image, with a source of its own.
+/// libvirt `<dataStore>`: the data file of a qcow2 image, with its own source.
 static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
     .needs(&[Need::Child("format")])
     .attributes(&[attribute("type", (10, 10, 0), Words(SOURCE_TYPES))])
@@ -216,7 +216,7 @@ static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
         child((10, 10, 0), &PRIVATE_DATA),
     ]);
 
-/// As in a `<backingStore>`, but not the format of an image in the chain.
+/// Like in a `<backingStore>`, but not the format of an image in the chain.
 static DATA_STORE_FORMAT: ElementSpec = ElementSpec::new("format")
     .attributes(&[attribute(
         "type",
@@ -245,7 +245,7 @@ pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
     .attributes(&[
         attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)).later(&[
             ("luks", (2, 1, 0), None),
-            // Not in 9.0, and in 10.0; which release between was not found out.
+            // Missing in 9.0, present in 10.0; the exact release is not known.
             ("luks-any", (9, 1, 0), Some((8, 0, 0))),
         ]),
         attribute("engine", (8, 0, 0), Words(EncryptionEngine::WORDS)),

@@ -1,23 +1,23 @@
-//! Which characters XML can carry, and how they are escaped.
+//! The characters that XML can represent, and their escapes.
 
-/// True for characters that XML 1.0 allows in a document, as themselves or as a reference.
+/// True for characters that XML 1.0 allows in a document, literally or as a reference.
 pub(crate) const fn is_xml_char(c: char) -> bool {
     matches!(c,
         '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}')
 }
 
-/// The value of an attribute, for quotes of either kind.
+/// Escapes the value of an attribute, for quotes of either kind.
 pub(crate) fn escape_attribute(value: &str) -> String {
     escape(value, true)
 }
 
-/// The text of an element.
+/// Escapes the text of an element.
 pub(crate) fn escape_text(value: &str) -> String {
     escape(value, false)
 }
 
-/// White space other than a blank would come back as a blank from an attribute; a carriage return
-/// would come back as a newline from anywhere.
+/// A parser would turn white space other than a blank into a blank in an attribute, and a carriage return into a
+/// newline everywhere.
 fn escape(value: &str, is_attribute: bool) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
@@ -36,10 +36,10 @@ fn escape(value: &str, is_attribute: bool) -> String {
     out
 }
 
-/// The place of the first character that XML does not allow.
+/// The offset of the first character that XML does not allow.
 pub(super) fn find_illegal(text: &str) -> Option<(usize, char)> {
-    // Controls, and the first byte of U+FFFE and U+FFFF. Blocks without either are passed over quickly.
-    // No short circuit here: the compiler makes vector instructions of it.
+    // Controls, and the first byte of U+FFFE and U+FFFF. Blocks without either are skipped quickly.
+    // Without a short circuit, so that the compiler vectorizes it.
     let is_suspect = |byte: u8| {
         ((byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r')) | (byte == 0xef)
     };

@@ -1,4 +1,4 @@
-//! Violations of well-formedness, in words and with places.
+//! Violations of well-formedness, with messages and spans.
 
 use quick_xml::errors::{IllFormedError, SyntaxError};
 use vmdisk_source::Span;
@@ -58,7 +58,7 @@ pub(super) fn in_token(text: &str, error: &quick_xml::Error, at: usize) -> ReadF
             "this document type is never closed"
         }
         quick_xml::Error::Syntax(SyntaxError::InvalidBangMarkup) => {
-            "`<!` begins nothing that XML knows"
+            "`<!` does not start a valid construct"
         }
         quick_xml::Error::IllFormed(_)
         | quick_xml::Error::Io(_)
@@ -72,7 +72,7 @@ pub(super) fn in_token(text: &str, error: &quick_xml::Error, at: usize) -> ReadF
     ReadFailure::malformed(line, what)
 }
 
-/// The scanner knows where in the tag it went wrong.
+/// The scanner knows the position of the fault in the tag.
 fn in_unclosed_tag(text: &str, at: usize) -> ReadFailure {
     let mut scanner = TagScanner::new(text, at);
     let name = scanner.name;
@@ -94,10 +94,10 @@ pub(super) fn rest_of_line(text: &str, at: usize) -> Span {
     Span::new(at, at + rest.find('\n').unwrap_or(rest.len()))
 }
 
-/// Each `&` in `span` must begin one of the five named entities or a character reference.
+/// Each `&` in `span` must start one of the five named entities or a character reference.
 pub(super) fn check_references(text: &str, span: Span) -> Result<(), ReadFailure> {
     let written = span.slice(text).unwrap_or_default();
-    // Nearly every value: searching short texts by bytes is faster than setting up a searcher.
+    // For short texts, as nearly all values are, a byte search is faster than setting up a searcher.
     if !written.as_bytes().contains(&b'&') {
         return Ok(());
     }
@@ -116,11 +116,11 @@ pub(super) fn check_references(text: &str, span: Span) -> Result<(), ReadFailure
         }
         let span = Span::new(start, start + name.len() + 2);
         return Err(if name.starts_with('#') {
-            let message = format!("`&{name};` is no character that XML allows");
+            let message = format!("`&{name};` is not a character that XML allows");
             ReadFailure::malformed(span, message)
         } else {
             ReadFailure::malformed(span, format!("unknown entity `&{name};`"))
-                .help("write the character itself; XML names only `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;`")
+                .help("write the character itself; XML defines only `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;`")
         });
     }
     Ok(())

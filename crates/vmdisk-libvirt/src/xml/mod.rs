@@ -1,4 +1,4 @@
-//! XML text to a tree with the place of every name, value and text.
+//! Parses XML text to a tree with the span of every name, value and text.
 //!
 //! quick-xml finds the tokens. One loop over them checks well-formedness and limits, and builds the tree.
 

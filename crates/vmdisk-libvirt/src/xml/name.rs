@@ -1,6 +1,6 @@
 //! Names of elements and attributes, by XML 1.0 (section 2.3) and Namespaces in XML (section 4).
 
-/// The place of the colon in a qualified name; `Err` if the text is not a qualified name.
+/// The offset of the colon in a qualified name; `Err` if the text is not a qualified name.
 pub(super) fn check_qualified(name: &str) -> Result<Option<usize>, NotAName> {
     let bytes = name.as_bytes();
     // Nearly every name consists of ASCII letters and has no prefix.

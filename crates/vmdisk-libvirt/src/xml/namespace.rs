@@ -1,17 +1,17 @@
-//! Prefixes: which are declared, which are not, and which attributes have the same name in the end.
+//! Prefixes: declarations, undeclared uses, and attributes with the same expanded name.
 
 use vmdisk_source::Span;
 
 use super::tree::{AttributeData, Index, Tree, UndeclaredPrefix, offset};
 use crate::{ReadFailure, ReadFailureKind};
 
-/// How many name space prefixes may be declared at one place.
+/// The maximum number of name space prefixes in scope.
 pub const MAX_PREFIXES: usize = 128;
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
-/// The prefixes that are declared at one place of the text.
+/// The prefixes in scope at a position of the text.
 #[derive(Default)]
 pub(super) struct Prefixes<'t> {
     /// Each with the attribute that declares it.
@@ -19,12 +19,12 @@ pub(super) struct Prefixes<'t> {
 }
 
 impl<'t> Prefixes<'t> {
-    /// How many there are.
+    /// Their number.
     pub(super) fn len(&self) -> usize {
         self.declared.len()
     }
 
-    /// Forgets the prefixes declared by an element that ends.
+    /// Drops the prefixes declared by an element that ends.
     pub(super) fn truncate(&mut self, len: usize) {
         self.declared.truncate(len);
     }
@@ -34,7 +34,7 @@ impl<'t> Prefixes<'t> {
         declared.find(|(known, _)| *known == prefix).map(|it| it.1)
     }
 
-    /// Declares what the attribute `nth` declares, if it does.
+    /// Adds the declaration of the attribute `nth`, if it is one.
     pub(super) fn declare(
         &mut self,
         nth: Index,
@@ -50,9 +50,9 @@ impl<'t> Prefixes<'t> {
         let message = match (prefix, attribute.value.as_ref()) {
             (Some("xmlns"), _) => "the prefix `xmlns` cannot be declared",
             (Some("xml"), XML) => return Ok(()),
-            (Some("xml"), _) => "the prefix `xml` cannot stand for another name space",
-            (_, XML) => "no prefix but `xml` can stand for this name space",
-            (_, XMLNS) => "no prefix but `xmlns` can stand for this name space",
+            (Some("xml"), _) => "the prefix `xml` cannot be bound to another name space",
+            (_, XML) => "only the prefix `xml` can be bound to this name space",
+            (_, XMLNS) => "only the prefix `xmlns` can be bound to this name space",
             (Some(prefix), _) => {
                 self.declared.push((prefix, nth));
                 return Ok(());
@@ -77,7 +77,7 @@ impl<'t> Prefixes<'t> {
         ))
     }
 
-    /// Notes the prefix of a name if it is not declared, and returns it.
+    /// Records the prefix of a name if it is not declared, and returns it.
     pub(super) fn check(
         &self,
         tree: &mut Tree<'t>,

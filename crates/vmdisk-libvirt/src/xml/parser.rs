@@ -1,6 +1,6 @@
 //! One loop over the tokens: it checks well-formedness and limits, and builds the tree.
 //!
-//! The open elements are known here, so that both ends of a mistake are shown.
+//! The open elements are known, so both ends of a mistake can be shown.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,12 @@ use super::tree::{
 use crate::encoding::{MAX_BYTES, check_declared, too_large};
 use crate::{ReadFailure, ReadFailureKind};
 
-/// How deep elements may nest; libxml2's own limit.
+/// The maximum depth of elements; libxml2 has the same limit.
 pub const MAX_DEPTH: usize = 256;
-/// How many attributes one element may have.
+/// The maximum number of attributes of an element.
 pub const MAX_ATTRIBUTES: usize = 256;
 
-/// So few attributes are compared each with each faster than they are sorted.
+/// For so few attributes pairwise comparison is faster than sorting.
 const FEW_ATTRIBUTES: usize = 12;
 
 /// An element that is not closed yet.
@@ -49,7 +49,7 @@ struct Parser<'t> {
 /// Builds the tree of a text.
 ///
 /// # Errors
-/// At the first fault, and if the text goes beyond a limit.
+/// Fails at the first fault, and if the text exceeds a limit.
 pub(crate) fn parse(text: &str) -> Result<Tree<'_>, ReadFailure> {
     if text.len() > MAX_BYTES {
         return Err(too_large(text.len()));
@@ -104,9 +104,9 @@ fn document_type(span: Span) -> ReadFailure {
     ReadFailure::new(
         ReadFailureKind::DocumentType,
         span,
-        "a document type declaration is not read, for the entities it may define",
+        "document type declarations are refused, because they can define entities",
     )
-    .help("delete it: libvirt's XML needs none")
+    .help("delete it: libvirt does not need one")
 }
 
 fn not_a_name(name: &str, span: Span) -> ReadFailure {
@@ -192,14 +192,14 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// An element must be in the root element, and not too deep.
+    /// An element must be inside the root element, and not nested too deeply.
     fn check_place(&self, name: &str, tag: Span) -> Result<(), ReadFailure> {
         if let Some(root) = self.root_end {
             let help = match name {
                 "disk" => {
-                    "wrap several disks in `<devices>…</devices>`, or give each a file of its own"
+                    "wrap several disks in `<devices>…</devices>`, or put each in a separate file"
                 }
-                _ => "give each a file of its own",
+                _ => "put each in a separate file",
             };
             let message = format!("a second root element, `<{name}>`");
             return Err(ReadFailure::malformed(tag, message)
@@ -247,7 +247,7 @@ impl<'t> Parser<'t> {
             let name = attribute.name;
             let colon =
                 check_qualified(name).map_err(|_| not_a_name(name, name_span(attribute)))?;
-            // A value that stands for itself has no references.
+            // A value without special characters has no references.
             if let Cow::Owned(_) = attribute.value {
                 let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
                 check_references(self.text, value)?;
@@ -257,7 +257,7 @@ impl<'t> Parser<'t> {
         Ok(has_prefixes)
     }
 
-    /// Declares the prefixes of an element whose attributes begin at `first`, and looks up those of its names.
+    /// Declares the prefixes of an element whose attributes start at `first`, and resolves those of its names.
     fn check_prefixes(&mut self, name: Span, first: usize) -> Result<Option<&'t str>, ReadFailure> {
         let element = self.slice(name);
         if element.starts_with("xmlns:") {
@@ -313,7 +313,7 @@ impl<'t> Parser<'t> {
             .related(self.tag_of(open), format!("`<{expected}>` opened here"));
         let mut outer = self.open.iter();
         match outer.any(|open| self.name_of(open) == found) {
-            // The end tag fits an element further out, so the inner one is not closed.
+            // The end tag matches an outer element, so the inner one is not closed.
             true => failure.help(format!(
                 "close `<{expected}>` with `</{expected}>` before this"
             )),
@@ -330,10 +330,10 @@ impl<'t> Parser<'t> {
         Span::new(offset(element.start), offset(element.tag_end))
     }
 
-    /// Characters: only white space may stand outside the root element.
+    /// Characters: outside the root element only white space is allowed.
     fn characters(&mut self, span: Span) -> Result<(), ReadFailure> {
         let text = self.slice(span);
-        // Searching by bytes first is faster than setting up a searcher for each text.
+        // For short texts a byte search is faster than setting up a searcher.
         if text.as_bytes().contains(&b'>')
             && let Some(at) = text.find("]]>")
         {
@@ -380,7 +380,7 @@ impl<'t> Parser<'t> {
     }
 
     fn comment(&mut self, span: Span) -> Result<(), ReadFailure> {
-        // With the first hyphen of the end, so that a comment cannot end in `--->`.
+        // Includes the first hyphen of the end, because a comment cannot end in `--->`.
         let body = Span::new(span.start + "<!--".len(), span.end - "->".len());
         if let Some(at) = self.slice(body).find("--") {
             let place = rest_of_line(self.text, body.start + at);
@@ -412,14 +412,14 @@ impl<'t> Parser<'t> {
         ))
     }
 
-    /// The XML declaration: a version, perhaps an encoding, perhaps `standalone`.
+    /// The XML declaration: a version, optionally an encoding and `standalone`.
     fn declaration(&self, span: Span, is_first: bool) -> Result<(), ReadFailure> {
         if !is_first {
             let message = "the XML declaration must be the first thing in the file";
             return Err(ReadFailure::malformed(span, message)
-                .help("delete what stands before it, or the declaration"));
+                .help("delete the text before it, or the declaration"));
         }
-        // To the scanner, it is a start tag that is never closed.
+        // The scanner sees it as a start tag that is never closed.
         let mut scanner = TagScanner::new(&self.text[..span.end - "?>".len()], span.start);
         let mut version = "";
         let mut allowed: &[&str] = &["version", "encoding", "standalone"];
@@ -484,7 +484,7 @@ fn name_span(attribute: &AttributeData<'_>) -> Span {
     Span::new(start, start + attribute.name.len())
 }
 
-/// Two attributes that are the same.
+/// Reports two equal attributes.
 fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -> ReadFailure {
     let message = match first.name == second.name {
         true => format!(
@@ -492,7 +492,7 @@ fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -
             first.name
         ),
         false => format!(
-            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes stand for one name space",
+            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes are bound to one name space",
             first.name, second.name
         ),
     };
@@ -500,7 +500,7 @@ fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -
         .related(name_span(first), "first written here")
 }
 
-/// The first two attributes that have the same name.
+/// The first two attributes with the same name.
 fn written_twice<'a, 't>(
     attributes: &'a [AttributeData<'t>],
 ) -> Option<(&'a AttributeData<'t>, &'a AttributeData<'t>)> {

@@ -1,6 +1,6 @@
-//! Start tags, byte by byte: where each attribute, its name and its value lie.
+//! Start tags, byte by byte: the spans of each attribute, its name and its value.
 //!
-//! The tree takes its places from here, and edits look at tags again: both need every byte to be right.
+//! The spans of the tree come from here, and edits scan tags again: both need exact offsets.
 
 use vmdisk_source::Span;
 
@@ -24,7 +24,7 @@ pub(crate) enum TagFault {
     NoQuotes,
     /// A quote that is never closed.
     NoClosingQuote,
-    /// Two attributes that touch.
+    /// Two attributes without white space between them.
     NoSpace,
     /// `<` in a value.
     LessThan,
@@ -34,14 +34,14 @@ pub(crate) enum TagFault {
     Unclosed,
 }
 
-/// A fault and where it is.
+/// A fault with its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TagError {
     pub(crate) fault: TagFault,
     pub(crate) span: Span,
 }
 
-/// Walks through the attributes of one start tag.
+/// Iterates over the attributes of one start tag.
 pub(crate) struct TagScanner<'a> {
     text: &'a str,
     at: usize,
@@ -51,12 +51,12 @@ pub(crate) struct TagScanner<'a> {
     end: Option<TagEnd>,
 }
 
-/// How a start tag ends.
+/// The end of a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TagEnd {
-    /// Where a further attribute goes: just past the last one, or past the name.
+    /// The position for another attribute: directly after the last one, or after the name.
     pub(crate) attributes_end: usize,
-    /// Just past the `>`.
+    /// Directly after the `>`.
     pub(crate) end: usize,
     /// True for `<a/>`.
     pub(crate) is_empty_element: bool,
@@ -66,7 +66,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// True for bytes that end a name; everything else is left to the parser to judge.
+/// True for bytes that end a name; the parser checks all others.
 fn ends_name(byte: u8) -> bool {
     ENDS_NAME[usize::from(byte)]
 }
@@ -98,7 +98,7 @@ impl<'a> TagScanner<'a> {
         }
     }
 
-    /// How the tag ends; known once the attributes have been walked through without a fault.
+    /// The end of the tag; known once all attributes are read without a fault.
     pub(crate) fn end(&self) -> Option<TagEnd> {
         self.end
     }
@@ -185,7 +185,7 @@ impl<'a> TagScanner<'a> {
         };
         let value = Span::new(value_start, value_start + length);
         if rest[length] == b'<' {
-            // A `<` here is far more often a forgotten quote than a forgotten `&lt;`.
+            // A `<` here is much more often a forgotten quote than a forgotten `&lt;`.
             let (fault, span) = if rest[length..].contains(&quote) {
                 (TagFault::LessThan, Span::new(value.end, value.end + 1))
             } else {

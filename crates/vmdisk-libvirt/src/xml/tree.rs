@@ -1,4 +1,4 @@
-//! The tree of an XML text: arenas of elements, attributes and texts, each with its place.
+//! The tree of an XML text: arenas of elements, attributes and texts, each with its span.
 //!
 //! Names keep their prefixes. Strings borrow from the text unless a reference or a line end changes them.
 
@@ -16,7 +16,7 @@ pub(crate) struct Tree<'t> {
     pub(super) attributes: Vec<AttributeData<'t>>,
     pub(super) pieces: Vec<Piece>,
     pub(super) comments: Vec<CommentData>,
-    /// Prefixes that are used and not declared, in the order of the text.
+    /// Undeclared prefixes in use, in the order of the text.
     pub(crate) undeclared: Vec<UndeclaredPrefix>,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct ElementData<'t> {
     pub(super) name: &'t str,
     /// Offset of the `<`.
     pub(super) start: Index,
-    /// Just past the last attribute, or the name.
+    /// Directly after the last attribute, or the name.
     pub(super) attributes_end: Index,
-    /// Just past the `>` of the start tag.
+    /// Directly after the `>` of the start tag.
     pub(super) tag_end: Index,
-    /// Just past the end tag; the same as `tag_end` for `<a/>`.
+    /// Directly after the end tag; the same as `tag_end` for `<a/>`.
     pub(super) end: Index,
     pub(super) first_attribute: Index,
     pub(super) last_attribute: Index,
@@ -83,14 +83,14 @@ pub(super) struct CommentData {
     pub(super) previous: Index,
 }
 
-/// A prefix that is used and not declared.
+/// An undeclared prefix in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UndeclaredPrefix {
-    /// The name that carries it.
+    /// The name that has it.
     pub(crate) name: Span,
     /// True if it is the name of an attribute.
     pub(crate) is_attribute: bool,
-    /// True if the enclosing element has the same undeclared prefix, and the report with it.
+    /// True if the enclosing element has the same undeclared prefix, which is reported there.
     pub(crate) is_inner: bool,
 }
 
@@ -119,7 +119,7 @@ impl Tree<'_> {
     }
 }
 
-/// A comment and its place among the elements.
+/// A comment and its position among the elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Comment<'d> {
     pub(crate) span: Span,
@@ -163,7 +163,7 @@ impl<'d> Node<'d> {
         self.data().name
     }
 
-    /// The place of the name in the start tag.
+    /// The span of the name in the start tag.
     pub(crate) fn name_span(self) -> Span {
         let data = self.data();
         let start = offset(data.start) + 1;
@@ -182,7 +182,7 @@ impl<'d> Node<'d> {
         Span::new(offset(data.start), offset(data.tag_end))
     }
 
-    /// Where a further attribute goes: just past the last one, or past the name.
+    /// The position for another attribute: directly after the last one, or after the name.
     pub(crate) fn attributes_end(self) -> usize {
         offset(self.data().attributes_end)
     }
@@ -193,12 +193,12 @@ impl<'d> Node<'d> {
         data.tag_end == data.end
     }
 
-    /// The element around it.
+    /// The parent element.
     pub(crate) fn parent(self) -> Option<Node<'d>> {
         self.tree.node(self.data().parent)
     }
 
-    /// The elements around it, the nearest first.
+    /// The enclosing elements, the nearest first.
     pub(crate) fn ancestors(self) -> impl Iterator<Item = Node<'d>> {
         std::iter::successors(self.parent(), |node| node.parent())
     }
@@ -207,18 +207,18 @@ impl<'d> Node<'d> {
         self.tree.node(self.data().next_sibling)
     }
 
-    /// The elements in it.
+    /// The child elements.
     pub(crate) fn children(self) -> impl Iterator<Item = Node<'d>> {
         let first = self.tree.node(self.data().first_child);
         std::iter::successors(first, |node| node.next_sibling())
     }
 
-    /// The first element in it with this name.
+    /// The first child element with this name.
     pub(crate) fn child(self, name: &str) -> Option<Node<'d>> {
         self.children().find(|child| child.name() == name)
     }
 
-    /// The elements in it at any depth, in the order of the text.
+    /// The descendant elements, in the order of the text.
     pub(crate) fn descendants(self) -> impl Iterator<Item = Node<'d>> {
         let tree = self.tree;
         let end = self.data().end;
@@ -227,7 +227,7 @@ impl<'d> Node<'d> {
             .take_while(move |node| node.data().start < end)
     }
 
-    /// The attributes as written, name space declarations among them.
+    /// The attributes as written, including name space declarations.
     pub(crate) fn attributes(self) -> impl Iterator<Item = Attribute<'d>> {
         let data = self.data();
         let own = offset(data.first_attribute)..offset(data.last_attribute);
@@ -244,7 +244,7 @@ impl<'d> Node<'d> {
             .map(Attribute::value)
     }
 
-    /// All text in it, comments and the text of inner elements left out, with its place; no place without text.
+    /// All its text without comments and child elements, with its span; `None` without text.
     pub(crate) fn text(self) -> (Cow<'d, str>, Option<Span>) {
         let pieces = &self.tree.pieces;
         let Some(first) = pieces.get(offset(self.data().first_piece)) else {
@@ -308,13 +308,13 @@ impl<'d> Attribute<'d> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     }
 
-    /// The place of the name.
+    /// The span of the name.
     pub(crate) fn name_span(self) -> Span {
         let start = offset(self.data.name_start);
         Span::new(start, start + self.data.name.len())
     }
 
-    /// The place of the value, without its quotes.
+    /// The span of the value, without its quotes.
     pub(crate) fn value_span(self) -> Span {
         Span::new(offset(self.data.value_start), offset(self.data.value_end))
     }
