@@ -83,35 +83,38 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd://fred@store.example/a",
-            "line 1, column 7: nobody logs in over nbd",
+            "line 1, column 7: nbd does not support a user name",
         ),
         (
             "rbd://mon1/pool/a",
-            "line 1, column 1: there are no addresses that begin with `rbd:`",
+            "line 1, column 1: addresses cannot start with `rbd:`",
         ),
         (
             "ssh+unix:///a?socket=/x",
-            "column 1: there are no addresses that begin with `ssh+unix:`",
+            "column 1: addresses cannot start with `ssh+unix:`",
         ),
         ("nbd+unix:///a", "column 1: which UNIX socket?"),
         ("nbd+unix:///a?path=/x", "column 15: which UNIX socket?"),
         (
             "nbd+unix:web1",
-            "column 10: `nbd+unix:` needs to know what and where",
+            "column 10: `nbd+unix:` requires a name and a location",
         ),
-        ("nbd:", "column 5: `nbd:` needs to know what and where"),
+        ("nbd:", "column 5: `nbd:` requires a name and a location"),
         (
             "https://store.example/a b.iso",
-            "column 1: this is no address: unexpected character",
+            "column 1: this is not a valid address: unexpected character",
         ),
-        ("https://store.example/a%FF", "column 22: this is no UTF-8"),
+        (
+            "https://store.example/a%FF",
+            "column 22: this is not valid UTF-8",
+        ),
         (
             "https://store.example/a#b",
             "column 25: nothing stands behind a #",
         ),
         (
             "nfs://store.example/srv/a?b=c",
-            "column 27: nothing stands behind a ? in an address on nfs",
+            "column 27: an address cannot have a ? part on nfs",
         ),
         (
             "nbd://store.example:70000/a",
@@ -119,17 +122,17 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd://a_b!/x",
-            "column 7: network.hosts[0].name: `a_b!` is no name of a server",
+            "column 7: network.hosts[0].name: `a_b!` is not a valid server name",
         ),
         (
             "nbd:web1",
-            "column 5: network: `hosts` is missing: a disk on nbd is on a server; write `hosts: [NAME]`",
+            "column 5: network: `hosts` is missing: a disk on nbd needs a server; write `hosts: [NAME]`",
         ),
         // What QEMU's older syntax says is no name.
         ("nbd:store.example:10809", "`hosts` is missing"),
         (
             "https:a.iso,hosts.0=a,hosts.1=b",
-            "network.hosts: a disk on https has one server, and there are 2",
+            "network.hosts: a disk on https needs one server, but there are 2",
         ),
         (
             "nbd:a,hosts=mon1:x",
@@ -141,7 +144,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd:a,hosts.0.name=mon1:6789",
-            "`mon1:6789` is no name of a server; write the port as `port`",
+            "`mon1:6789` is not a valid server name; write the port as `port`",
         ),
         (
             "nbd:a,hosts.0.name=[::1]",
@@ -153,7 +156,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd:a,hosts.0.name=a,hosts.0.socket=/x",
-            "network.hosts[0].socket: a server is reached by its name or behind a socket, not both",
+            "network.hosts[0].socket: a server has a name or a socket, not both",
         ),
         (
             "nbd:a,hosts.0.socket=x",
@@ -173,19 +176,19 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nfs:a/b,hosts=store",
-            "network.name: a disk on nfs is called `/directory/file`, not `a/b`",
+            "network.name: a disk on nfs is named `/directory/file`, not `a/b`",
         ),
         (
             "https://store.example",
-            "network: `name` is missing: a disk on https is called by its path",
+            "network: `name` is missing: a disk on https is named by its path",
         ),
         (
             "rbd:web1",
-            "network.name: a disk on rbd is called `pool/image`, not `web1`",
+            "network.name: a disk on rbd is named `pool/image`, not `web1`",
         ),
         (
             "rbd:pool/web1@old",
-            "network.name: what stands behind an @ is a snapshot; write `snapshot`",
+            "network.name: the part after an @ is a snapshot; write `snapshot`",
         ),
         ("rbd:a/b/c/d", "network.name: a disk on rbd"),
         (
@@ -245,19 +248,19 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ("https://fred@a/x", "network.auth: `secret` is missing"),
         (
             "rbd:a/b,auth.username=f,auth.secret.uuid=k",
-            "network.auth.secret.uuid: `k` is no UUID",
+            "network.auth.secret.uuid: `k` is not a UUID",
         ),
         (
             "rbd:a/b,auth.username=f,auth.secret.uuid=01234567-89ab-cdef-0123-456789abcdef,auth.secret.usage=k",
-            "network.auth.secret.usage: a secret is found by its `uuid` or by its `usage`, not both",
+            "network.auth.secret.usage: identify a secret by its `uuid` or its `usage`, not both",
         ),
         (
             "nbd://a/x,format=iso",
-            "network.format: no disk behind a server is opened as `iso`",
+            "network.format: network disks do not support format `iso`",
         ),
         (
             "nbd://a/x,as=lun",
-            "network.as: only a unit of an iscsi target takes SCSI commands",
+            "network.as: only a unit of an iscsi target supports SCSI commands",
         ),
         (
             "iscsi://a/t/1,as=lun,format=qcow2",
@@ -362,7 +365,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
         ),
         (
             "https://a/x,bus=sata",
-            "disks[0].bus: bus sata has no disks that only read, and QEMU writes nothing over",
+            "disks[0].bus: bus sata does not support read-only disks, and QEMU writes nothing over",
         ),
         ("nbd://a/x,transient=on", "only a disk in a file"),
         ("nbd://a/x,format=qcow2,shareable=on", "one writer"),

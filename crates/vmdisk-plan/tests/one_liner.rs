@@ -94,13 +94,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "",
             &[
-                "line 1, column 1: a disk is written as KIND:PLACE, and nothing is there; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: expected KIND:PLACE, found nothing; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ][..],
         ),
         (
             "/srv/a.img",
             &[
-                "line 1, column 1: `/srv/a.img` does not say what kind of disk it is; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: `/srv/a.img` does not name the kind of disk; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ],
         ),
         (
@@ -115,18 +115,18 @@ fn every_fault_has_its_column_and_what_to_write() {
         ),
         (
             "lvm:data",
-            &["line 1, column 5: `data` names no group and volume; write GROUP/VOLUME"],
+            &["line 1, column 5: `data` does not name a group and a volume; write GROUP/VOLUME"],
         ),
         (
             "lvm:vg0/-x",
             &[
-                "line 1, column 9: lvm.volume: LVM has no name `-x`; it takes letters, digits and +_.- and no - in front",
+                "line 1, column 9: lvm.volume: LVM has no name `-x`; use letters, digits and +_.-, and no leading -",
             ],
         ),
         (
             "lvm:vg0/a/b",
             &[
-                "line 1, column 9: lvm.volume: LVM has no name `a/b`; it takes letters, digits and +_.- and no - in front",
+                "line 1, column 9: lvm.volume: LVM has no name `a/b`; use letters, digits and +_.-, and no leading -",
             ],
         ),
         (
@@ -146,13 +146,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:/a,readonly",
             &[
-                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch; a comma inside a value is written twice",
+                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch; double a comma inside a value",
             ],
         ),
         (
             "raw:/a,",
             &[
-                "line 1, column 8: nothing stands between the commas; a comma inside a value is written twice",
+                "line 1, column 8: there is nothing between the commas; double a comma inside a value",
             ],
         ),
         (
@@ -162,7 +162,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:/a,raw.size=1G",
             &[
-                "line 1, column 8: unknown key `raw.size`; the keys of the backend stand beside those of the disk",
+                "line 1, column 8: unknown key `raw.size`; write the keys of the backend next to the keys of the disk",
             ],
         ),
         (

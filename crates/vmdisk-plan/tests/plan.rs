@@ -13,7 +13,7 @@ fn what_no_choice_can_make_work_is_refused_with_its_place() {
     for (disk, fault) in [
         (
             "vhost-user-blk:/run/x,cache=none",
-            "disks[0].cache: the daemon of a vhost-user-blk disk decides over `cache`",
+            "disks[0].cache: the daemon of a vhost-user-blk disk controls `cache`",
         ),
         ("vhost-user-blk:/run/x,bus=scsi", "disks[0].bus: the daemon"),
         (

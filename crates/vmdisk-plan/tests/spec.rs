@@ -108,7 +108,7 @@ disks:
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
             "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
             "line 11, column 5: disks[1].lvm: a disk is made of one thing, and this one of `raw` and `lvm`; keep `raw`, or make it two disks",
-            "line 12, column 5: disks[2]: nothing says what the disk is made of; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `vhost-user-blk`, `network` or `empty`",
+            "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `vhost-user-blk`, `network` or `empty`",
             "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
             "line 16, column 5: disks[3].queues: `queues` is written twice",
         ]

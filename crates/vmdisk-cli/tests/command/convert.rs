@@ -279,9 +279,9 @@ fn a_login_to_a_server_goes_through_a_spec_and_cookies_do_not() {
         let spec = place.run(&["convert", file, "--to", "spec"]);
         assert_eq!(spec.code, 0, "{spec:?}");
         assert!(!spec.stdout.contains("opensesame"), "{spec:?}");
-        let told = spec.stderr.contains(
-            "what the server is told in cookies, which may be secret, is not carried over",
-        );
+        let told = spec
+            .stderr
+            .contains("the cookies for the server, which may be secret, is not carried over");
         assert_eq!(told, file == "b.xml", "{spec:?}");
         let back = place.run_with_input(&["convert", "--to", "disk-xml"], spec.stdout.as_bytes());
         assert_eq!((back.code, back.stdout.as_str()), (0, disk), "{back:?}");

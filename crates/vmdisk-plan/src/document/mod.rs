@@ -67,7 +67,7 @@ pub struct SpecMistake {
 /// ```
 pub fn is_spec(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    // XML, whatever stands in its comments.
+    // XML, regardless of its comments.
     if text.starts_with('<') {
         return false;
     }

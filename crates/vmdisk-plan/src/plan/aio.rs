@@ -55,20 +55,19 @@ fn threads_of(disk: &DiskSpec) -> u64 {
 /// The mode for an image whose requests come from so many threads.
 fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool, threads: u64) -> Chosen<AioMode> {
     if !is_direct {
-        let reason = "with the page cache in between, native AIO is refused and blocks";
+        let reason = "QEMU refuses native AIO through the page cache, where it would block";
         return Chosen::by_default(AioMode::Threads, reason).instead_of("native-without-direct");
     }
     let is_device = matches!(image.protocol, Protocol::HostDevice { .. });
     match planner.host.direct_io(image) {
         Direct::Fails { because, .. } => {
-            let reason =
-                format!("O_DIRECT was asked for, and there {because}: native AIO would block");
+            let reason = format!("O_DIRECT is requested, but {because}: native AIO would block");
             return Chosen::by_fact(AioMode::Threads, reason)
                 .instead_of("io-native-on-buffered-dio");
         }
         Direct::Unknown { why } if !is_device && is_allocated(planner, image) => {
             let reason = format!(
-                "it is not known whether direct I/O works there: {why}; native AIO would block if not"
+                "it is not known whether direct I/O works: {why}; otherwise native AIO would block"
             );
             return Chosen::by_default(AioMode::Threads, reason)
                 .instead_of("io-native-on-buffered-dio");

@@ -116,7 +116,7 @@ impl Planner<'_> {
         if let Some(index) = disks.position(|disk| disk.target.as_deref() == Some(name)) {
             let message = format!("the guest has a disk `{name}`");
             self.refuse(SpecPath::disk(index).key("target"), message)
-                .help = Some("leave `target` out to get the next free name".to_owned());
+                .help = Some("remove `target` to get the next free name".to_owned());
         }
     }
 
@@ -247,11 +247,11 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
         MediaSpec::Cdrom => match planner.domain.architecture {
             Some(Architecture::X86_64 | Architecture::I686) if is_pc => Chosen::by_default(
                 BusSpec::Ide,
-                "every installer has a driver for a CD drive there",
+                "every installer has a driver for a CD drive on it",
             ),
             Some(Architecture::X86_64 | Architecture::I686) => Chosen::by_default(
                 BusSpec::Sata,
-                "every installer has a driver for a CD drive there",
+                "every installer has a driver for a CD drive on it",
             ),
             _ => Chosen::by_default(BusSpec::VirtioScsi, "this machine has no AHCI"),
         },
@@ -263,7 +263,7 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
             source: ChoiceSource::Default,
             ..Chosen::by_default(
                 BusSpec::Virtio,
-                "the fastest one that every current guest knows",
+                "the fastest bus that every current guest supports",
             )
             .instead_of("bus-emulated")
         },

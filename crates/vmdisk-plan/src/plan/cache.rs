@@ -76,6 +76,6 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
             Direct::Fails { .. } | Direct::Works { .. } | Direct::Unknown { .. } => {}
         }
     }
-    let reason = format!("{works}; the guest has a page cache of its own, and one is enough");
+    let reason = format!("{works}; the guest has its own page cache, and one is enough");
     Chosen::by_fact(CacheMode::None, reason)
 }

@@ -143,7 +143,7 @@ fn choose(
         return Chosen::by_fact(Discard::Ignore, reason).instead_of("machine-type-old-defaults");
     }
     let thin = |whose: &str| {
-        let reason = format!("{whose} gives back what the guest deletes");
+        let reason = format!("{whose} frees what the guest deletes");
         Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin")
     };
     if image.format == Some(Format::Qcow2) {
@@ -192,16 +192,16 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
     let Some(device) = planner.device_below(spec, image) else {
         let is_thin = matches!(spec.backend, BackendSpec::LvmThin(_));
         if is_thin {
-            let reason = "a thin volume gives back what the guest deletes";
+            let reason = "a thin volume frees what the guest deletes";
             return Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin");
         }
-        let reason = "it is not known whether the device takes discards";
+        let reason = "it is not known whether the device supports discards";
         return Chosen::by_default(Discard::Ignore, reason);
     };
     let name = device.name();
     match (&device.kind, &device.queue.discard_max) {
         (BlockKind::LvmThin | BlockKind::Zvol, _) => {
-            let reason = format!("{name} is thin and gives back what the guest deletes");
+            let reason = format!("{name} is thin and frees what the guest deletes");
             Chosen::by_fact(Discard::Unmap, reason).instead_of("discard-missing-thin")
         }
         (_, Fact::Known(0)) => {
@@ -209,7 +209,7 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
             Chosen::by_fact(Discard::Ignore, reason)
         }
         (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {
-            let reason = format!("{name} takes discards, and flash lasts longer with them");
+            let reason = format!("{name} supports discards, and flash lasts longer with them");
             Chosen::by_fact(Discard::Unmap, reason)
         }
         (_, Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {

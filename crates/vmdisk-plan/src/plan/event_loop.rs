@@ -87,7 +87,7 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
                 reason, is_asked, ..
             } => {
                 let Some((disks, id)) = by_load.pop_first() else {
-                    let message = "the guest has no iothreads, and the disk wants one";
+                    let message = "the guest has no iothreads, but the disk requests one";
                     planner.refuse(SpecPath::disk(index).key("iothread"), message);
                     continue;
                 };
@@ -139,7 +139,7 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
             return any("the guest has iothreads, which idle unless a disk uses them".to_owned());
         }
         Some(IoThreadCount::Auto) => {
-            return any("iothreads were asked for, and this disk can use one".to_owned());
+            return any("iothreads are requested, and this disk can use one".to_owned());
         }
         None => {}
     }

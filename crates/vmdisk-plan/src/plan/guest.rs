@@ -30,7 +30,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     planner.domain.uuid.clone_from(&uuid);
     planner.note_asked(at(DomainField::Uuid), "uuid", uuid);
     planner.domain.name = planner.decide(at(DomainField::Name), "name", name, |_| {
-        let reason = "a guest needs a name, and none was given";
+        let reason = "a guest needs a name, and none is set";
         Some(Chosen::by_default("guest".to_owned(), reason))
     });
     let arch = planner.decide(at(DomainField::Architecture), "arch", arch, |planner| {
@@ -55,10 +55,10 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     });
     planner.domain.domain_type = guest_type.map(DomainType::from);
     planner.domain.vcpus = planner.decide(at(DomainField::Vcpus), "vcpus", vcpus, |_| {
-        Some(Chosen::by_default(1, "libvirt and QEMU take 1 too"))
+        Some(Chosen::by_default(1, "the default of libvirt and QEMU"))
     });
     planner.domain.memory = planner.decide(at(DomainField::Memory), "memory", memory, |_| {
-        let reason = "a guest needs memory, and no size was given";
+        let reason = "a guest needs memory, and no size is set";
         Some(Chosen::by_default(Bytes::gib(1), reason))
     });
 }
@@ -86,12 +86,11 @@ fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chose
         .any(|disk| disk.bus == Some(BusSpec::Fdc) || disk.media == Some(MediaSpec::Floppy));
     let (machine, reason) = match arch {
         Architecture::X86_64 | Architecture::I686 if wants_ide => {
-            ("pc", "a disk wants parallel ATA, and q35 has none")
+            ("pc", "a disk needs parallel ATA, which q35 does not have")
         }
-        Architecture::X86_64 | Architecture::I686 if wants_floppy => (
-            "pc",
-            "it brings a floppy controller along, and q35 does not",
-        ),
+        Architecture::X86_64 | Architecture::I686 if wants_floppy => {
+            ("pc", "it has a floppy controller, and q35 does not")
+        }
         Architecture::X86_64 | Architecture::I686 => {
             ("q35", "PCI Express and AHCI; unset would be the older pc")
         }
@@ -116,7 +115,7 @@ fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chose
         | Architecture::Itanium => {
             let at = SpecPath::default().key("guest").key("arch");
             planner
-                .refuse(at, format!("no machine of {arch} is the obvious one"))
+                .refuse(at, format!("{arch} has no default machine"))
                 .help = Some("write `machine`".to_owned());
             return None;
         }
@@ -146,7 +145,7 @@ fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
             Chosen::by_fact(GuestType::Kvm, "a VM was seen to run with KVM on this host")
                 .instead_of("tcg-instead-of-kvm")
         }
-        _ => Chosen::by_default(GuestType::Kvm, "nothing says that this host has no KVM"),
+        _ => Chosen::by_default(GuestType::Kvm, "the facts do not rule out KVM"),
     }
 }
 
@@ -206,7 +205,7 @@ fn plan_huge_pages(planner: &mut Planner<'_>, asked: HugePagesSpec) {
     if let Some(size) = size
         && !memory.0.is_multiple_of(size.0)
     {
-        let message = format!("memory of {memory} is no multiple of pages of {size}");
+        let message = format!("memory of {memory} is not a multiple of the page size {size}");
         planner.refuse(path, message);
         return;
     }
@@ -217,16 +216,16 @@ fn plan_huge_pages(planner: &mut Planner<'_>, asked: HugePagesSpec) {
                 memory.0.div_ceil(looked_up.0)
             );
             planner.refuse(path, message).help =
-                Some("reserve more (vm.nr_hugepages), or leave hugepages out".to_owned());
+                Some("reserve more (vm.nr_hugepages), or remove hugepages".to_owned());
             return;
         }
-        Some(Fact::Known(free)) => format!("asked for, and the host has {free} free ones"),
+        Some(Fact::Known(free)) => format!("requested; the host has {free} free pages"),
         None if !pages.is_empty() => {
             planner.refuse(path, format!("the host has no pages of {looked_up}"));
             return;
         }
         Some(Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) | None => {
-            "asked for; whether the host has enough is not known".to_owned()
+            "requested; it is not known whether the host has enough".to_owned()
         }
     };
     planner.decide(at(DomainField::HugePages), "hugepages", None, |_| {

@@ -142,7 +142,7 @@ impl<'a> Host<'a> {
         if *kind == FsKind::Zfs {
             return Some(Direct::Fails {
                 because:
-                    "ZFS checks direct writes and fails those that the guest changes in flight"
+                    "ZFS checks direct writes and fails writes that the guest changes in flight"
                         .to_owned(),
                 is_refused: false,
                 rule: None,
@@ -261,6 +261,6 @@ impl<'a> Host<'a> {
         leaves
             .iter()
             .all(is_fast)
-            .then(|| format!("{} does not turn", first.name()))
+            .then(|| format!("{} is not a rotating disk", first.name()))
     }
 }

@@ -11,7 +11,7 @@ impl Planner<'_> {
     pub(crate) fn network_image(&mut self, index: usize, network: &NetworkSpec) -> Image {
         let at = FieldPath::Image(index, 0, ImageField::Format);
         let format = self.decide(at, "format", network.format, |_| {
-            let reason = "nothing else was asked for, and a guessed format is the guest's to write";
+            let reason = "the default, because the guest could forge a probed format";
             Some(Chosen::by_default(Format::Raw, reason))
         });
         network.to_image(format.unwrap_or(Format::Raw))
@@ -23,9 +23,8 @@ impl Planner<'_> {
             return;
         };
         if spec.io.is_some() {
-            let message =
-                "QEMU speaks to the server itself, and `io` is how files and devices are reached";
-            self.refuse(at.key("io"), message).help = Some("leave `io` out".to_owned());
+            let message = "QEMU connects to the server itself; `io` only affects files and devices";
+            self.refuse(at.key("io"), message).help = Some("remove `io`".to_owned());
         }
         let is_cdrom = spec.media == Some(MediaSpec::Cdrom);
         if let Some(why) = network.only_read_because()
@@ -33,7 +32,7 @@ impl Planner<'_> {
             && !is_cdrom
         {
             self.refuse(at.key("readonly"), why).help =
-                Some("leave `readonly` out, or write `readonly: true`".to_owned());
+                Some("remove `readonly`, or use `readonly: true`".to_owned());
         }
     }
 }
@@ -61,7 +60,7 @@ pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
         | NetworkProtocol::Vxhs
         | NetworkProtocol::Tftp => (
             CacheMode::None,
-            "this host's page cache has no part in it, and so QEMU's client keeps nothing either",
+            "the host's page cache is not used, so QEMU's client caches nothing either",
         ),
     };
     Chosen::by_default(mode, reason)
@@ -70,13 +69,10 @@ pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
 /// What becomes of discards of a raw disk behind a server.
 pub(crate) fn discard(protocol: NetworkProtocol) -> Chosen<Discard> {
     let (mode, reason) = match protocol {
-        NetworkProtocol::Rbd => (
-            Discard::Unmap,
-            "an rbd image gives back what the guest deletes",
-        ),
+        NetworkProtocol::Rbd => (Discard::Unmap, "an rbd image frees what the guest deletes"),
         NetworkProtocol::Nbd | NetworkProtocol::Iscsi | NetworkProtocol::Gluster => (
             Discard::Unmap,
-            "the server says whether it takes discards, and gives back what it can",
+            "the server announces its support of discards, and frees what it can",
         ),
         NetworkProtocol::Nfs
         | NetworkProtocol::Ssh
@@ -88,7 +84,7 @@ pub(crate) fn discard(protocol: NetworkProtocol) -> Chosen<Discard> {
         | NetworkProtocol::Vxhs
         | NetworkProtocol::Tftp => (
             Discard::Ignore,
-            "QEMU has no discards to send to such a server",
+            "QEMU does not send discards to such a server",
         ),
     };
     Chosen::by_default(mode, reason)

@@ -17,7 +17,7 @@ pub(super) struct Nocow {
     pub(super) is_set: bool,
 }
 
-/// Decides for each disk whether its new file is overwritten in place; none if there is no choice.
+/// Decides for each disk whether its new file is overwritten in place; `None` if it cannot be chosen.
 pub(super) fn choose_all(spec: &Spec, facts: &Facts) -> Vec<Option<Nocow>> {
     let index = HostIndex::new(facts);
     let disks = spec.disks.iter();
@@ -48,7 +48,7 @@ fn choose(index: &HostIndex<'_>, spec: &DiskSpec) -> Option<Nocow> {
         .mount_of(path)
         .and_then(|mount| mount.has_option("nodatacow"));
     if index.nocow(path) == Fact::Known(true) || is_mounted_so == Fact::Known(true) {
-        let reason = "new files there are written in place already";
+        let reason = "new files there are already written in place";
         return Some(Nocow {
             chosen: Chosen::by_fact(true, reason),
             is_set: false,
@@ -83,7 +83,8 @@ fn choose_on_btrfs(spec: &DiskSpec, profiles: Option<&Vec<String>>) -> Chosen<bo
             the data a checksum detects damage but cannot repair it";
         Chosen::by_fact(true, reason).instead_of("btrfs-cow-image")
     } else if wants_direct {
-        let reason = "direct writes were asked for, and btrfs does none to files with checksums";
+        let reason =
+            "direct writes are requested, and btrfs buffers writes to files with checksums";
         Chosen::by_fact(true, reason).instead_of("btrfs-dio-buffered")
     } else {
         let reason = "the data profile keeps copies that checksums can repair, which is worth more than speed";

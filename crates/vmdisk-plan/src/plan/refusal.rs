@@ -57,11 +57,7 @@ impl Planner<'_> {
         ];
         let fields = DiskSpec::FIELDS.iter().filter(is_refused);
         keys.extend(fields.filter_map(|field| Some((fields::disk(*field).spec?, true))));
-        self.refuse_keys(
-            at,
-            &keys,
-            "the daemon of a vhost-user-blk disk decides over",
-        );
+        self.refuse_keys(at, &keys, "the daemon of a vhost-user-blk disk controls");
     }
 
     fn refuse_on_lun(&mut self, at: &SpecPath, spec: &DiskSpec) {
@@ -90,7 +86,7 @@ impl Planner<'_> {
             ("transient", spec.transient == Some(true)),
             ("iotune", spec.iotune.is_some()),
         ];
-        self.refuse_keys(at, &keys, "the SCSI device itself decides over");
+        self.refuse_keys(at, &keys, "the SCSI device itself controls");
     }
 
     fn refuse_for_media(&mut self, at: &SpecPath, spec: &DiskSpec) {
@@ -107,7 +103,7 @@ impl Planner<'_> {
             ),
             MediaSpec::Floppy => (
                 matches!(bus, None | Some(BusSpec::Fdc)),
-                "a floppy drive hangs on bus fdc",
+                "a floppy drive needs bus fdc",
             ),
             MediaSpec::Cdrom => (
                 matches!(
@@ -120,7 +116,7 @@ impl Planner<'_> {
                             | BusSpec::Usb
                     )
                 ),
-                "a CD drive hangs on bus sata, ide, scsi or usb",
+                "a CD drive needs bus sata, ide, scsi or usb",
             ),
         };
         if !fits {
@@ -189,17 +185,17 @@ impl Planner<'_> {
             && is_disk
             && spec.readonly != Some(true)
         {
-            let message = format!("bus {bus} has no disks that only read, and {why}");
+            let message = format!("bus {bus} does not support read-only disks, and {why}");
             self.refuse(at.key("bus"), message).help =
                 Some("write `bus: virtio`, or `media: cdrom`".to_owned());
         }
         if is_ata && is_disk && spec.readonly == Some(true) {
-            let message = format!("bus {bus} has no disks that only read");
+            let message = format!("bus {bus} does not support read-only disks");
             self.refuse(at.key("readonly"), message).help =
                 Some("write `bus: virtio`, or `media: cdrom`".to_owned());
         }
         if bus == BusSpec::Nvme && spec.serial.is_none() {
-            let message = "an NVMe disk has a serial number, and none is invented";
+            let message = "an NVMe disk requires a serial number";
             self.refuse(at.clone(), message).help = Some("write `serial`".to_owned());
         }
         let is_q35 = self
@@ -230,27 +226,27 @@ impl Planner<'_> {
             (
                 spec.shareable == Some(true) && is_qcow2,
                 "shareable",
-                "a qcow2 image has one writer, and only raw storage is shared",
+                "only raw storage can be shared; a qcow2 image has one writer",
             ),
             (
                 spec.transient == Some(true) && !is_file,
                 "transient",
-                "only a disk in a file is transient",
+                "only a disk in a file can be transient",
             ),
             (
                 spec.transient == Some(true) && only_reads,
                 "transient",
-                "a disk that is only read has nothing to throw away",
+                "a read-only disk has no writes to discard at shutdown",
             ),
             (
                 spec.copy_on_read == Some(true) && only_reads,
                 "copy-on-read",
-                "a disk that is only read copies nothing up",
+                "a read-only disk cannot copy on read",
             ),
             (
                 spec.discard_no_unref == Some(true) && only_reads,
                 "discard-no-unref",
-                "a disk that is only read discards nothing",
+                "a read-only disk does not discard",
             ),
         ] {
             if is_wrong {

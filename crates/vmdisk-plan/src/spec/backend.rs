@@ -264,7 +264,7 @@ impl Slot for BackendSpec {
             [] => {
                 let kinds = list_of(BackendSpec::KINDS);
                 keys.reader
-                    .refuse("nothing says what the disk is made of")
+                    .refuse("the backend of the disk is missing")
                     .help = Some(format!("write one of {kinds}"));
                 None
             }

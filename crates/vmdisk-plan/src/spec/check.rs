@@ -82,14 +82,14 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse_unless(
             is_fit && !name.chars().any(char::is_control),
             at.key("name"),
-            format!("`{}` is no name for a guest", shortened(name)),
+            format!("`{}` is not a valid name of a guest", shortened(name)),
         );
     }
     if let Some(uuid) = uuid {
         faults.refuse_unless(
             is_uuid(uuid),
             at.key("uuid"),
-            format!("`{}` is no UUID", shortened(uuid)),
+            format!("`{}` is not a UUID", shortened(uuid)),
         );
     }
     if let Some(machine) = machine {
@@ -97,7 +97,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse_unless(
             machine.chars().all(is_fit),
             at.key("machine"),
-            format!("`{}` is no name of a machine", shortened(machine)),
+            format!("`{}` is not a valid machine type", shortened(machine)),
         );
     }
     faults.refuse_unless(
@@ -118,7 +118,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse_unless(
             size.0.is_power_of_two() && size.0 >= 4096,
             at.key("hugepages"),
-            format!("{size} is no size of a page"),
+            format!("{size} is not a valid page size"),
         );
     }
 }
@@ -172,7 +172,7 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
             is_target(target),
             at.key("target"),
             format!(
-                "`{}` is no name of a disk, such as vda or sdb",
+                "`{}` is not a valid disk name, such as vda or sdb",
                 shortened(target)
             ),
         );
@@ -343,7 +343,7 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
         if let Some(target) = &disk.target {
             let first = *targets.entry(target).or_insert(index);
             if first != index {
-                let message = format!("disks[{first}] is called `{}` too", shortened(target));
+                let message = format!("disks[{first}] has the same name `{}`", shortened(target));
                 faults.refuse(at.key("target"), message).help =
                     free_name(target, disks).map(|name| format!("`{name}` is free"));
             }

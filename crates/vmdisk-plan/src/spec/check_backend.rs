@@ -38,7 +38,7 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
                     faults.refuse(key, "expected a number of seconds from 1");
                 }
                 Some(_) if *reconnect == Some(false) => {
-                    faults.refuse(key, "there is no timeout without `reconnect`");
+                    faults.refuse(key, "the timeout requires `reconnect`");
                 }
                 Some(_) | None => {}
             }
@@ -243,9 +243,9 @@ fn check_volume_name(name: &str, at: SpecPath, faults: &mut Faults) {
         && !name.starts_with('-')
         && ![".", ".."].contains(&name);
     if !is_name {
-        let message = format!("LVM has no name `{}`", shortened(name));
+        let message = format!("`{}` is not a valid LVM name", shortened(name));
         faults.refuse(at, message).help =
-            Some("it takes letters, digits and +_.- and no - in front".to_owned());
+            Some("use letters, digits and +_.-, and no leading -".to_owned());
         return;
     }
     let reserved = RESERVED_STARTS
@@ -253,6 +253,6 @@ fn check_volume_name(name: &str, at: SpecPath, faults: &mut Faults) {
         .find(|start| name.starts_with(**start))
         .or_else(|| RESERVED_PARTS.iter().find(|part| name.contains(**part)));
     if let Some(reserved) = reserved {
-        faults.refuse(at, format!("LVM keeps names with `{reserved}` for itself"));
+        faults.refuse(at, format!("LVM reserves names with `{reserved}`"));
     }
 }

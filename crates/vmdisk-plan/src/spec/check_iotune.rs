@@ -56,10 +56,10 @@ pub(super) fn check_iotune(iotune: &IotuneSpec, at: &SpecPath, faults: &mut Faul
             );
             if let Some(burst) = burst {
                 let is_above = base.is_some_and(|base| base > 0 && base <= burst);
-                let message = format!("a burst needs {base_key}, and is not below it");
+                let message = format!("a burst needs {base_key}, and must not be below it");
                 faults.refuse_unless(is_above, at.key(&*burst_key), message);
             }
-            let message = format!("a burst lasts, and {burst_key} is missing");
+            let message = format!("a burst length needs {burst_key}");
             let is_fit = length.is_none() || burst.is_some();
             faults.refuse_unless(is_fit, at.key(format!("{burst_key}-length")), message);
         }
@@ -72,6 +72,6 @@ pub(super) fn check_iotune(iotune: &IotuneSpec, at: &SpecPath, faults: &mut Faul
     faults.refuse_unless(
         group_name.is_none() || has_limits,
         at.key("group-name"),
-        "libvirt takes a group only together with its limits",
+        "libvirt requires a group's limits",
     );
 }

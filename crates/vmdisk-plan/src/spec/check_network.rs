@@ -44,7 +44,7 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     } = network;
     let protocol = *protocol;
     if !PROTOCOLS.contains(&protocol) {
-        let message = format!("no QEMU of today speaks {protocol}");
+        let message = format!("current QEMU does not support {protocol}");
         faults.refuse(at.key("protocol"), message).help =
             Some(format!("it speaks {}", list_of(NetworkProtocol::ALL_WORDS)));
         return;
@@ -69,15 +69,13 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
         "QEMU waits 1 to 10000 seconds",
     );
     if tls_hostname.is_some() && *tls != Some(true) {
-        let message = "without `tls` nobody looks at the server's certificate";
-        faults.refuse(at.key("tls-hostname"), message).help =
-            Some("write `tls: true` beside it".to_owned());
+        let message = "without `tls` the server's certificate is not checked";
+        faults.refuse(at.key("tls-hostname"), message).help = Some("add `tls: true`".to_owned());
     }
     if *tls == Some(true) && tls_hostname.is_none() && hosts.iter().any(|host| host.name.is_none())
     {
-        let message = "behind a UNIX socket nothing says which name the certificate must have";
-        faults.refuse(at.key("tls"), message).help =
-            Some("write `tls-hostname` beside it".to_owned());
+        let message = "for a UNIX socket the host name of the certificate must be set";
+        faults.refuse(at.key("tls"), message).help = Some("add `tls-hostname`".to_owned());
     }
     if let Some(identity) = identity {
         check_identity(protocol, identity, &at.key("identity"), faults);
@@ -87,14 +85,14 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     }
     let format = format.unwrap_or(Format::Raw);
     if !is_network_format(format) {
-        let message = format!("no disk behind a server is opened as `{format}`");
+        let message = format!("network disks do not support format `{format}`");
         faults.refuse(at.key("format"), message).help =
             Some("an ISO or another plain image is `raw`".to_owned());
     }
     if *access == Some(DeviceAccess::Lun) {
-        let message = "only a unit of an iscsi target takes SCSI commands";
+        let message = "only a unit of an iscsi target supports SCSI commands";
         faults.refuse_unless(protocol == Iscsi, at.key("as"), message);
-        let message = "what takes SCSI commands has no format of its own";
+        let message = "a SCSI device cannot have a format";
         faults.refuse_unless(format == Format::Raw, at.key("format"), message);
     }
 }
@@ -132,7 +130,7 @@ fn check_name(protocol: NetworkProtocol, name: Option<&str>, at: &SpecPath, faul
     let shape = shape(protocol);
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         if protocol != Nbd {
-            let message = format!("`name` is missing: a disk on {protocol} is called {shape}");
+            let message = format!("`name` is missing: a disk on {protocol} is named {shape}");
             faults.refuse(at.clone(), message);
         }
         return;
@@ -157,13 +155,13 @@ fn check_name(protocol: NetworkProtocol, name: Option<&str>, at: &SpecPath, faul
     };
     if !is_fit {
         let message = format!(
-            "a disk on {protocol} is called {shape}, not `{}`",
+            "a disk on {protocol} is named {shape}, not `{}`",
             shortened(name)
         );
         faults.refuse(at, message);
     } else if protocol == Rbd && name.contains('@') {
-        let message = "what stands behind an @ is a snapshot";
-        faults.refuse(at, message).help = Some("write `snapshot` beside `name`".to_owned());
+        let message = "the part after an @ is a snapshot";
+        faults.refuse(at, message).help = Some("use `snapshot` in addition to `name`".to_owned());
     }
 }
 
@@ -176,13 +174,13 @@ fn check_hosts(
     match (protocol, hosts) {
         (Rbd, _) | (Gluster, [_, ..]) | (_, [_]) => {}
         (_, []) => {
-            let message = format!("`hosts` is missing: a disk on {protocol} is on a server");
+            let message = format!("`hosts` is missing: a disk on {protocol} needs a server");
             faults.refuse(at.clone(), message).help =
                 Some("write `hosts: [NAME]` or `hosts: [NAME:PORT]`".to_owned());
         }
         (_, [_, _, ..]) => {
             let message = format!(
-                "a disk on {protocol} has one server, and there are {}",
+                "a disk on {protocol} needs one server, but there are {}",
                 hosts.len()
             );
             faults.refuse(at.key("hosts"), message);
@@ -206,7 +204,7 @@ fn check_host(
             faults.refuse(at.clone(), message);
         }
         (Some(_), Some(_)) => {
-            let message = "a server is reached by its name or behind a socket, not both";
+            let message = "a server has a name or a socket, not both";
             faults.refuse(at.key("socket"), message);
         }
         (Some(name), None) => check_host_name(name, at, faults),
@@ -223,7 +221,7 @@ fn check_host(
     }
     let Some(port) = port else { return };
     if protocol == Nfs {
-        let message = "the port of an nfs server is found, not said";
+        let message = "the port of an nfs server cannot be set";
         faults.refuse(at.key("port"), message);
     } else {
         let message = format!("a port is a number from 1 to 65535, not {port}");
@@ -250,7 +248,7 @@ fn check_host_name(name: &str, at: &SpecPath, faults: &mut Faults) {
         Some(_) => "write the port as `port`",
         None => "write a name such as store.example, or an address",
     };
-    let message = format!("`{}` is no name of a server", shortened(name));
+    let message = format!("`{}` is not a valid server name", shortened(name));
     faults.refuse(at.key("name"), message).help = Some(help.to_owned());
 }
 
@@ -336,15 +334,12 @@ fn check_identity(
         }
     }
     if protocol == Nfs && user.is_none() && group.is_none() {
-        faults.refuse(
-            at.clone(),
-            "nothing is said of the owner: write `user` or `group`",
-        );
+        faults.refuse(at.clone(), "the owner is missing: set `user` or `group`");
     }
     if protocol == Ssh {
-        let message = "`username` is missing: somebody logs in";
+        let message = "`username` is missing";
         faults.refuse_unless(username.is_some(), at.clone(), message);
-        let message = "libvirt takes nobody without a key: write `keyfile` or `agent-socket`";
+        let message = "libvirt requires a key: set `keyfile` or `agent-socket`";
         let has_key = keyfile.is_some() || agent_socket.is_some();
         faults.refuse_unless(has_key, at.clone(), message);
     }
@@ -361,15 +356,15 @@ fn check_login(auth: &AuthenticationSpec, at: &SpecPath, faults: &mut Faults) {
     let at = at.key("secret");
     match (uuid, usage) {
         (Some(_), Some(_)) => {
-            let message = "a secret is found by its `uuid` or by its `usage`, not both";
+            let message = "identify a secret by its `uuid` or its `usage`, not both";
             faults.refuse(at.key("usage"), message);
         }
         (None, None) => {
-            let message = "a secret is found by its `uuid` or by its `usage`";
+            let message = "identify a secret by its `uuid` or its `usage`";
             faults.refuse(at, message);
         }
         (Some(uuid), None) => {
-            let message = format!("`{}` is no UUID", shortened(uuid));
+            let message = format!("`{}` is not a UUID", shortened(uuid));
             faults.refuse_unless(is_uuid(uuid), at.key("uuid"), message);
         }
         (None, Some(_)) => {}

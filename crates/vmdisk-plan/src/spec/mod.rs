@@ -92,7 +92,7 @@ impl SpecValue for SpecVersion {
             return Some(SpecVersion::V1);
         }
         let message = format!("expected version 1, found {}", describe(&node));
-        reader.refuse(message).help = Some("this vmdisk knows `version: 1`".to_owned());
+        reader.refuse(message).help = Some("use `version: 1`".to_owned());
         None
     }
 

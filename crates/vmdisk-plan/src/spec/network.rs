@@ -205,7 +205,7 @@ fn read_host(node: Value, reader: &mut Reader) -> Option<NetworkHostSpec> {
             Some((name, "")) => (name, None),
             Some((name, rest)) if rest.starts_with(':') => (name, Some(&rest[1..])),
             Some(_) | None => {
-                let message = format!("`{}` is no server", shortened(text));
+                let message = format!("`{}` is not a valid server", shortened(text));
                 reader.refuse(message).help = Some("write `[ADDRESS]:PORT`".to_owned());
                 return None;
             }

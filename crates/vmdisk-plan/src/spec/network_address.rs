@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
     let address = Address { text };
     let uri = Uri::parse(text).map_err(|error| {
         // The text is not repeated: people paste passwords with it.
-        let message = format!("this is no address: {error}");
+        let message = format!("this is not a valid address: {error}");
         let help = "a character that has another meaning there is written as % and two digits";
         address.fault(text, message, Some(help))
     })?;
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
         _ => !is_unix,
     });
     let Some(protocol) = protocol else {
-        let message = format!("there are no addresses that begin with `{scheme}:`");
+        let message = format!("addresses cannot start with `{scheme}:`");
         let help = format!("write `{word}:NAME,hosts=SERVER`");
         return Err(address.fault(text, message, Some(&help)));
     };
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
         return Err(address.fault(text, "which UNIX socket?", Some(help)));
     }
     if let Some(fragment) = uri.fragment() {
-        let message = "nothing stands behind a # in the address of a disk";
+        let message = "the address of a disk cannot have a # part";
         return Err(address.fault(fragment.as_str(), message, Some("write it as %23")));
     }
     Ok(said)
@@ -97,7 +97,7 @@ impl Address<'_> {
     fn unescaped<E: Encoder>(&self, part: &EStr<E>) -> Result<String, Fault> {
         match part.decode().into_string() {
             Ok(text) => Ok(text.into_owned()),
-            Err(_) => Err(self.fault(part.as_str(), "this is no UTF-8", None)),
+            Err(_) => Err(self.fault(part.as_str(), "this is not valid UTF-8", None)),
         }
     }
 
@@ -115,7 +115,7 @@ impl Address<'_> {
         let host = authority.host();
         if is_unix {
             if !authority.as_str().is_empty() {
-                let message = "a server is reached by its name or behind a socket, not both";
+                let message = "a server has a name or a socket, not both";
                 return Err(self.fault(host, message, None));
             }
             return Ok(said);
@@ -143,7 +143,7 @@ impl Address<'_> {
     fn user(&self, protocol: NetworkProtocol, user: &str) -> Result<Said, Fault> {
         // libiscsi has a password behind a %.
         if user.contains([':', '%']) {
-            let message = "a password stands in no spec and in no command line";
+            let message = "a password cannot be in a spec or on a command line";
             let help = "write the name alone, and `auth.secret.usage` for a secret of libvirt's";
             return Err(self.fault(user, message, Some(help)));
         }
@@ -155,8 +155,8 @@ impl Address<'_> {
             | NetworkProtocol::Ftp
             | NetworkProtocol::Ftps => &["auth", "username"],
             _ => {
-                let message = format!("nobody logs in over {protocol}");
-                return Err(self.fault(user, message, Some("leave the name out")));
+                let message = format!("{protocol} does not support a user name");
+                return Err(self.fault(user, message, Some("remove the name")));
             }
         };
         Ok(Said {
@@ -208,7 +208,7 @@ impl Address<'_> {
             });
         }
         if !matches!(protocol, NetworkProtocol::Http | NetworkProtocol::Https) {
-            let message = format!("nothing stands behind a ? in an address on {protocol}");
+            let message = format!("an address cannot have a ? part on {protocol}");
             let help =
                 "write it as %3F if it belongs to the name, and options as keys behind a comma";
             return Err(self.fault(query.as_str(), message, Some(help)));

@@ -233,7 +233,7 @@ fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
     }
     let count = domain.iothreads.len();
     if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
-        let what = "that some disks have no iothread, although there are some,";
+        let what = "the disks without an iothread, although some exist,";
         report.leave(FieldPath::Domain(DomainField::IoThreads), what, false);
         return None;
     }
@@ -297,7 +297,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     spec.iothread = iothread_of(domain, disk);
     fields_of(nth, disk, &mut spec, report);
     if is_networked && spec.io.take().is_some() {
-        let what = "`io`, which acts on files and devices only,";
+        let what = "`io`, which only affects files and devices,";
         report.leave(at(DiskField::Aio), what, false);
     }
     if is_empty {
@@ -321,7 +321,7 @@ fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) 
     let mut rows = frontend.iothread_mapping.iter();
     if rows.any(|row| !row.queues.is_empty()) {
         let at = FieldPath::Disk(nth, DiskField::IoThreadMapping);
-        report.leave(at, "which queue runs in which iothread", false);
+        report.leave(at, "the mapping of queues to iothreads", false);
     }
     spec.iotune = backend.iotune.as_ref().map(IotuneSpec::of_model);
     for field in DISK_FIELDS {
@@ -399,7 +399,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         (
             ImageField::DataFile,
             data_file.is_some(),
-            "an image with its data elsewhere",
+            "an image with an external data file",
         ),
         (
             ImageField::Encryption,
@@ -409,7 +409,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         (
             ImageField::FdGroup,
             fd_group.is_some(),
-            "an image whose descriptors are passed in",
+            "an image with passed file descriptors",
         ),
     ] {
         if is_set {
@@ -422,7 +422,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         report.leave(at(ImageField::Reservations), what, false);
     }
     if let Backing::Image(_) = backing {
-        let what = "the images below, which are found by the image's own header,";
+        let what = "the backing images, which the header of the image names,";
         report.leave(FieldPath::Image(nth, 1, ImageField::Image), what, false);
     }
     if let Protocol::Network(source) = protocol {

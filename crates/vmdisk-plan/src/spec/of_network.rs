@@ -42,21 +42,21 @@ pub(super) fn network_of(
     let protocol = *protocol;
     let at = |field| FieldPath::Image(nth, 0, field);
     if !PROTOCOLS.contains(&protocol) {
-        let what = format!("a source on {protocol}, to which no QEMU of today speaks,");
+        let what = format!("a source on {protocol}, which current QEMU does not support,");
         report.leave(at(ImageField::NetworkProtocol), what, true);
         return None;
     }
     let mut servers = Vec::with_capacity(hosts.len());
     for host in hosts {
         let Some(server) = host_of(host) else {
-            let what = "a server that is reached over RDMA";
+            let what = "a server with RDMA transport";
             report.leave(at(ImageField::Hosts), what, true);
             return None;
         };
         servers.push(server);
     }
     if !cookies.is_empty() {
-        let what = "what the server is told in cookies, which may be secret,";
+        let what = "the cookies for the server, which may be secret,";
         report.leave(at(ImageField::Cookies), what, false);
     }
     let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
@@ -88,7 +88,7 @@ pub(super) fn network_of(
         access: is_lun.then_some(DeviceAccess::Lun),
     };
     if spec.only_read_because().is_some() && disk.is_writable() {
-        let what = format!("that the guest may write, which QEMU cannot over {protocol},");
+        let what = format!("write access, which QEMU does not support over {protocol},");
         report.leave(FieldPath::Disk(nth, DiskField::ReadOnly), what, false);
     }
     Some(spec)
@@ -128,7 +128,7 @@ fn identity_of(
     let has_key = identity.keyfile.is_some() || identity.agent_socket.is_some();
     if protocol == NetworkProtocol::Ssh && !has_key {
         // libvirt refuses it, and QEMU alone has the keys of its user.
-        let what = "who logs in, without a key or an agent,";
+        let what = "the user name without a key or an agent,";
         report.leave(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
         return None;
     }
@@ -144,7 +144,7 @@ fn login_of(
     let at = FieldPath::Image(nth, 0, ImageField::Authentication);
     let Authentication { username, secret } = login;
     let (Some(username), Some(secret)) = (username, secret) else {
-        let what = "how QEMU logs in, without a name and a secret of libvirt's,";
+        let what = "credentials without a user name and a libvirt secret,";
         report.leave(at, what, false);
         return None;
     };
@@ -162,7 +162,7 @@ fn login_of(
             usage: Some(usage.clone()),
         },
         SecretReference::File { .. } | SecretReference::Object(_) => {
-            let what = "how QEMU logs in, with a secret that is none of libvirt's,";
+            let what = "credentials with a secret that libvirt does not have,";
             report.leave(at, what, false);
             return None;
         }

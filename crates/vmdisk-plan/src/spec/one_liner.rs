@@ -287,8 +287,8 @@ impl Tree {
                 false => help,
             };
             let message = match part.text.as_str() {
-                "" => "a disk is written as KIND:PLACE, and nothing is there".to_owned(),
-                text => format!("`{}` does not say what kind of disk it is", shortened(text)),
+                "" => "expected KIND:PLACE, found nothing".to_owned(),
+                text => format!("`{}` does not name the kind of disk", shortened(text)),
             };
             self.refuse(part.column, message).help = Some(help);
             return None;
@@ -310,7 +310,7 @@ impl Tree {
         };
         let column = part.column_of(word.chars().count() + 1);
         if place.is_empty() {
-            self.refuse(column, format!("`{known}:` needs to know where"))
+            self.refuse(column, format!("`{known}:` requires a location"))
                 .help = Some(help);
             return None;
         }
@@ -329,7 +329,8 @@ impl Tree {
                     put("volume", volume, part.column_of(behind));
                 }
                 None => {
-                    let message = format!("`{}` names no group and volume", shortened(place));
+                    let message =
+                        format!("`{}` does not name a group and a volume", shortened(place));
                     self.refuse(column, message).help = Some("write GROUP/VOLUME".to_owned());
                     return None;
                 }
@@ -385,7 +386,7 @@ impl Tree {
         }
         if place.is_empty() || word != protocol.as_wire() {
             let help = format!("write `{word}:NAME,hosts=SERVER`, or the address");
-            self.refuse(behind, format!("`{word}:` needs to know what and where"))
+            self.refuse(behind, format!("`{word}:` requires a name and a location"))
                 .help = Some(help);
             return None;
         }
@@ -412,16 +413,16 @@ impl Tree {
         let Some((key, value)) = part.text.split_once('=') else {
             let text = shortened(&part.text);
             let (message, help) = if part.text.is_empty() {
-                let help = "a comma inside a value is written twice";
+                let help = "double a comma inside a value";
                 (
-                    "nothing stands between the commas".to_owned(),
+                    "there is nothing between the commas".to_owned(),
                     help.to_owned(),
                 )
             } else {
                 (
                     format!("`{text}` has no value"),
                     format!(
-                        "write `{text}=…`, or `{text}=on` for a switch; a comma inside a value is written twice"
+                        "write `{text}=…`, or `{text}=on` for a switch; double a comma inside a value"
                     ),
                 )
             };
@@ -432,7 +433,7 @@ impl Tree {
         if BackendSpec::KINDS.contains(&path[0]) {
             let message = format!("unknown key `{}`", shortened(key));
             self.refuse(part.column, message).help =
-                Some("the keys of the backend stand beside those of the disk".to_owned());
+                Some("write the keys of the backend next to the keys of the disk".to_owned());
             return;
         }
         // Deeper than any key, so that no text makes a tree too deep to walk.

@@ -15,7 +15,7 @@ impl SpecValue for String {
     fn read(node: Value, reader: &mut Reader) -> Option<Self> {
         match node {
             Value::Text(text) if text.contains('\0') => {
-                reader.refuse("a zero byte ends every path and name on the host");
+                reader.refuse("a path or name cannot contain a zero byte");
                 None
             }
             Value::Text(text) if text.is_empty() => {
@@ -133,7 +133,7 @@ impl SpecValue for Bytes {
             Value::Text(text) => match Bytes::parse(text) {
                 Ok(bytes) => Some(bytes),
                 Err(error) => {
-                    reader.refuse(format!("{} is no size: {error}", describe(&node)));
+                    reader.refuse(format!("{} is not a valid size: {error}", describe(&node)));
                     None
                 }
             },

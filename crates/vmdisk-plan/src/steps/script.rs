@@ -146,14 +146,14 @@ fn check(condition: &Condition) -> String {
         }
         Condition::SomethingAt(path) => format!("{} does not exist", comment(path)),
         Condition::DirectoryAt(path) => format!("{} is not a directory", comment(path)),
-        Condition::VolumeGroup(group) => format!("there is no volume group {}", comment(group)),
+        Condition::VolumeGroup(group) => format!("volume group {} does not exist", comment(group)),
         Condition::NoVolume(name) => {
             format!(
                 "the volume {} exists, and nothing is overwritten",
                 volume(name)
             )
         }
-        Condition::Volume(name) => format!("there is no volume {}", volume(name)),
+        Condition::Volume(name) => format!("volume {} does not exist", volume(name)),
     };
     let refusal = quote(&refusal);
     match condition {
