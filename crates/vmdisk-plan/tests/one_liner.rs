@@ -120,13 +120,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "lvm:vg0/-x",
             &[
-                "line 1, column 9: lvm.volume: LVM has no name `-x`; use letters, digits and +_.-, and no leading -",
+                "line 1, column 9: lvm.volume: `-x` is not a valid LVM name; use letters, digits and +_.-, and no leading -",
             ],
         ),
         (
             "lvm:vg0/a/b",
             &[
-                "line 1, column 9: lvm.volume: LVM has no name `a/b`; use letters, digits and +_.-, and no leading -",
+                "line 1, column 9: lvm.volume: `a/b` is not a valid LVM name; use letters, digits and +_.-, and no leading -",
             ],
         ),
         (

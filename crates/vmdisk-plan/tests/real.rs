@@ -454,10 +454,7 @@ fn the_real_lvm_makes_the_volumes_or_as_much_as_this_kernel_lets_it() {
         &Facts::default(),
     );
     let refusal = String::from_utf8(group.run(&missing).stderr).unwrap();
-    assert!(
-        refusal.contains("refused: volume group"), does not exist
-        "{refusal}"
-    );
+    assert!(refusal.contains("refused: volume group"), "{refusal}");
 
     let thin = script_of(
         &[format!(

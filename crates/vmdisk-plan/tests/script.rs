@@ -130,7 +130,7 @@ command -v lvcreate >/dev/null 2>&1 || refuse 'lvcreate is not installed'
 command -v vgs >/dev/null 2>&1 || refuse 'vgs is not installed'
 command -v lvs >/dev/null 2>&1 || refuse 'lvs is not installed'
 command -v qemu-img >/dev/null 2>&1 || refuse 'qemu-img is not installed'
-vgs --noheadings -- vg0 >/dev/null 2>&1 || refuse 'volume group vg0' does not exist
+vgs --noheadings -- vg0 >/dev/null 2>&1 || refuse 'volume group vg0 does not exist'
 if lvs --noheadings -- vg0/pool0 >/dev/null 2>&1; then refuse 'the volume vg0/pool0 exists, and nothing is overwritten'; fi
 { [ ! -e /srv/web1.qcow2 ] && [ ! -L /srv/web1.qcow2 ]; } || refuse '/srv/web1.qcow2 exists, and nothing is overwritten'
 [ -d /srv ] || refuse '/srv is not a directory'
