@@ -34,7 +34,7 @@ fn reading(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A guest with that many disks on SCSI, the places of which libvirt fills in; each has a mistake that can be mended.
+/// A guest with that many disks on SCSI, whose addresses libvirt fills in; each has a mistake that can be fixed.
 fn guest(disks: u64) -> String {
     let domain = Domain {
         name: Some("many".to_owned()),

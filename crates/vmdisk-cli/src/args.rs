@@ -17,8 +17,8 @@ use crate::parsers::{rule, severity_parser};
 
 /// The tool that knows VM disks.
 ///
-/// Checks, generates, explains and measures the disk configuration of QEMU/libvirt guests. Nothing looks at
-/// the machine it runs on unless asked to (`--live`, `vmdisk facts`, `vmdisk bench`).
+/// Checks, generates, explains and measures the disk configuration of QEMU/libvirt guests. The machine that
+/// it runs on is examined only on request (`--live`, `vmdisk facts`, `vmdisk bench`).
 ///
 /// Exit status: 0 nothing at or above the threshold, 1 findings, 2 something could not be done.
 #[derive(Debug, Parser)]
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// What is known of the host and of what will run there; shared by lint and generate.
+/// Host facts and target; shared by lint and generate.
 #[derive(Args, Debug, Default)]
 pub(crate) struct HostArgs {
     /// What `vmdisk facts` collected on the host in question, in JSON or YAML. lint takes several
@@ -81,12 +81,12 @@ pub(crate) struct HostArgs {
     /// Ask the host this runs on.
     #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
     pub(crate) live: bool,
-    /// What it will run on, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12; what is
-    /// left out comes from the facts.
+    /// The target, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12; missing
+    /// parts are taken from the facts.
     #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host and target")]
     pub(crate) target: Option<Target>,
-    /// Start this QEMU without a machine and ask it what it can do, which beats what its version tells; or
-    /// read what `vmdisk capabilities --format recording` wrote of one.
+    /// Start this QEMU without a machine and query its capabilities, which override its version; or
+    /// read a recording by `vmdisk capabilities --format recording`.
     #[arg(long, value_name = "PATH", help_heading = "Host and target")]
     pub(crate) qemu: Option<PathBuf>,
     /// Who shares the host; moves severities. The default is multi-tenant.
@@ -104,7 +104,7 @@ pub(crate) struct LintArgs {
     /// Files, directories, patterns, or - for standard input: libvirt XML, command lines of QEMU, files of its
     /// -readconfig, or specs. In a directory, every .xml file that holds a domain or a disk is checked, every .args
     /// or .cmdline file that starts QEMU, every .cfg file with its options, and every .yaml or .yml file that is a
-    /// spec, except those that .gitignore excludes.
+    /// spec, except files that .gitignore excludes.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -143,11 +143,11 @@ pub(crate) struct LintArgs {
     /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
     #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
-    /// Also start this QEMU, paused, with the machine and the disks of each file, and report what it says.
-    /// Empty images stand for the guest's own, of which none is opened. Without --qemu the rules ask it, too.
+    /// Also start this QEMU, paused, with the machine and the disks of each file, and report its messages.
+    /// Empty images replace the guest's images, which are not opened. Without --qemu the rules query it, too.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
     pub(crate) try_qemu: Option<PathBuf>,
-    /// What to call standard input.
+    /// The name of standard input in reports.
     #[arg(long, value_name = "PATH")]
     pub(crate) stdin_filename: Option<PathBuf>,
     /// Also print findings that are allowed in the file or ignored here, each with the reason.
@@ -156,7 +156,7 @@ pub(crate) struct LintArgs {
     /// Check this many files at once; by default as many as there are processors.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Exit with 1 if a rule could not be checked, for want of facts or of rights to collect them.
+    /// Exit with 1 if a rule could not be checked because facts, or the permission to collect them, are missing.
     #[arg(long)]
     pub(crate) fail_on_unchecked: bool,
     /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or do not say when they were collected.
@@ -237,7 +237,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Add the disks to this libvirt domain and return all of it: they are planned around what it has, and
-    /// everything else stays as it is.
+    /// everything else is unchanged.
     #[arg(
         long,
         value_name = "DOMAIN.xml",
@@ -307,7 +307,7 @@ pub(crate) struct ConvertArgs {
     /// Say on standard error what was filled in, and why, with --resolved.
     #[arg(long, requires = "resolved")]
     pub(crate) explain: bool,
-    /// What it will run on, such as qemu=10.0,machine=pc-q35-10.0.
+    /// The target, such as qemu=10.0,machine=pc-q35-10.0.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
     /// Start this QEMU without a machine and ask it what it can do, or read a recording of one.
@@ -351,7 +351,7 @@ pub(crate) enum ConvertForm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertStyle {
-    /// For people: nodes are called after the disk and their part in it.
+    /// For people: nodes are named after the disk and their role.
     Readable,
     /// As libvirt would have them.
     Libvirt,
@@ -395,7 +395,7 @@ pub(crate) struct DiffArgs {
     /// The facts after.
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
-    /// Also tell which findings about this domain come and go; may be repeated.
+    /// Also list the findings about this domain that appear or disappear; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
     /// How to print it.
@@ -525,7 +525,7 @@ pub(crate) enum CapabilitiesFormat {
     Text,
     /// For programs; `vmdisk schema capabilities` describes it.
     Json,
-    /// What the QEMU of --qemu said, for --qemu where that QEMU is not; `vmdisk schema recording`
+    /// The answers of the QEMU of --qemu, for --qemu on another host; `vmdisk schema recording`
     /// describes it.
     Recording,
 }
@@ -601,7 +601,7 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaFormat {
     /// What `vmdisk lint --format json` prints.
     Report,
-    /// What each line of `vmdisk lint --format json-lines` is.
+    /// A line of `vmdisk lint --format json-lines`.
     ReportLine,
     /// What `vmdisk lint --statistics --format json` prints.
     Statistics,
@@ -688,11 +688,8 @@ fn report(text: &str) -> Result<(LintFormat, PathBuf), String> {
         let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
         let near = vmdisk_source::nearest(word, words.iter().map(String::as_str));
         match near {
-            Some(near) => format!("there is no format `{word}`; did you mean `{near}`?"),
-            None => format!(
-                "there is no format `{word}`; use one of {}",
-                words.join(", ")
-            ),
+            Some(near) => format!("unknown format `{word}`; did you mean `{near}`?"),
+            None => format!("unknown format `{word}`; use one of {}", words.join(", ")),
         }
     })?;
     match file {

@@ -45,7 +45,7 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
 /// Shows the page of one rule.
 pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let rule = vmdisk::rules::find(&args.rule)
-        .ok_or_else(|| Stop::new(format!("there is no rule called `{}`", args.rule)))?;
+        .ok_or_else(|| Stop::new(format!("unknown rule `{}`", args.rule)))?;
     let text = match args.format {
         PageFormat::Text => formatted::formatted(&rule.explain(), has_color),
         PageFormat::Markdown => rule.explain(),

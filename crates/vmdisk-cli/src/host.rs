@@ -19,7 +19,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Reads `--facts`, which must name one host, and probes the QEMU of `--qemu`, or else another named one.
+    /// Reads `--facts`, which must name one host, and probes the QEMU of `--qemu`, otherwise another named one.
     pub(crate) fn prepare(
         args: &HostArgs,
         other_qemu: Option<&Path>,
@@ -40,7 +40,7 @@ impl Host {
         Ok(Host { facts, ..host })
     }
 
-    /// Probes the QEMU of `--qemu`, or else another named one, if the caller reads the facts.
+    /// Probes the QEMU of `--qemu`, otherwise another named one, if the caller reads the facts.
     pub(crate) fn without_facts(args: &HostArgs, other_qemu: Option<&Path>) -> Result<Self, Stop> {
         let qemu = args.qemu.as_deref().or(other_qemu);
         let qemu = qemu.map(crate::qemu::ask).transpose()?;

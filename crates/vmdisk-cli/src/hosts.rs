@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(
             named(&["a/[x].json"]).unwrap(),
             ["a/[x].json"],
-            "what is there is no pattern"
+            "an existing file is not a pattern"
         );
     }
 }

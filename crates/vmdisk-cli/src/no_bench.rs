@@ -7,7 +7,7 @@ use crate::stop::Stop;
 
 use args::BenchArgs;
 
-/// Says that benchmarks were left out, whatever was asked for.
+/// Reports that benchmarks are not compiled in, for every subcommand.
 pub(crate) fn run(_: &BenchArgs, _: &mut Io<'_>, _: Colors) -> Result<Exit, Stop> {
     Err(Stop::new("this vmdisk was built without benchmarks")
         .help("build vmdisk-cli with its cargo feature `bench`"))

@@ -86,7 +86,7 @@ pub(crate) fn selector_name(name: &str) -> Result<String, String> {
     })
 }
 
-/// The names of the rules that a selector stands for.
+/// The names of the rules that a selector selects.
 pub(crate) fn rules_of(selector: &str) -> Vec<&'static str> {
     let is_meant = |rule: &&&vmdisk::Rule| {
         selector == ALL || rule.name == selector || rule.group.as_str() == selector

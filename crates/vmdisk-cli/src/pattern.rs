@@ -16,7 +16,7 @@ fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// The files that a pattern matches, sorted; `**` stands for any number of directories, and every other
+/// The files that a pattern matches, sorted; `**` matches any number of directories, and every other
 /// name of the pattern for one.
 ///
 /// # Errors

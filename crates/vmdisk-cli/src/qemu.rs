@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest recording; one of QEMU 11.1 has 5 KiB.
 const LONGEST_RECORDING: u64 = 1 << 20;
 
-/// What a QEMU can do: a program is started without a machine and asked, or was asked before and is the same still;
+/// The capabilities of a QEMU: a program is started without a machine and queried, unless it is unchanged since the last query;
 /// a recording is read.
 pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
     let program = find(path)?;
@@ -78,7 +78,7 @@ fn possible(target: Target) -> Result<Target, Stop> {
     }
 }
 
-/// True if a version matches the requested one, as far as it is given.
+/// True if a version matches the given parts of the requested one.
 fn is_of(found: Version, asked: Version) -> bool {
     found == asked || (asked.2 == 0 && (found.0, found.1) == (asked.0, asked.1))
 }
@@ -95,8 +95,10 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Stop> {
     match found {
         Some(found) => Ok(found),
         None if path.exists() => Ok(Path::new(".").join(path)),
-        None => Err(Stop::new(format!("there is no program {}", path.display()))
-            .help("name it with its folder, as in /usr/bin/qemu-system-x86_64")),
+        None => Err(
+            Stop::new(format!("the program {} does not exist", path.display()))
+                .help("name it with its folder, as in /usr/bin/qemu-system-x86_64"),
+        ),
     }
 }
 

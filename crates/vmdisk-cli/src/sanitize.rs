@@ -105,7 +105,7 @@ fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What stands for a character in a quoted source line; one character each, so that columns hold.
+/// The replacement of a character in a quoted source line; one character each, so that columns match.
 ///
 /// Tabs and line ends stay: the renderer of snippets lays them out.
 pub(crate) fn source_character(character: char) -> char {

@@ -446,7 +446,7 @@ impl JsonSchema for BlockKind {
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         let names: Vec<&str> = Self::NAMED.iter().map(Self::as_str).collect();
-        json_schema!({ "description": "what a block device is", "type": "string", "examples": names })
+        json_schema!({ "description": "the type of a block device", "type": "string", "examples": names })
     }
 }
 

@@ -16,7 +16,7 @@ pub enum Component {
     Machine,
 }
 
-/// How the program is asked for a capability. The answer takes precedence over its version, because builds differ.
+/// The query that detects a capability. The answer takes precedence over its version, because builds differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Its place in the answer of `query-qmp-schema`: the command, then `arg-type` or `ret-type`, then names of
@@ -89,7 +89,7 @@ impl Answer {
 }
 
 impl Target {
-    /// Whether this target can do something: what was probed, else what the version implies.
+    /// The availability of a capability in this target: as probed, otherwise as its version implies.
     ///
     /// ```
     /// use vmdisk_facts::{Answer, Basis, Capability, Target, Version};

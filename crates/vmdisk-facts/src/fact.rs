@@ -121,7 +121,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Yes and no as an option, or why there is neither: what a rule asks first.
+    /// The value as an option, or the reason why it is not known; usually the first question of a rule.
     ///
     /// `Ok(Some(value))` is known, `Ok(None)` is absent, `Err` says why the rule cannot be checked.
     pub fn settled(self) -> Result<Option<T>, Unknown> {

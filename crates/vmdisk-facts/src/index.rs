@@ -148,7 +148,7 @@ impl<'a> HostIndex<'a> {
         None
     }
 
-    /// A flag that each directory has for itself. A directory further up only tells whether its filesystem has it.
+    /// A flag of each directory. A parent directory only shows that its filesystem supports it.
     fn inherited(&self, path: &str, flag: fn(&Directory) -> &Fact<bool>) -> Fact<bool> {
         match (self.parent(path), self.directory(path).map(flag)) {
             (Some(parent), _) => flag(parent).clone(),
@@ -363,7 +363,7 @@ impl<'a> HostIndex<'a> {
             Fact::Known(_) => return direct_io::on_block_device(own.unwrap_or(&nothing)),
             Fact::Unknown(unknown) => return Fact::Unknown(unknown),
             Fact::NotCollected if file.is_some_and(|file| file.kind.is(&FileKind::Block)) => {
-                // A device that only its node is known of; what the node is in does not matter.
+                // A device of which only the node is known; the directory of the node does not matter.
                 return direct_io::on_block_device(own.unwrap_or(&nothing));
             }
             Fact::Absent | Fact::NotCollected => {}

@@ -122,7 +122,7 @@ pub struct File {
     /// Whether it can be connected to; absent when it is not a socket.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub socket: Fact<Socket>,
-    /// Who has it open.
+    /// The processes that have it open.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lock: Fact<Lock>,
     /// Its image header; absent when it does not hold an image.

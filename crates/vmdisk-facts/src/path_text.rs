@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A path without doubled slashes, `/./` and a slash at the end. `..` stays: what it means depends on links.
+/// A path without doubled slashes, `/./` and a slash at the end. `..` stays, because its meaning depends on links.
 pub(crate) fn tidy(path: &str) -> Cow<'_, str> {
     if !path.contains("//") && !path.contains("/./") && !path.ends_with("/.") {
         return Cow::Borrowed(without_slash(path));

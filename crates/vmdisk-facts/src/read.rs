@@ -274,7 +274,7 @@ fn check_version(root: &Node, warnings: &mut Vec<Warning>) -> Result<(), Failure
     if found_numbers.1 > ours.1 {
         warnings.push(Warning {
             path: KEY.to_owned(),
-            message: format!("{found} is newer than {SCHEMA_VERSION}: what it added is not read"),
+            message: format!("{found} is newer than {SCHEMA_VERSION}: its additions are not read"),
         });
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::fmt;
 /// A question without an answer, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unknown {
-    /// The class of the obstacle; what a person could do about it follows from it.
+    /// The class of the obstacle, from which the remedy follows.
     pub reason: Reason,
     /// What exactly went wrong, for a person; empty when there is nothing to add.
     pub detail: String,
@@ -52,7 +52,7 @@ pub enum Reason {
     Redacted,
     /// Everything there is to see was seen, and it does not decide the question.
     Undecided,
-    /// Nobody asked. Shown for a missing key; never written into a file.
+    /// Not collected. Shown for a missing key; never written to a file.
     NotCollected,
     /// A reason that a newer collector wrote and this version has no word for.
     Other(String),

@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::facts::Facts;
 use crate::version::{Version, VersionError};
 
-/// The QEMU, libvirt, machine type and kernel a configuration is for; what is `None` is not known.
+/// The QEMU, libvirt, machine type and kernel of a configuration; `None` means unknown.
 ///
 /// ```
 /// use vmdisk_facts::{Target, Version};
@@ -209,7 +209,7 @@ fn word(slot: &mut Option<String>, key: &'static str, value: &str) -> Result<(),
 }
 
 impl fmt::Display for Target {
-    /// Writes the text that reads back as this target; what was probed is not part of it.
+    /// Writes the text that parses as this target, without the probed capabilities.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             qemu,

@@ -10,8 +10,8 @@ const MEMORY_OF_QEMU: Bytes = Bytes(128 << 20);
 /// The name of a guest that has none.
 const NAME: &str = "guest";
 
-/// Fills in what QEMU takes where a command line says nothing, and reports what libvirt needs in another form. Other
-/// documents stay as they are.
+/// Fills in QEMU's defaults for a command line, and reports settings that libvirt needs in another form. Other
+/// documents do not change.
 pub fn complete(document: &mut Document) -> Vec<String> {
     let mut notes = Vec::new();
     let Source::QemuCommandLine(source) = &mut document.source else {
@@ -34,7 +34,7 @@ pub fn complete(document: &mut Document) -> Vec<String> {
 
 fn complete_machine(domain: &mut Domain, notes: &mut Vec<String>) {
     if domain.name.is_none() {
-        notes.push(format!("the guest has no name and is called `{NAME}`"));
+        notes.push(format!("the guest has no name, so `{NAME}` is used"));
         domain.name = Some(NAME.to_owned());
     }
     // Without -accel, QEMU emulates.

@@ -200,7 +200,7 @@ impl<'a> Fleet<'a> {
             return;
         }
         if let Some(first) = merged.kinds.first() {
-            let note = format!("the facts told here are those of {}", name(first));
+            let note = format!("the facts shown here are from {}", name(first));
             merged.finding.notes.push(note.into());
         }
         for (title, kind) in merged.others.iter().take(TOLD) {

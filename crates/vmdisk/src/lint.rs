@@ -311,7 +311,7 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
         related: Vec::new(),
         notes: option
             .iter()
-            .map(|option| format!("it was said to {option}"))
+            .map(|option| format!("the caller requested: {option}"))
             .collect(),
         help: (*severity == Severity::Error).then(|| {
             "the guest will not start with it on this QEMU; write what that one takes".to_owned()
@@ -474,7 +474,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 complain(
                     "allowance-unknown-rule",
                     *span,
-                    format!("there is no rule called `{name}`"),
+                    format!("unknown rule `{name}`"),
                     &help,
                     Vec::new(),
                 );

@@ -242,7 +242,7 @@ fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item
             let at = FieldPath::Image(nth, depth, field);
             Some(Loss {
                 what: format!(
-                    "the secret `{name}`, which libvirt is to be given under this usage,"
+                    "the secret `{name}`, which must be defined in libvirt with this usage,"
                 ),
                 at,
                 place: document.place(at),

@@ -23,7 +23,7 @@ use crate::rules::Severity;
 pub struct Selection {
     /// Names of the rules; `None` means all.
     pub rules: Option<BTreeSet<String>>,
-    /// Severities of findings by the names of their rules, instead of those that the rules report.
+    /// Severities by rule name, which override the severities that the rules report.
     pub severities: BTreeMap<String, Severity>,
     /// The least severity; `None` means advice, and pedantic findings of the rules in `pedantic`.
     pub least: Option<Severity>,
@@ -32,12 +32,12 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// True if the findings of a rule are asked for.
+    /// True if the findings of a rule are selected.
     pub fn has_rule(&self, name: &str) -> bool {
         self.rules.as_ref().is_none_or(|rules| rules.contains(name))
     }
 
-    /// True if a finding is asked for.
+    /// True if a finding is selected.
     pub fn has(&self, diagnostic: &Diagnostic) -> bool {
         let name = diagnostic.rule.name;
         let least = match self.least {

@@ -43,7 +43,7 @@ impl Document {
                     format!("libvirt takes no volume of type '{volume_type}' for a disk")
                 }
                 Some(VolumeNotLocated::NameRefused) => {
-                    "a unit of an iSCSI target is called `unit:0:0:` and its number".to_owned()
+                    "a unit of an iSCSI target is named `unit:0:0:` and its number".to_owned()
                 }
             };
             let place = document.source_map.resolve(at);

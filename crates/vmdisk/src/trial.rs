@@ -345,9 +345,7 @@ impl Folder<'_> {
     /// A disk on stand-ins, and what is left out of it; or why it cannot be tried.
     fn stand_in(&mut self, disk: &Disk) -> Result<(Disk, Vec<String>), String> {
         if disk.frontend.effective_device() == Device::Lun {
-            return Err(
-                "it passes SCSI commands to a device, and nothing stands for that".to_owned(),
-            );
+            return Err("it passes SCSI commands to a device, which cannot be replaced".to_owned());
         }
         let mut left_out = Vec::new();
         let mut backend = disk.backend.clone();
@@ -364,11 +362,11 @@ impl Folder<'_> {
                 }
                 if !self.has_storage_daemon {
                     let why =
-                        "a daemon serves it, and there is no qemu-storage-daemon to stand for that";
+                        "a daemon serves it, and no qemu-storage-daemon is available to replace it";
                     return Err(why.to_owned());
                 }
                 left_out
-                    .push("a qemu-storage-daemon stands for the daemon that serves it".to_owned());
+                    .push("a qemu-storage-daemon replaces the daemon that serves it".to_owned());
                 if socket.served.is_none() {
                     // Options of an image that is not known are the other daemon's business.
                     backend = Backend::new(BackendSource::Empty);
@@ -399,7 +397,7 @@ impl Folder<'_> {
             Some(Format::Qcow2) => Format::Qcow2,
             Some(Format::Raw) | None => Format::Raw,
             Some(other) => {
-                left_out.push(format!("a raw image stands for one of format {other}"));
+                left_out.push(format!("a raw image replaces one of format {other}"));
                 Format::Raw
             }
         };
@@ -419,7 +417,7 @@ impl Folder<'_> {
         }
         let host_path = image.host_path();
         if host_path.is_none() {
-            left_out.push("a file stands for storage that is not of this host".to_owned());
+            left_out.push("a file replaces storage outside this host".to_owned());
         }
         let number = self.names.len();
         // An image that the guest uses twice is replaced once: QEMU then detects two writers.

@@ -17,7 +17,7 @@ pub(crate) fn has_volumes(domain: &Domain) -> bool {
 
 /// Says which rules would have needed the file or the device of a volume, and could not look at it.
 ///
-/// `check` runs the rules on a domain. It runs on the domain as it is, then with each volume replaced by a file and by
+/// `check` runs the rules on a domain. It runs on the unchanged domain, then with each volume replaced by a file and by
 /// a block device of which nothing is known. A rule that says more then depends on where the volume is.
 pub(crate) fn add(domain: &Domain, outcome: &mut Outcome, check: impl Fn(&Domain) -> Outcome) {
     let known = Statements::of(&check(domain));

@@ -8,8 +8,8 @@ use vmdisk_source::SourceMap;
 use crate::{Document, Source};
 
 impl Document {
-    /// Removes disks from the guest, by their targets or by the ids of their devices, for a conversion. The text stays
-    /// as it is, and findings about it are not available afterwards.
+    /// Removes disks from the guest, by their targets or by the ids of their devices, for a conversion. The text is
+    /// not changed, and findings about it are not available afterwards.
     ///
     /// # Errors
     /// The name, if no disk has it.

@@ -31,7 +31,7 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
 }
 
 /// A document that was read, written anew from its model, with everything the model does not cover
-/// given back as it was. To change a file and nothing else in it, use fixes.
+/// unchanged. To change single values of a file, use fixes.
 ///
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.

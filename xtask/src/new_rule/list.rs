@@ -7,7 +7,7 @@ use super::home::Home;
 /// Returns the text of a `mod.rs` with one more rule.
 pub(crate) fn with_rule(text: &str, module: &str, home: Home) -> anyhow::Result<String> {
     let declaration = format!("mod {module};\n");
-    let modules = text.find("mod ").context("there are no modules")?;
+    let modules = text.find("mod ").context("no modules found")?;
     // Modules for tests stand apart.
     let modules = text[..modules].rfind('\n').map_or(0, |at| at + 1);
     let length = text[modules..].find("\n\n").map_or(text.len(), |at| at + 1);
@@ -16,9 +16,7 @@ pub(crate) fn with_rule(text: &str, module: &str, home: Home) -> anyhow::Result<
     let lines = declared.split_inclusive('\n');
     let declared = inserted(lines, module_of_declaration, module, &declaration);
 
-    let list = rest
-        .find(home.list())
-        .context("there is no list of rules")?;
+    let list = rest.find(home.list()).context("no list of rules found")?;
     let list = list + home.list().len() + 1;
     let length = rest[list..].find("];").context("the list has no end")?;
     let (between, rest) = rest.split_at(list);
@@ -40,7 +38,7 @@ fn inserted<'t>(
     module: &str,
     new: &str,
 ) -> String {
-    // Rules are sorted by their names, in which `-` stands for `_`.
+    // Rules are sorted by their names, in which `-` replaces `_`.
     let name = |module: &str| module.replace('_', "-");
     let mut out = String::new();
     let mut is_in = false;

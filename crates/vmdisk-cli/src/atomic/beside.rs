@@ -54,8 +54,8 @@ impl Beside {
     }
 }
 
-/// Removes files that a killed run left in a directory: those of this user that nobody has locked. Where that
-/// fails they stay, which hurts nobody.
+/// Removes files that a killed run left in a directory: unlocked files of this user. If that
+/// fails, they remain, which is harmless.
 fn remove_abandoned(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

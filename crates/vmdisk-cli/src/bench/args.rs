@@ -26,7 +26,7 @@ pub(crate) enum BenchCommand {
     ///
     /// Compares ratios of cells to their baselines, each from the same round. Exits with 1 if a cell is slower
     /// in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
-    /// that there is no verdict.
+    /// that no verdict is possible.
     Compare(CompareArgs),
     /// Show how the cells of a plan changed over several runs.
     History(HistoryArgs),

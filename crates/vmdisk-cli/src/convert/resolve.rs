@@ -79,7 +79,7 @@ fn same_targets(document: &Document, resolved: &Resolved, input: &Input) -> Vec<
     let message = |(nth, target): (usize, &str)| {
         Message {
             help: Some("give one of them another name".to_owned()),
-            ..Message::error(format!("two disks are called {}", line(target)))
+            ..Message::error(format!("two disks have the name {}", line(target)))
         }
         .at(place(
             document,

@@ -55,7 +55,7 @@ pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Res
     if form.is_some() && !plan.steps.is_empty() {
         written.warnings.push(Message {
             help: Some("vmdisk generate --to script writes the steps".to_owned()),
-            ..Message::warning("some of the storage is to be made first")
+            ..Message::warning("some of the storage must be created first")
         });
     }
     Ok(written)

@@ -95,7 +95,7 @@ fn is_missing(facts: &Facts, path: &Path) -> bool {
         .any(|file| file.path == path && file.is_missing())
 }
 
-/// The path from the root on. Below a recorded root there is no directory that a relative one could
+/// The path from the root. Below a recorded root a relative path has no directory to
 /// start from.
 fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
     if !is_live && !path.is_absolute() {
@@ -103,7 +103,7 @@ fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
             "{} is relative, and below a recorded root there is nothing it could be relative to",
             path.display()
         ))
-        .help("write the path as it was on the recorded host, from / on"));
+        .help("use the absolute path on the recorded host"));
     }
     std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
 }
@@ -131,7 +131,7 @@ fn failed_to_record(facts: &Facts) -> Option<&CollectError> {
 fn must_be_a_directory(doing: &str, path: &Path) -> Result<(), Stop> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Stop::file(doing, path, "it is no directory")),
+        Ok(_) => Err(Stop::file(doing, path, "not a directory")),
         Err(error) => Err(Stop::file(doing, path, plain(&error))),
     }
 }

@@ -226,7 +226,7 @@ fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Findin
 /// Every value by its path of keys; local ids are replaced by names.
 fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
     let tree: Value =
-        serde_json::from_str(&facts.to_json()).expect("what was just written is JSON");
+        serde_json::from_str(&facts.to_json()).expect("the facts were just written as JSON");
     let mut ids = BTreeMap::new();
     for group in ["mounts", "filesystems", "blockdevs"] {
         for member in tree[group].as_array().into_iter().flatten() {

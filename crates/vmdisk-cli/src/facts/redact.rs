@@ -32,7 +32,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         None => std::env::var_os("VMDISK_SALT")
             .map(std::ffi::OsString::into_encoded_bytes)
             .ok_or_else(|| {
-                Stop::new("there is no salt").help("name a file with --salt-file, or set VMDISK_SALT; keep it out of the repository")
+                Stop::new("no salt given").help("name a file with --salt-file, or set VMDISK_SALT; keep it out of the repository")
             })?,
     };
     // A line end is an editor's doing, and not part of the salt.

@@ -54,7 +54,7 @@ impl Existing {
     ) -> Result<Plan, Stop> {
         if asked.spec.guest.is_some() {
             return Err(
-                Stop::new("--into keeps the guest as it is, and the spec has one too")
+                Stop::new("--into does not change the guest, but the spec describes one")
                     .help("remove `guest` from the spec"),
             );
         }

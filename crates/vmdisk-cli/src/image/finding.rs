@@ -142,7 +142,7 @@ fn of_format(above: &Link, link: &Link) -> Finding {
     let found = link.header.format();
     let says = match (&link.recorded, link.opened_as) {
         (Some(recorded), _) => format!("the image above records {recorded}"),
-        (None, Some(format)) => format!("QEMU takes it for {format}"),
+        (None, Some(format)) => format!("QEMU probes it as {format}"),
         (None, None) => "QEMU does not know its format".to_owned(),
     };
     let finding = Finding::new(
@@ -177,7 +177,7 @@ fn of_backing_format(link: &Link, findings: &mut Vec<Finding>) {
         );
         findings.push(
             Finding::new("backing-format-missing", Severity::Warning, link, message)
-                .note("libvirt (6.0) refuses a chain that goes on below it, and QEMU looks at its first bytes, which a guest may have written")
+                .note("libvirt (6.0) refuses a chain that continues below it, and QEMU probes its first bytes, which a guest may have written")
                 .help(format!(
                     "`qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that it was made as",
                     link.location
@@ -233,7 +233,7 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Findi
                 | ImageFileError::Refused(_)
                 | ImageFileError::Timeout(_) => "data-file-unreadable",
             };
-            let message = format!("the data file {name} could not be looked at: {error}");
+            let message = format!("the data file {name} could not be read: {error}");
             findings.push(
                 Finding::new(what, Severity::Error, link, message)
                     .note("the image holds no data without it"),
@@ -255,7 +255,7 @@ fn of_end(image: &Image, findings: &mut Vec<Finding>) {
             error(
                 "backing-loop",
                 format!(
-                    "the backing file is {}, which stands above it: the chain is a loop",
+                    "the backing file is {}, which is above it in the chain: the chain is a loop",
                     image.links[*to].location
                 ),
             )
@@ -281,9 +281,9 @@ fn of_end(image: &Image, findings: &mut Vec<Finding>) {
         End::TooDeep => findings.push(
             error(
                 "chain-too-deep",
-                format!("the chain goes on below {MAX_IMAGES} images"),
+                format!("the chain has more than {MAX_IMAGES} images"),
             )
-            .note("libvirt refuses more; nothing below was looked at"),
+            .note("libvirt refuses more; the images below were not read"),
         ),
         End::NotFollowed { place, reason } => {
             // Protocols are reported for the image that names them.

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
             path: path.clone(),
             quoted: None,
         };
-        let message = Message::error(format!("could not be looked at: {why}")).at(place);
+        let message = Message::error(format!("could not be read: {why}")).at(place);
         io.say(&message.render(colors.stderr));
     }
     let mut findings = shown.iter().flat_map(|shown| &shown.findings);

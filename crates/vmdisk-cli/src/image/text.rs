@@ -49,7 +49,7 @@ fn kind(header: &Header) -> String {
     let format = header.format();
     match header {
         Header::Qcow2(qcow2) => format!("{format}, version {}", qcow2.version),
-        Header::Raw(_) => format!("{format}, as far as its bytes tell"),
+        Header::Raw(_) => format!("{format}, judging by its bytes"),
         _ => format.to_string(),
     }
 }
@@ -85,7 +85,7 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
     if probed != header.format() {
         rows.push((
             "probed",
-            format!("QEMU takes it for {probed} where nobody says"),
+            format!("probed as {probed} if no format is given"),
         ));
     }
     match header {

@@ -93,7 +93,7 @@ pub(crate) fn path_of(input: &Input, name: &str) -> PathBuf {
 fn text_of(path: &Path) -> Result<String, String> {
     let metadata = std::fs::metadata(path).map_err(|error| crate::stop::plain(&error))?;
     if !metadata.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let bytes = read::file(path).map_err(|message| message.title.clone())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;

@@ -1,14 +1,14 @@
-//! What to do with each input.
+//! The action for each input.
 
 use vmdisk::FixScope;
 
-/// What to do with each input.
+/// The action for each input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Say what is wrong.
     Report,
-    /// Mend it, and say what is left.
+    /// Fix it, and report the remaining findings.
     Fix(FixScope),
-    /// Show what mending would change.
+    /// Show the changes of a fix.
     Diff(FixScope),
 }

@@ -58,7 +58,7 @@ impl SelectionArgs {
     }
 }
 
-/// Names of the rules that selectors stand for.
+/// The names of the rules that selectors select.
 pub(crate) fn expand(selectors: &[String]) -> BTreeSet<String> {
     let rules = selectors.iter().flat_map(|selector| rules_of(selector));
     rules.map(str::to_owned).collect()

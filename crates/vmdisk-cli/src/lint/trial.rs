@@ -140,7 +140,7 @@ impl Tester {
             let is_over = !matches!(process.0.try_wait(), Ok(None));
             if is_over || begun.elapsed() > TIMEOUT {
                 return Err(format!(
-                    "the {} that stands for a daemon of the guest does not serve",
+                    "the {} that replaces a daemon of the guest does not serve",
                     StorageDaemon::PROGRAM
                 ));
             }
@@ -169,7 +169,7 @@ impl Tester {
     }
 }
 
-/// A program of the same QEMU, or else the system's.
+/// A program of the same QEMU, otherwise the system's.
 fn beside(program: &Path, name: &str) -> Option<PathBuf> {
     let sibling = program.with_file_name(name);
     if sibling.is_file() {

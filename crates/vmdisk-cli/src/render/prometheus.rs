@@ -122,7 +122,7 @@ fn numbers_of_the_run(out: &mut dyn Write, summary: &Summary) -> io::Result<()> 
     for (name, help, number) in [
         (
             "vmdisk_lint_inputs",
-            "Inputs, including those that failed.",
+            "Inputs, including failed ones.",
             summary.inputs,
         ),
         (

@@ -1,7 +1,7 @@
 //! Secrets in a quoted text: passwords, keys and tokens, which a log must not show because a finding is near.
 //!
-//! The text may be anything that a guest is written in, or a part of it, so secrets are told by the names before
-//! them. What follows such a name is masked too far rather than not far enough.
+//! The text may be anything that a guest is written in, or a part of it, so secrets are recognised by the names before
+//! them. If in doubt, more of the text after such a name is masked.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What O_DIRECT was seen to do, on which filesystem under which kernel: what the tables were held to.
+//! The observed effects of O_DIRECT by filesystem and kernel, which the tables must match.
 //!
 //! `cargo xtask hostlab` writes with O_DIRECT under Debian's kernels and counts the pages that go through the page cache; on
 //! some filesystems the memory that is written from changes meanwhile, and what was written is read back. Linux 6.18.44 was the

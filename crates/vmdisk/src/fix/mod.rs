@@ -1,4 +1,4 @@
-//! Applies fixes until none is left, and undoes those that make anything worse.
+//! Applies fixes until none is left, and reverts fixes that make anything worse.
 
 mod failure;
 mod judge;
