@@ -212,7 +212,7 @@ pub(crate) struct GenerateArgs {
     /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
     pub(crate) disks: Vec<String>,
-    /// What to write.
+    /// The output format.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = GenerateForm::LibvirtXml)]
     pub(crate) to: GenerateForm,
     #[command(flatten)]
@@ -297,7 +297,7 @@ pub(crate) struct ConvertArgs {
     /// libvirt XML, a command line of QEMU, a file of its -readconfig, QMP commands or a spec, or - for standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
-    /// What to write.
+    /// The output format.
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: ConvertForm,
     /// Fill in what libvirt fills in when a guest is defined: drivers, buses, controllers, and the places of

@@ -15,7 +15,7 @@ use crate::render::{
 };
 use crate::stop::Stop;
 
-/// What a report has of one input: the bytes for each of its lists.
+/// The part of a report about one input: the bytes for each of its lists.
 pub(crate) type Items = Vec<Vec<u8>>;
 
 /// The content of a report.
@@ -81,7 +81,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// True if each item can be written as soon as it is there.
+    /// True if each item can be written as soon as it is ready.
     pub(crate) const fn is_stream(&self) -> bool {
         matches!(
             self.content,
@@ -128,7 +128,7 @@ pub(crate) struct Document {
     numbers: Numbers,
 }
 
-/// What a report knows of all inputs beside its items.
+/// The part of a report about all inputs, besides its items.
 enum Numbers {
     None,
     Sarif(sarif::Log),

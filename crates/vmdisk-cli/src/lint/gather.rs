@@ -152,7 +152,7 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
         all.push(complain(
             &search.path,
             what.to_owned(),
-            Some("name a file to have it read whatever it is called and whatever .gitignore says"),
+            Some("name a file to read it regardless of its name and .gitignore"),
         ));
     }
     all

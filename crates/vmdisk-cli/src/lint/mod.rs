@@ -300,7 +300,7 @@ fn threads(args: &LintArgs) -> usize {
     }
 }
 
-/// What the documents name on the host. What was read of a pipe for that is kept.
+/// The paths of the host that the documents name. Text that was read from a pipe for this is kept.
 pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
     let mut wanted = Wanted::default();
     let mut on_volumes = Vec::new();

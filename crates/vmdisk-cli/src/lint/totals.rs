@@ -1,4 +1,4 @@
-//! What a run knows of all inputs together.
+//! The state of a run across all inputs.
 
 use std::collections::BTreeSet;
 

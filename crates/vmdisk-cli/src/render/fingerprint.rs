@@ -20,7 +20,7 @@ pub(crate) struct Fingerprints {
     guests: HashMap<u128, bool>,
 }
 
-/// What a finding is about, as numbers.
+/// The subject of a finding, as numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Subject {
     /// The name of the guest; 0 without one.

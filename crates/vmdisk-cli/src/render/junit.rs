@@ -1,6 +1,6 @@
 //! JUnit: a suite for each input, and a case for each finding.
 //!
-//! The elements and attributes are those that Jenkins (`junit-10.xsd`) and GitLab read.
+//! The elements and attributes follow Jenkins (`junit-10.xsd`) and GitLab.
 
 use std::io::{self, Write};
 

@@ -39,7 +39,7 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// Number of lists with items of inputs: artifacts, results, and notifications about inputs.
 pub(crate) const LISTS: usize = 3;
 
-/// What a run adds to the log input by input, beside the items of lists.
+/// The parts of a log that a run adds per input, besides the items of lists.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     inputs: usize,
