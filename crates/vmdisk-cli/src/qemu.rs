@@ -14,7 +14,7 @@ use crate::stop::{Stop, plain};
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest recording; one of QEMU 11.1 has 5 KiB.
-const LONGEST_RECORDING: u64 = 1 << 20;
+const MAX_RECORDING: u64 = 1 << 20;
 
 /// The capabilities of a QEMU: a program is started without a machine and queried, unless it is unchanged since the last query;
 /// a recording is read.
@@ -110,7 +110,7 @@ fn recording(path: &Path) -> Result<Option<Introspection>, Stop> {
     if file.metadata().map_err(refuse)?.is_dir() {
         return Err(Stop::new(format!("{} is a directory", path.display())));
     }
-    let mut file = file.take(LONGEST_RECORDING);
+    let mut file = file.take(MAX_RECORDING);
     let mut start = [0];
     if file.read(&mut start).map_err(refuse)? == 0 || start != *b"{" {
         return Ok(None);

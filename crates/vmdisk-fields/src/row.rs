@@ -33,7 +33,7 @@ pub struct LibvirtPlace {
     /// How the value is written.
     pub form: Form,
     /// Words that came later than the attribute.
-    pub later_words: &'static [Later],
+    pub versioned_syntax: &'static [Later],
 }
 
 impl LibvirtPlace {
@@ -128,7 +128,7 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
             place,
             since: Some(since),
             form: Form::Usual,
-            later_words: &[],
+            versioned_syntax: &[],
         },
         takers: Takers::ALL,
         is_refused_on_vhost_user: false,
@@ -165,7 +165,7 @@ impl FieldRow {
     }
 
     pub(crate) const fn later(mut self, words: &'static [Later]) -> Self {
-        self.libvirt.later_words = words;
+        self.libvirt.versioned_syntax = words;
         self
     }
 

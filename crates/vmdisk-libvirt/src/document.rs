@@ -2,7 +2,7 @@
 
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_rule::Problem;
-use vmdisk_source::{Allowance, LaterWord, SourceMap};
+use vmdisk_source::{Allowance, SourceMap, VersionedSyntax};
 
 use crate::edits::Outlines;
 use crate::{Kept, RootKind, StorageItem};
@@ -19,7 +19,7 @@ pub struct Document {
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
     /// Attributes and elements that some libvirt releases since 4.0 do not support.
-    pub later_words: Vec<LaterWord<FieldPath>>,
+    pub versioned_syntax: Vec<VersionedSyntax<FieldPath>>,
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
     /// Parts that the model does not cover.

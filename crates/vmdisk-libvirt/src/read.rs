@@ -54,17 +54,17 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
     let Reader {
         map: source_map,
         mut problems,
-        mut later_words,
+        mut versioned_syntax,
         ..
     } = reader;
     problems.sort_by_key(|problem| problem.span);
-    later_words.sort_by_key(|word| word.span);
+    versioned_syntax.sort_by_key(|word| word.span);
     Ok(Document {
         root,
         domain,
         source_map,
         problems,
-        later_words,
+        versioned_syntax,
         allowances,
         kept,
         storage,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_model::FieldPath;
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 use vmdisk_rule::{Problem, Rule};
-use vmdisk_source::{Edit, LaterWord, Place, SourceMap, Span, WordKind};
+use vmdisk_source::{Edit, Place, SourceMap, Span, VersionedSyntax, WordKind};
 
 use crate::element::{Child, Element};
 use crate::kept::KeptParts;
@@ -44,7 +44,7 @@ pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) later_words: Vec<LaterWord<FieldPath>>,
+    pub(crate) versioned_syntax: Vec<VersionedSyntax<FieldPath>>,
     /// True if the domain type says that QEMU runs the guest.
     pub(crate) is_run_by_qemu: bool,
     /// False while the reader checks elements outside the model.
@@ -57,7 +57,7 @@ impl<'t> Reader<'t> {
             text,
             map: SourceMap::of_text(text),
             problems: Vec::new(),
-            later_words: Vec::new(),
+            versioned_syntax: Vec::new(),
             is_run_by_qemu: false,
             records: true,
         }
@@ -195,13 +195,13 @@ impl<'t> Reader<'t> {
                 let since = known.since.max(parent.since);
                 let element = self.open_since(node, spec, since, known.fields, parent.at, whose);
                 if since > parent.since {
-                    self.later_words.push(LaterWord {
+                    self.versioned_syntax.push(VersionedSyntax {
                         at: element.at,
                         span: node.name_span(),
                         kind: WordKind::Element,
                         what: format!("element `<{}>` of `<{}>`", known.name, parent.spec.name),
                         since,
-                        around: parent.since,
+                        parent_since: parent.since,
                     });
                 }
                 element
@@ -313,7 +313,7 @@ impl<'t> Reader<'t> {
         let mut note = |since: Since, kind, span, what: &dyn Fn() -> String| {
             if since > around {
                 let what = what();
-                let word = LaterWord {
+                let word = VersionedSyntax {
                     at,
                     span,
                     kind,
@@ -321,7 +321,7 @@ impl<'t> Reader<'t> {
                     since,
                     around,
                 };
-                self.later_words.push(word);
+                self.versioned_syntax.push(word);
                 around = since;
             }
         };

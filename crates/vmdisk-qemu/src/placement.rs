@@ -68,7 +68,7 @@ pub(crate) fn scsi_model(
 }
 
 /// The maximum number of controllers that are added below a configured index.
-const MOST_GAPS: u32 = 1024;
+const MAX_GAPS: u32 = 1024;
 
 /// The number of disks that libvirt puts on a SCSI controller, the maximum of a narrow bus.
 const PLACES_OF_A_SCSI_CONTROLLER: u32 = 7;
@@ -407,7 +407,7 @@ impl Planner<'_> {
                 .max();
             let Some((last, nth)) = last else { continue };
             // Cap implied controllers: one large index would create thousands.
-            for index in 0..last.min(MOST_GAPS) {
+            for index in 0..last.min(MAX_GAPS) {
                 self.add_controller(kind, index, FieldPath::Disk(nth, DiskField::TargetBus));
             }
         }

@@ -12,7 +12,7 @@ use vmdisk_qemu::{
     ArgumentValue, Document, Form, Json, Options, QemuOption, Style, write, write_config_file,
     write_monitor_script,
 };
-use vmdisk_rule::{Context, Finding, Outcome, TakenBy};
+use vmdisk_rule::{Consumer, Context, Finding, Outcome};
 
 fn word() -> BoxedStrategy<String> {
     prop_oneof![
@@ -477,7 +477,7 @@ fn read(json: &impl std::fmt::Display) -> serde_json::Value {
 fn findings(document: &Document) -> Vec<Finding> {
     let target = Target::default();
     let context = Context {
-        taken_by: TakenBy::Qemu,
+        consumer: Consumer::Qemu,
         ..Context::new(&document.domain, &target)
     };
     let mut outcome = Outcome::default();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use vmdisk_facts::{Answer, Capability, Component, Fact, HostIndex, Target, Version};
 use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
-use vmdisk_source::LaterWord;
+use vmdisk_source::VersionedSyntax;
 
 use crate::Policy;
 
@@ -51,7 +51,7 @@ pub struct Context<'a> {
     /// The users who share the host.
     pub policy: Policy,
     /// Used attributes and elements that some libvirt releases do not support.
-    pub later_words: &'a [LaterWord<FieldPath>],
+    pub versioned_syntax: &'a [VersionedSyntax<FieldPath>],
     /// The program that receives the configuration.
     pub taken_by: TakenBy,
     /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
@@ -60,7 +60,7 @@ pub struct Context<'a> {
 
 /// The program that first receives a configuration, and may refuse it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TakenBy {
+pub enum Consumer {
     /// libvirt, which starts QEMU.
     #[default]
     Libvirt,
@@ -90,10 +90,10 @@ impl<'a> Context<'a> {
     }
 
     /// Selects the text for users of libvirt or for users of a command line.
-    pub const fn for_taker<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
-        match self.taken_by {
-            TakenBy::Libvirt => libvirt,
-            TakenBy::Qemu => qemu,
+    pub const fn for_consumer<'w>(&self, libvirt: &'w str, qemu: &'w str) -> &'w str {
+        match self.consumer {
+            Consumer::Libvirt => libvirt,
+            Consumer::Qemu => qemu,
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
 
     /// True if libvirt receives the configuration.
     pub fn is_taken_by_libvirt(&self) -> bool {
-        self.taken_by == TakenBy::Libvirt
+        self.consumer == Consumer::Libvirt
     }
 
     /// Fails if the machine of the disks is not known.

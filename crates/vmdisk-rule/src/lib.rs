@@ -21,7 +21,7 @@ mod rule;
 pub mod serial;
 
 pub use comparison::{ByAnswer, ComparedHost, Comparison};
-pub use context::{Context, Missing, TakenBy};
+pub use context::{Consumer, Context, Missing};
 pub use evidence::Evidence;
 pub use finding::{
     Applicability, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report,

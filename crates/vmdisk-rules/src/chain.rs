@@ -12,7 +12,7 @@ use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};
 use crate::host;
 
 /// The maximum number of images in a chain that libvirt accepts.
-pub(crate) const MOST_IMAGES: usize = 200;
+pub(crate) const MAX_IMAGES: usize = 200;
 
 /// The images of a disk from the last configured one downward, according to their headers.
 pub(crate) struct Chain<'a> {
@@ -57,7 +57,7 @@ pub(crate) enum End<'a> {
         /// Its path.
         path: String,
     },
-    /// [`MOST_IMAGES`] is reached, and there are more.
+    /// [`MAX_IMAGES`] is reached, and there are more.
     TooDeep,
     /// A required fact is missing.
     Unknown(Missing),
@@ -113,7 +113,7 @@ fn follow<'a>(
         if !seen.insert(identity_of(file)) {
             break End::Loop { path };
         }
-        if layers.len() + written_above == MOST_IMAGES {
+        if layers.len() + written_above == MAX_IMAGES {
             break End::TooDeep;
         }
         if expected == Some("raw") {

@@ -17,16 +17,16 @@
 
 mod allowance;
 mod edit;
-mod later_word;
 mod line_index;
 mod nearest;
 mod source_map;
 mod span;
+mod versioned_syntax;
 
 pub use allowance::Allowance;
 pub use edit::{Edit, EditConflict, apply_edits};
-pub use later_word::{LaterWord, WordKind};
 pub use line_index::{LineIndex, Position};
 pub use nearest::nearest;
 pub use source_map::{Place, SourceMap, SourcePath};
 pub use span::Span;
+pub use versioned_syntax::{VersionedSyntax, WordKind};

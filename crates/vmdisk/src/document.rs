@@ -8,7 +8,7 @@ use vmdisk_libvirt::{RootKind, XmlSpeller};
 use vmdisk_model::{DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
-use vmdisk_source::{Allowance, Edit, LaterWord, LineIndex, SourceMap, Span};
+use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax};
 
 use crate::rules::Text;
 use crate::{Place, ReadFailure, ReadFailureKind};
@@ -216,9 +216,9 @@ impl Document {
     }
 
     /// Attributes and elements that some libvirt releases do not know; none for a command line.
-    pub(crate) fn later_words(&self) -> &[LaterWord<FieldPath>] {
+    pub(crate) fn versioned_syntax(&self) -> &[VersionedSyntax<FieldPath>] {
         match &self.source {
-            Source::LibvirtXml(document) => &document.later_words,
+            Source::LibvirtXml(document) => &document.versioned_syntax,
             Source::QemuCommandLine(_) | Source::Spec(_) => &[],
         }
     }

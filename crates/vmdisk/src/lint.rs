@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::rules::{
-    Confidence, Context, Finding, Missing, NotChecked, Policy, Rule, Severity, TakenBy,
+    Confidence, Consumer, Context, Finding, Missing, NotChecked, Policy, Rule, Severity,
 };
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_fields::Phrase;

@@ -5,9 +5,9 @@ use vmdisk_libvirt::Document as Xml;
 use vmdisk_qemu::Document as CommandLine;
 
 pub use vmdisk_rule::{
-    Applicability, Check, ComparedHost, Comparison, Confidence, Context, Evidence, Example,
-    Finding, FindingText, Fix, Group, Missing, NotChecked, Outcome, Policy, Problem, Related,
-    Report, Rule, Severity, TakenBy,
+    Applicability, Check, ComparedHost, Comparison, Confidence, Consumer, Context, Evidence,
+    Example, Finding, FindingText, Fix, Group, Missing, NotChecked, Outcome, Policy, Problem,
+    Related, Report, Rule, Severity,
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
 

@@ -466,7 +466,7 @@ impl Folder<'_> {
 const LARGEST_SLICE: u64 = 1 << 40;
 
 /// Queues that a stand-in serves at most; QEMU's devices have as many.
-const MOST_QUEUES: u32 = 1024;
+const MAX_QUEUES: u32 = 1024;
 
 /// True if a part of a file can have a stand-in: within it there is room for an empty image.
 fn is_possible(slice: Slice, format: Format) -> bool {

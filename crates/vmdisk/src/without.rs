@@ -30,7 +30,7 @@ impl Document {
                 remove(&mut source.kept.disks, &removed);
                 source.source_map = moved_map(&source.source_map, moved);
                 source.problems.clear();
-                source.later_words.clear();
+                source.versioned_syntax.clear();
             }
             Source::QemuCommandLine(source) => {
                 remove(&mut source.domain.disks, &removed);

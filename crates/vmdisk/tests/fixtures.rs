@@ -63,7 +63,7 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
         let target = Target::from_facts(&facts);
         for policy in Policy::ALL {
             let context = Context {
-                taken_by: vmdisk::rules::TakenBy::Libvirt,
+                consumer: vmdisk::rules::Consumer::Libvirt,
                 domain: &document.domain,
                 target: &target,
                 host: Some(&host),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk::rules::{Context, FindingText, TakenBy, Text, check};
+use vmdisk::rules::{Consumer, Context, FindingText, Text, check};
 use vmdisk::{LintOptions, Source, read};
 use vmdisk_qemu::CommandLineSpeller;
 use vmdisk_tests::fix_cases::{by_syntax, fix_cases};

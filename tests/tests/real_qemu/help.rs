@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk::rules::{Context, TakenBy, Text, check};
+use vmdisk::rules::{Consumer, Context, Text, check};
 use vmdisk::source::apply_edits;
 use vmdisk::{LintOptions, Source};
 use vmdisk_fields::{Setting, Speller};

@@ -14,7 +14,7 @@ use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::plain;
 
 /// More than this is not read: the reader of domains would refuse it anyway, and `/dev/zero` has no end.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The bytes of a file, if it is not far too large.
 pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
@@ -29,7 +29,7 @@ pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
     File::open(path)
         .and_then(|file| {
             // With room for all of it and the end, a file is read at once.
-            let length = file.metadata()?.len().min(MOST_BYTES);
+            let length = file.metadata()?.len().min(MAX_BYTES);
             read_into(file, usize::try_from(length).unwrap_or_default() + 64)
         })
         .map_err(|error| unreadable(plain(&error)))
@@ -54,11 +54,11 @@ pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
 
 fn read_into(stream: impl Read, capacity: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(capacity);
-    stream.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    stream.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(format!(
             "more than the {} MiB that are read of a file",
-            MOST_BYTES / 1024 / 1024
+            MAX_BYTES / 1024 / 1024
         )));
     }
     Ok(bytes)

@@ -18,7 +18,7 @@ use crate::stop::{Stop, plain};
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a QEMU is started again without what it refused.
-const MOST_STARTS: usize = 50;
+const MAX_STARTS: usize = 50;
 
 /// The QEMU to try on.
 pub(crate) struct Tester {
@@ -67,7 +67,7 @@ impl Tester {
         let daemons = trial.daemons.iter().map(|daemon| self.serve(daemon));
         let _daemons = daemons.collect::<Result<Vec<Daemon>, String>>()?;
         let mut without = Vec::new();
-        for _ in 0..MOST_STARTS {
+        for _ in 0..MAX_STARTS {
             match self.start(&trial, &without) {
                 Ok(said) => {
                     let warnings = said.lines().filter_map(|line| trial.understand(line));
@@ -161,7 +161,7 @@ impl Tester {
             .disks()
             .into_iter()
             .filter(|number| !without.contains(number));
-        others.take(MOST_STARTS).find(|number| {
+        others.take(MAX_STARTS).find(|number| {
             let mut without = without.to_vec();
             without.push(*number);
             self.start(trial, &without).is_ok()

@@ -9,7 +9,7 @@ use crate::render::window::{Window, excerpt, shown_part};
 use crate::sanitize;
 
 /// Further places shown at most; the rest is counted.
-const MOST_RELATED: usize = 6;
+const MAX_RELATED: usize = 6;
 
 /// Further places on lines at most so far away share the snippet of the main place.
 const NEAR_BYTES: usize = 1500;
@@ -203,7 +203,7 @@ impl<'a> Windows<'a> {
         for (at, label) in block
             .related
             .iter()
-            .take(if snippet { MOST_RELATED } else { 0 })
+            .take(if snippet { MAX_RELATED } else { 0 })
         {
             let at = shown_part(text, *at);
             let label = line(label);
@@ -237,7 +237,7 @@ impl<'a> Windows<'a> {
                     .push(format!("{label}: {}", excerpt(text, at))),
             }
         }
-        let more = block.related.len().saturating_sub(MOST_RELATED);
+        let more = block.related.len().saturating_sub(MAX_RELATED);
         if snippet && more > 0 {
             windows.notes.push(format!("and {more} further places"));
         }

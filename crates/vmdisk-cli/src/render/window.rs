@@ -12,16 +12,16 @@ use crate::render::secrets;
 use crate::sanitize;
 
 /// A line with more bytes than this before, in or behind a place is not quoted.
-const LONGEST_LINE: usize = 2048;
+const MAX_LINE: usize = 2048;
 
 /// A place over more bytes than this is shown by its first line.
-const LONGEST_SPAN: usize = 1024;
+const MAX_SPAN: usize = 1024;
 
 /// Bytes before a quoted part that are searched for the name of a secret that extends into it.
 const BEFORE: usize = 2048;
 
 /// Maximum number of further bytes that are searched for the start of a word.
-const LONGEST_WORD: usize = 64 * 1024;
+const MAX_WORD: usize = 64 * 1024;
 
 /// Whole lines of a text, with every hazard and every secret replaced character by character.
 pub(crate) struct Window<'a> {
@@ -46,7 +46,7 @@ impl<'a> Window<'a> {
             None => return None,
         };
         let raw = text.get(start..end)?;
-        if raw.len() > LONGEST_SPAN + 2 * LONGEST_LINE {
+        if raw.len() > MAX_SPAN + 2 * MAX_LINE {
             return None;
         }
         let clean = clean(masked(text, start, end));
@@ -77,7 +77,7 @@ impl<'a> Window<'a> {
 /// A part of a text with its secrets masked, those too that begin before it.
 fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     let mut from = start.saturating_sub(BEFORE);
-    let least = from.saturating_sub(LONGEST_WORD);
+    let least = from.saturating_sub(MAX_WORD);
     let bytes = text.as_bytes();
     while from > least && !bytes[from - 1].is_ascii_whitespace() {
         from -= 1;
@@ -108,11 +108,11 @@ fn clean(text: Cow<'_, str>) -> Cow<'_, str> {
 pub(crate) fn shown_part(text: &str, span: Span) -> Span {
     let end = span.end.min(text.len());
     let start = span.start.min(end);
-    if end - start <= LONGEST_SPAN {
+    if end - start <= MAX_SPAN {
         return Span::new(start, end);
     }
     let head = bytes_after(text, start);
-    let line = head.find('\n').unwrap_or(head.len()).min(LONGEST_SPAN);
+    let line = head.find('\n').unwrap_or(head.len()).min(MAX_SPAN);
     let mut end = start + line;
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -136,18 +136,18 @@ pub(crate) fn excerpt(text: &str, span: Span) -> String {
     format!("…{}…", sanitize::line(quoted.trim()))
 }
 
-/// Up to [`LONGEST_LINE`] bytes before an offset.
+/// Up to [`MAX_LINE`] bytes before an offset.
 fn bytes_before(text: &str, offset: usize) -> &str {
-    let mut start = offset.saturating_sub(LONGEST_LINE);
+    let mut start = offset.saturating_sub(MAX_LINE);
     while !text.is_char_boundary(start) {
         start += 1;
     }
     text.get(start..offset).unwrap_or_default()
 }
 
-/// Up to [`LONGEST_LINE`] bytes behind an offset.
+/// Up to [`MAX_LINE`] bytes behind an offset.
 fn bytes_after(text: &str, offset: usize) -> &str {
-    let mut end = offset.saturating_add(LONGEST_LINE).min(text.len());
+    let mut end = offset.saturating_add(MAX_LINE).min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -11,7 +11,7 @@ use super::address::controller_of;
 use super::{Conflict, ConflictKind, Resolved};
 
 /// The maximum number of controllers that are added below one that a disk uses; a larger index is a typing error.
-const MOST_ADDED: u32 = 4096;
+const MAX_ADDED: u32 = 4096;
 
 /// Assigns indexes and models to controllers, and adds missing ones.
 pub(super) fn resolve(resolved: &mut Resolved) {
@@ -139,7 +139,7 @@ fn add_for_disks(resolved: &mut Resolved) {
         let Some(last) = last.get(&kind) else {
             continue;
         };
-        for index in 0..=(*last).min(MOST_ADDED) {
+        for index in 0..=(*last).min(MAX_ADDED) {
             if !there.contains(&(kind, Some(index))) {
                 let reason = "a disk uses it, or one with a larger index";
                 add(resolved, kind, index, reason);

@@ -140,7 +140,7 @@ pub struct AttributeSpec {
     /// Accepted values.
     pub value: Value,
     /// Words that were added later, each with the first libvirt and QEMU that support it.
-    pub later_words: &'static [(&'static str, Since, Option<Since>)],
+    pub versioned_syntax: &'static [(&'static str, Since, Option<Since>)],
     /// The fields of the model that it corresponds to.
     pub fields: [Option<Field>; 2],
 }
@@ -154,7 +154,7 @@ impl AttributeSpec {
 
     /// Sets the words that were added later.
     const fn later(mut self, words: &'static [(&'static str, Since, Option<Since>)]) -> Self {
-        self.later_words = words;
+        self.versioned_syntax = words;
         self
     }
 
@@ -169,7 +169,10 @@ impl AttributeSpec {
     /// assert_eq!(io.since_with("io_uring"), ((6, 3, 0), Some((5, 0, 0))));
     /// ```
     pub fn since_with(&self, value: &str) -> (Since, Option<Since>) {
-        let later = self.later_words.iter().find(|(word, ..)| *word == value);
+        let later = self
+            .versioned_syntax
+            .iter()
+            .find(|(word, ..)| *word == value);
         later.map_or((self.since, self.qemu), |(_, libvirt, qemu)| {
             (*libvirt, qemu.or(self.qemu))
         })
@@ -195,7 +198,7 @@ const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeS
         since,
         qemu: None,
         value,
-        later_words: &[],
+        versioned_syntax: &[],
         fields: [None; 2],
     }
 }
@@ -429,7 +432,7 @@ mod tests {
                     }
                     _ => false,
                 };
-                for (word, since, _) in attribute.later_words {
+                for (word, since, _) in attribute.versioned_syntax {
                     let name = attribute.name;
                     assert!(knows(word), "{name}={word}");
                     assert!(*since > attribute.since, "{name}={word}");

@@ -56,7 +56,7 @@ const fn attribute_of(row: &'static FieldRow, field: Field) -> AttributeSpec {
     };
     let mut attribute = super::attribute(row.libvirt.name(), since_of(row), value)
         .is(field)
-        .later(row.libvirt.later_words);
+        .later(row.libvirt.versioned_syntax);
     attribute.qemu = row.qemu_since;
     attribute
 }

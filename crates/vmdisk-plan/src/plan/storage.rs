@@ -259,9 +259,9 @@ fn choose_cluster(size: Bytes) -> Option<Chosen<Bytes>> {
 
 /// The smallest chunk whose metadata stays small: 64 bytes of it for each chunk.
 fn choose_chunk(pool: Bytes) -> Chosen<Bytes> {
-    const MOST_METADATA: u64 = Bytes::GIB;
+    const MAX_METADATA: u64 = Bytes::GIB;
     let mut chunk = 64 * Bytes::KIB;
-    while pool.0 / chunk * 64 > MOST_METADATA && chunk < Bytes::MIB {
+    while pool.0 / chunk * 64 > MAX_METADATA && chunk < Bytes::MIB {
         chunk *= 2;
     }
     let reason =

@@ -9,7 +9,7 @@ use super::{SpecError, SpecPath};
 use vmdisk_document::{Member, Value};
 
 /// Maximum number of errors reported at once.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 /// The state of reading a spec: the position of the reader, and the mistakes so far.
 pub(crate) struct Reader {
@@ -51,7 +51,7 @@ impl Reader {
         self.refuse_as(SpecError::value(self.at.clone(), message))
     }
 
-    /// Notes an error; beyond [`MOST_ERRORS`] only the last one is kept.
+    /// Notes an error; beyond [`MAX_ERRORS`] only the last one is kept.
     pub(crate) fn refuse_as(&mut self, error: SpecError) -> &mut SpecError {
         if self.is_full() {
             self.errors.pop();
@@ -63,7 +63,7 @@ impl Reader {
 
     /// True if so much is wrong that more would help nobody.
     fn is_full(&self) -> bool {
-        self.errors.len() > MOST_ERRORS
+        self.errors.len() > MAX_ERRORS
     }
 }
 

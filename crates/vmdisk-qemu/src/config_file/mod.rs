@@ -11,10 +11,10 @@ pub use read::begins_with_group;
 pub use write::{ConfigFile, write_config_file};
 
 /// Maximum length of a line with its end: QEMU reads into 1024 bytes with a terminating zero.
-const LONGEST_LINE: usize = 1023;
+const MAX_LINE: usize = 1023;
 
 /// Maximum length of the name of a group or key, and of an id.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME: usize = 63;
 
 /// Groups that some QEMU has: `query-command-line-options` of 5.2, 7.2, 10.0 and 11.1, and `audiodev`, which works but
 /// is not listed there.

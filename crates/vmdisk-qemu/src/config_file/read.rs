@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
-use super::{GROUPS, LONGEST_LINE, LONGEST_NAME, option_of};
+use super::{GROUPS, MAX_LINE, MAX_NAME, option_of};
 use crate::failure::ReadFailure;
 use crate::limits::{MAX_OPTIONS, MAX_PROPERTIES_OF_OPTION, Suggestions, exceeded};
 use crate::syntax::option::{Fault, OptionList, WrittenOption};
@@ -177,7 +177,7 @@ impl GroupReader<'_> {
         let line = whole.strip_suffix('\n').unwrap_or(whole);
         let at = |range: &Range<usize>| Span::new(start + range.start, start + range.end);
         let body = Span::new(start, start + line.trim_end_matches('\r').len());
-        if whole.len() > LONGEST_LINE {
+        if whole.len() > MAX_LINE {
             let message = format!(
                 "the line has {} bytes, but QEMU reads only 1022",
                 line.len()
@@ -215,9 +215,9 @@ impl GroupReader<'_> {
             self.fault(body, "the quote is not closed", help);
         }
         let (key, value) = (at(&pair.key), at(&pair.value));
-        if key.len() > LONGEST_NAME {
+        if key.len() > MAX_NAME {
             let message = format!(
-                "the key has {} bytes, but QEMU reads only {LONGEST_NAME}",
+                "the key has {} bytes, but QEMU reads only {MAX_NAME}",
                 key.len()
             );
             self.fault(key, message, "write the option on the command line");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use vmdisk_model::{Domain, DomainField, FieldPath};
 
-use super::{LONGEST_LINE, LONGEST_NAME};
+use super::{MAX_LINE, MAX_NAME};
 use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::daemon::StorageDaemon;
 use crate::json::{Json, JsonObject};
@@ -245,8 +245,8 @@ impl Groups<'_> {
         self.text.push('\n');
         match id {
             Some((_, id)) => {
-                if id.len() > LONGEST_NAME {
-                    let message = format!("the id `{id}` has more than {LONGEST_NAME} bytes");
+                if id.len() > MAX_NAME {
+                    let message = format!("the id `{id}` has more than {MAX_NAME} bytes");
                     self.problem(at, message, "write a command line, or a shorter name");
                 }
                 let _ = writeln!(self.text, "[{group} \"{id}\"]");
@@ -272,14 +272,14 @@ impl Groups<'_> {
             self.problem(at, message, "write a command line, or another name");
         }
         let length = key.len() + value.len() + "   = \"\"\n".len();
-        if key.len() > LONGEST_NAME {
+        if key.len() > MAX_NAME {
             let message = format!(
-                "`{key}` is longer than {LONGEST_NAME} bytes, the limit for a key in a -readconfig file"
+                "`{key}` is longer than {MAX_NAME} bytes, the limit for a key in a -readconfig file"
             );
             self.problem(at, message, "write a command line, or fewer backing images");
-        } else if length > LONGEST_LINE {
+        } else if length > MAX_LINE {
             let message = format!(
-                "the line of `{key}` has {length} bytes, but QEMU reads only {LONGEST_LINE} of a line in a -readconfig file"
+                "the line of `{key}` has {length} bytes, but QEMU reads only {MAX_LINE} of a line in a -readconfig file"
             );
             self.problem(at, message, "write a command line, or a shorter name");
         }

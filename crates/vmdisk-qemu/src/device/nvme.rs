@@ -10,10 +10,10 @@ use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
 
 /// Bytes of the serial number in the identify page; QEMU 11.1 and later refuse more, earlier ones truncate.
-const LONGEST_SERIAL: usize = 20;
+const MAX_SERIAL: usize = 20;
 
 /// The maximum number of namespaces of a controller (`NVME_MAX_NAMESPACES`).
-const MOST_NAMESPACES: u32 = 256;
+const MAX_NAMESPACES: u32 = 256;
 
 impl<'a> Writer<'a> {
     /// Writes an NVMe controller and returns its id.
@@ -56,10 +56,10 @@ impl<'a> Writer<'a> {
             .written
             .and_then(|nth| self.domain().controllers[nth].serial.as_deref());
         if let Some(serial) = written
-            && serial.len() > LONGEST_SERIAL
+            && serial.len() > MAX_SERIAL
         {
             let at = self.controller_field(planned, ControllerField::Serial);
-            let message = format!("an NVMe serial number is limited to {LONGEST_SERIAL} bytes");
+            let message = format!("an NVMe serial number is limited to {MAX_SERIAL} bytes");
             self.problem(at, message);
         }
         let mut found: Option<&'a str> = written;
@@ -68,10 +68,10 @@ impl<'a> Writer<'a> {
                 continue;
             };
             let at = FieldPath::Disk(nth, DiskField::Serial);
-            if serial.len() > LONGEST_SERIAL {
+            if serial.len() > MAX_SERIAL {
                 self.problem(
                     at,
-                    format!("an NVMe serial number is limited to {LONGEST_SERIAL} bytes"),
+                    format!("an NVMe serial number is limited to {MAX_SERIAL} bytes"),
                 );
             }
             match found {
@@ -101,9 +101,9 @@ impl<'a> Writer<'a> {
             self.problem(at, "all NVMe controllers are full");
             return;
         };
-        if place.unit >= MOST_NAMESPACES || place.bus != 0 || place.target != 0 {
+        if place.unit >= MAX_NAMESPACES || place.bus != 0 || place.target != 0 {
             let message =
-                format!("an NVMe disk needs bus 0, target 0 and a unit below {MOST_NAMESPACES}");
+                format!("an NVMe disk needs bus 0, target 0 and a unit below {MAX_NAMESPACES}");
             self.problem(at, message);
             return;
         }

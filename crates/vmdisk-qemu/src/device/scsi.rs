@@ -18,10 +18,10 @@ use crate::placement::PlannedController;
 use crate::writer::Writer;
 
 /// QEMU reserves two of its 1024 virtqueues for control and events.
-const MOST_QUEUES: u32 = 1022;
+const MAX_QUEUES: u32 = 1022;
 
 /// QEMU 10.0 and later refuse longer serial numbers, earlier ones truncate.
-const LONGEST_SERIAL: usize = 36;
+const MAX_SERIAL: usize = 36;
 
 /// The properties of a virtio-scsi controller, in the order in which libvirt writes them.
 const PROPERTIES: &[ControllerField] = &[
@@ -126,10 +126,10 @@ impl Writer<'_> {
     ) {
         let at = |writer: &Self, field| writer.controller_field(planned, field);
         if let Some(queues) = controller.queues
-            && !(1..=MOST_QUEUES).contains(&queues)
+            && !(1..=MAX_QUEUES).contains(&queues)
         {
             let at = at(self, ControllerField::Queues);
-            let message = format!("{queues} queues: QEMU supports 1 to {MOST_QUEUES}");
+            let message = format!("{queues} queues: QEMU supports 1 to {MAX_QUEUES}");
             self.problem(at, message);
         }
         let mapping = &controller.iothread_mapping;
@@ -206,8 +206,8 @@ impl Writer<'_> {
         if let Some(serial) = &device.disk.frontend.serial
             && model != DeviceModel::ScsiBlock
         {
-            if serial.len() > LONGEST_SERIAL {
-                let message = format!("a SCSI serial number is limited to {LONGEST_SERIAL} bytes");
+            if serial.len() > MAX_SERIAL {
+                let message = format!("a SCSI serial number is limited to {MAX_SERIAL} bytes");
                 self.problem(device.at(DiskField::Serial), message);
             }
             // The source of the guest's by-id names; QEMU uses at most 20 bytes of `serial` for it.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, base_of};
 use crate::syntax::properties::{Kind, Properties};
@@ -114,7 +114,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let domain = context.domain;
     let is_known = domain.scope == Scope::WholeGuest;
     let by_default = is_known.then(|| domain.queues_by_default());
-    let must_be_written = context.taken_by == TakenBy::Libvirt;
+    let must_be_written = context.consumer == Consumer::Libvirt;
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
         let owner = || format!("`{}`", disk.name());

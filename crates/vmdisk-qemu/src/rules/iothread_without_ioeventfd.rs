@@ -1,7 +1,7 @@
 //! `iothread-without-ioeventfd`
 
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, Switch, TargetBus};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, base_of};
 use crate::syntax::properties::Properties;
@@ -86,7 +86,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.taken_by == TakenBy::Qemu {
+    if context.consumer == Consumer::Qemu {
         return;
     }
     for (index, disk) in context.disks() {

@@ -65,7 +65,7 @@ declare_rule! {
 
 /// The maximum number of pages in a transfer, as a power of two: the host accepts 1024 segments per request
 /// (`IOV_MAX`).
-const MOST_MDTS: u64 = 9;
+const MAX_MDTS: u64 = 9;
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let is_refused = line.context.can(Capability::NvmeTransferSizeChecked);
@@ -73,7 +73,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let Some(property) = device.peek("mdts").filter(|_| base_of(driver) == "nvme") else {
             continue;
         };
-        let Some(number) = number_of(property.value.as_str()).filter(|it| *it > MOST_MDTS) else {
+        let Some(number) = number_of(property.value.as_str()).filter(|it| *it > MAX_MDTS) else {
             continue;
         };
         match is_refused {
@@ -87,7 +87,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         }
         let message =
             format!("mdts={number} allows larger transfers than QEMU can pass to the host");
-        let help = format!("use at most {MOST_MDTS}, or remove mdts to use the default of 7");
+        let help = format!("use at most {MAX_MDTS}, or remove mdts to use the default of 7");
         line.refuse(report, option, property.span, message, help);
     }
 }

@@ -1,7 +1,7 @@
 //! `slice-unaligned`
 
 use vmdisk_model::{FieldPath, ImageField};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::Line;
 use super::nodes::{Node, nodes};
@@ -80,7 +80,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.taken_by == TakenBy::Qemu {
+    if context.consumer == Consumer::Qemu {
         return;
     }
     for (index, disk, image) in context.images() {

@@ -3,7 +3,7 @@
 use vmdisk_model::{
     Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
 };
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, base_of};
@@ -111,10 +111,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Address::Drive(place)) = &disk.frontend.address else {
             continue;
         };
-        let limits = match context.taken_by {
-            TakenBy::Libvirt => limits(context.domain, disk),
+        let limits = match context.consumer {
+            Consumer::Libvirt => limits(context.domain, disk),
             // The reader of command lines checks the other addresses.
-            TakenBy::Qemu => scsi_limits(context.domain, disk).filter(|_| {
+            Consumer::Qemu => scsi_limits(context.domain, disk).filter(|_| {
                 let DriveAddress { target, unit, .. } = *place;
                 target <= VIRTIO_SCSI.target && unit <= VIRTIO_SCSI.unit
             }),
@@ -141,7 +141,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .finding(FieldPath::Disk(index, DiskField::Address), title)
             .label(format!("no such {what}"))
             .note("QEMU does not start with it")
-            .help(context.for_taker(
+            .help(context.for_consumer(
                 "use an address that the controller has, or remove it and let libvirt assign one",
                 "use an address that the controller has, or remove it and let QEMU assign one",
             ));

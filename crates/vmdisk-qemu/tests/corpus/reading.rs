@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_qemu::{read, write};
-use vmdisk_rule::{Context, Outcome, TakenBy};
+use vmdisk_rule::{Consumer, Context, Outcome};
 
 use super::support::*;
 use crate::normal;
@@ -139,7 +139,7 @@ fn libvirts_guests_come_back_from_a_command_line() {
         let document = read(&line.to_shell()).unwrap_or_else(|failure| panic!("{name}: {failure}"));
         // A secret that only libvirt knows is still to be given, and libvirt has slices that no QEMU takes.
         let context = Context {
-            taken_by: TakenBy::Qemu,
+            consumer: Consumer::Qemu,
             ..Context::new(&document.domain, &options.target)
         };
         let mut outcome = Outcome::default();

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::Fact;
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::chains;
 
@@ -134,7 +134,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         backing.path, layer.path
                     )),
                 ));
-            if goes_on && context.taken_by == TakenBy::Libvirt {
+            if goes_on && context.consumer == Consumer::Libvirt {
                 finding.note("the backing file has a backing file too, so libvirt says `was not specified in the image metadata`, and the guest does not start");
             } else {
                 finding

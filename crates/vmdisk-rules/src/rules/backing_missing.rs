@@ -91,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("its header names that file")
             .note(phrase!("{above} names it as its backing file", above = quoted(above.to_owned())))
-            .note(context.for_taker(
+            .note(context.for_consumer(
                 "libvirt says `Cannot access backing file`, and the guest does not start",
                 "QEMU says `Could not open backing file`, and does not start",
             ))

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Disk, FieldPath, Image, ImageField};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::chain::{Chain, End, MOST_IMAGES, chains};
+use crate::chain::{Chain, End, MAX_IMAGES, chains};
 
 declare_rule! {
     /// A disk's chain of backing files is too long, or is a loop.
@@ -124,7 +124,7 @@ declare_rule! {
 const LONG: usize = 8;
 
 /// The longest chain that libvirt 11.3 starts: QEMU's answers nest one object for each image.
-const MOST_NESTED: usize = 25;
+const MAX_NESTED: usize = 25;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // The configuration decides before any header is read.
@@ -205,7 +205,7 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
                 )
                 .severity(Severity::Error)
                 .label("its header names that image")
-                .note(context.for_taker(
+                .note(context.for_consumer(
                     "libvirt says `is self-referential or too deeply nested`, and the guest does not start",
                     "QEMU opens the same images repeatedly, and does not start",
                 ))
@@ -233,7 +233,7 @@ fn long(
     images: usize,
     label: &'static str,
 ) {
-    if images > MOST_IMAGES {
+    if images > MAX_IMAGES {
         too_deep(context, report, at);
     } else if images > LONG {
         let finding = report.finding(
@@ -248,7 +248,7 @@ fn long(
             .label(label)
             .note("a read of a block that was never written looks into each of them")
             .help("merge the images that are not needed separately: `virsh blockcommit` while the guest runs, `qemu-img commit` while it is shut down");
-        if images > MOST_NESTED && limits_nesting(context) {
+        if images > MAX_NESTED && limits_nesting(context) {
             finding.severity(Severity::Error).note(
                 "libvirt 10.8 to 11.10 does not start a chain of more than 25 images: `failed to parse JSON: nesting too deep`",
             );
@@ -271,11 +271,11 @@ fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath) {
         phrase!(
             "the chain of {disk} has more than {most} images",
             disk = disk_of(at),
-            most = MOST_IMAGES,
+            most = MAX_IMAGES,
         ),
     );
     // QEMU also opens longer chains.
-    if context.taken_by == TakenBy::Libvirt {
+    if context.consumer == Consumer::Libvirt {
         finding
             .severity(Severity::Error)
             .note("libvirt accepts the guest, but does not start it: the limit is 200 images");

@@ -2,7 +2,7 @@
 
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
 use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::format_words::is_container;
 use crate::host;
@@ -126,12 +126,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .and_then(|path| host::header_format(context, path).ok())
             .flatten();
         let is_written = disk.is_writable() && disk.frontend.effective_device() == Device::Disk;
-        match (context.taken_by, header) {
-            (TakenBy::Libvirt, Some(header)) if is_container(header) => {
+        match (context.consumer, header) {
+            (Consumer::Libvirt, Some(header)) if is_container(header) => {
                 report_container(report, index, image, header);
             }
-            (TakenBy::Libvirt, _) if is_written => report_raw(report, index, image, header),
-            (TakenBy::Qemu, _) if is_written => report_probed(report, index, image, header),
+            (Consumer::Libvirt, _) if is_written => report_raw(report, index, image, header),
+            (Consumer::Qemu, _) if is_written => report_probed(report, index, image, header),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk_fields::{ControllerName, DiskName, Phrase, all_of, phrase, quoted, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, IoThreadId};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::iothreads;
 
@@ -198,15 +198,15 @@ fn check_place(
             threads = undefined_threads(&undefined)
         ),
     );
-    match context.taken_by {
-        TakenBy::Libvirt => finding.note(phrase!(
+    match context.consumer {
+        Consumer::Libvirt => finding.note(phrase!(
             "libvirt: {message}",
             message = quoted(format!(
                 "{} '{first}' not defined in iothreadid",
                 place.message
             )),
         )),
-        TakenBy::Qemu => finding.note("QEMU does not find the object, and does not start"),
+        Consumer::Qemu => finding.note("QEMU does not find the object, and does not start"),
     };
     if defined.is_empty() {
         finding.label("the guest has no iothreads");
@@ -218,7 +218,7 @@ fn check_place(
     }
     let count = FieldPath::Domain(DomainField::IoThreads);
     let ids = FieldPath::Domain(DomainField::IoThreadIds);
-    if context.taken_by == TakenBy::Qemu {
+    if context.consumer == Consumer::Qemu {
         finding.help(phrase!(
             "define iothread {first}, or name a defined one",
             first

@@ -2,7 +2,7 @@
 
 use vmdisk_fields::{ControllerName, DiskName, phrase, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, TargetBus};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::iothreads;
 
@@ -144,12 +144,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         finding
             .label("only virtio disks support this")
             .related(FieldPath::Disk(index, DiskField::TargetBus), "the bus")
-            .note(match context.taken_by {
-                TakenBy::Libvirt => format!(
+            .note(match context.consumer {
+                Consumer::Libvirt => format!(
                     "libvirt: `IOThreads not available for bus {bus} target {}`",
                     disk.name()
                 ),
-                TakenBy::Qemu => "QEMU refuses a property that the device does not have".to_owned(),
+                Consumer::Qemu => {
+                    "QEMU refuses a property that the device does not have".to_owned()
+                }
             });
         let remove = Change::remove(at);
         match (bus, iothreads::virtio_scsi_of(context.domain, disk)) {

@@ -129,7 +129,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                             name
                         ),
                     )
-                    .label(context.for_taker(
+                    .label(context.for_consumer(
                         "the guest's SCSI commands bypass the limits",
                         "QEMU refuses the filter above the device",
                     ))

@@ -148,7 +148,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         finding
             .label("Linux AIO needs O_DIRECT")
-            .note(context.for_taker(
+            .note(context.for_consumer(
                 "libvirt: `io='native' needs either no disk cache or directsync cache mode`",
                 "QEMU: `aio=native was specified, but it requires cache.direct=on, which was not specified`",
             ));

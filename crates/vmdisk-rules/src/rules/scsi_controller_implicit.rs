@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_scsi = |disk: &Disk| disk.frontend.effective_bus() == TargetBus::Scsi;
     for (index, disk) in context.disks().filter(|(_, disk)| is_scsi(disk)) {
         let at = FieldPath::Disk(index, DiskField::TargetBus);
-        let what = || format!("the SCSI controller of `{}`", disk.name());
+        let what = || "the SCSI controllers of the guest".to_owned();
         let Some(domain) = report.require(at, context.whole_guest(what)) else {
             return;
         };

@@ -109,7 +109,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "other guests write it at the same time",
             )
             .note("a host with a cached block does not see another host's write to it")
-            .note(context.for_taker(
+            .note(context.for_consumer(
                 "libvirt uses `none` for a shareable disk that sets no mode",
                 "QEMU uses writeback by default, also for a shared disk",
             ))

@@ -2,7 +2,7 @@
 
 use vmdisk_fields::{DiskName, phrase, quoted, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Image, ImageField, StartupPolicy};
-use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
 
@@ -114,19 +114,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             match disk.frontend.effective_device() {
                 Device::Disk | Device::Lun => finding
-                    .note(context.for_taker(
+                    .note(context.for_consumer(
                         "libvirt says `Cannot access storage file`, and the guest does not start",
                         "QEMU says `Could not open`, and does not start",
                     ))
                     .help("create it, mount its file system, or correct the path; if it exists by now, collect the facts again"),
                 Device::Cdrom | Device::Floppy => finding
                     .severity(Severity::Warning)
-                    .note(match context.taken_by {
-                        TakenBy::Libvirt => phrase!(
+                    .note(match context.consumer {
+                        Consumer::Libvirt => phrase!(
                             "the guest does not start without {optional}",
                             optional = setting(startup, StartupPolicy::Optional),
                         ),
-                        TakenBy::Qemu => "QEMU says `Could not open`, and does not start".into(),
+                        Consumer::Qemu => "QEMU says `Could not open`, and does not start".into(),
                     })
                     .help("correct the path, or remove the medium from the drive"),
             };

@@ -183,7 +183,7 @@ fn report_later_words(context: &Context<'_>, report: &mut Report) {
 
     let libvirt = context.target.libvirt;
     let may_matter = |since| libvirt.is_some() || since > OLDEST_LIBVIRT;
-    let mut words = context.later_words.iter();
+    let mut words = context.versioned_syntax.iter();
     if !words.any(|word| may_matter(Version(word.since.0, word.since.1, word.since.2))) {
         return;
     }
@@ -192,7 +192,7 @@ fn report_later_words(context: &Context<'_>, report: &mut Report) {
     for feature in FEATURES.iter().filter(of_libvirt) {
         reported.extend(feature.places(context.domain));
     }
-    for word in context.later_words {
+    for word in context.versioned_syntax {
         // The type of a source is a field of the disk and one of the image.
         let twin = word
             .at
@@ -211,7 +211,7 @@ fn report_later_words(context: &Context<'_>, report: &mut Report) {
             }
             continue;
         };
-        if !word.is_new_to((libvirt.0, libvirt.1, libvirt.2)) {
+        if !word.unknown_to((libvirt.0, libvirt.1, libvirt.2)) {
             continue;
         }
         let (severity, does) = match word.kind {

@@ -125,7 +125,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("served by an unknown daemon")
             .severity(Severity::Advice)
             .confidence(Confidence::Assumed)
-            .note(context.for_taker(
+            .note(context.for_consumer(
                 "libvirt does not support config-wce; `<qemu:override>` can set it on the device (libvirt 8.2)",
                 "QEMU lets the guest control the daemon's write cache, which the guest sees as off",
             ))

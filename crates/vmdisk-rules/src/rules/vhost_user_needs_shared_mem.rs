@@ -5,7 +5,7 @@ use vmdisk_model::{
     BackendSource, Change, Disk, DiskField, DomainField, FieldPath, MemoryAccess, MemoryBacking,
     MemorySource, Protocol,
 };
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A vhost-user or vDPA disk needs shared guest memory, but the memory is private.
@@ -129,11 +129,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     );
     finding
         .label("the daemon has to map the guest's memory")
-        .note(match context.taken_by {
-            TakenBy::Libvirt => {
+        .note(match context.consumer {
+            Consumer::Libvirt => {
                 format!("libvirt refuses the domain: '{word}' requires shared memory")
             }
-            TakenBy::Qemu => "QEMU starts, and the disk fails when the guest's driver starts: \
+            Consumer::Qemu => "QEMU starts, and the disk fails when the guest's driver starts: \
                               `vhost start failed`, or without a message up to QEMU 10.0"
                 .to_owned(),
         });

@@ -3,7 +3,7 @@
 use vmdisk_facts::Version;
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, Protocol};
-use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Confidence, Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 /// libvirt uses nbdkit for web servers since this version, if it is installed.
 const WITH_NBDKIT: Version = Version(9, 8, 0);
@@ -129,7 +129,7 @@ fn what_happens(context: &Context<'_>) -> (Severity, Confidence, &'static str) {
         Confidence::Certain,
         "the guest does not start",
     );
-    if context.taken_by == TakenBy::Qemu {
+    if context.consumer == Consumer::Qemu {
         return certain;
     }
     match (

@@ -98,7 +98,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
     check(
         Text::Xml(&document),
         &Context {
-            taken_by: vmdisk::rules::TakenBy::Libvirt,
+            consumer: vmdisk::rules::Consumer::Libvirt,
             domain: &document.domain,
             target: &target,
             host: host.as_ref(),

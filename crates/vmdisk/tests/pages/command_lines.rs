@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk::rules::{Context, Example, RULES, Rule, TakenBy, Text, check};
+use vmdisk::rules::{Consumer, Context, Example, RULES, Rule, Text, check};
 use vmdisk_facts::HostIndex;
 use vmdisk_model::Scope;
 use vmdisk_qemu::Options;

@@ -10,12 +10,12 @@ mod unfinished;
 use std::path::{Path, PathBuf};
 
 use vmdisk::rules::{
-    ComparedHost, Comparison, Context, Evidence, Example, Group, Outcome, Policy, RULES, Rule,
-    TakenBy, Text, check, compare,
+    ComparedHost, Comparison, Consumer, Context, Evidence, Example, Group, Outcome, Policy, RULES,
+    Rule, Text, check, compare,
 };
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{Change, Domain, FieldPath};
-use vmdisk_source::{Edit, LaterWord, SourceMap, apply_edits};
+use vmdisk_source::{Edit, SourceMap, VersionedSyntax, apply_edits};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -95,9 +95,9 @@ impl Document {
         }
     }
 
-    fn later_words(&self) -> &[LaterWord<FieldPath>] {
+    fn versioned_syntax(&self) -> &[VersionedSyntax<FieldPath>] {
         match self {
-            Document::Xml(document) => &document.later_words,
+            Document::Xml(document) => &document.versioned_syntax,
             Document::CommandLine(_) => &[],
         }
     }

@@ -235,7 +235,7 @@ fn words_since(oldest: Since) -> BTreeSet<String> {
             if attribute.since > around {
                 words.insert(format!("attribute `{name}` of `<{}>`", element.name));
             }
-            for (word, since, _) in attribute.later_words {
+            for (word, since, _) in attribute.versioned_syntax {
                 if *since > around.max(attribute.since) {
                     words.insert(format!("value `{word}` of `{name}`"));
                 }
@@ -277,7 +277,7 @@ fn every_word_that_came_after_the_older_libvirt_is_tried() {
     for (number, word) in WORDS.iter().enumerate() {
         let document = vmdisk_libvirt::read(&guest(number, word.around, word.devices)).unwrap();
         assert_eq!(document.problems, [], "{}", word.kept);
-        tried.extend(document.later_words.into_iter().map(|word| word.what));
+        tried.extend(document.versioned_syntax.into_iter().map(|word| word.what));
     }
     let missing: Vec<String> = words_since((9, 0, 0)).difference(&tried).cloned().collect();
     assert!(missing.is_empty(), "not tried: {missing:#?}");

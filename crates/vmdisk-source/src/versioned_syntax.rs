@@ -13,11 +13,11 @@ pub enum WordKind {
     Value,
 }
 
-/// A word of a text, with the first version that knows it.
+/// An element, attribute or value with the first version that supports it.
 ///
-/// Readers record it where the text may be for a program without the word. The target decides.
+/// Readers record it if the text may be for an older program. The target decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaterWord<P> {
+pub struct VersionedSyntax<P> {
     /// The field it belongs to, or the nearest one that encloses it.
     pub at: P,
     /// The exact place.
@@ -28,28 +28,28 @@ pub struct LaterWord<P> {
     pub what: String,
     /// The first version that knows it: major, minor, micro.
     pub since: (u32, u32, u32),
-    /// The first version that knows everything around it; an older program does not read this far.
-    pub around: (u32, u32, u32),
+    /// The first version that supports its parent; an older program does not read the parent.
+    pub parent_since: (u32, u32, u32),
 }
 
-impl<P> LaterWord<P> {
-    /// True if a program of this version does not know the word, and knows everything around it.
+impl<P> VersionedSyntax<P> {
+    /// True if a program of this version supports the parent, but not this word.
     ///
     /// ```
-    /// use vmdisk_source::{LaterWord, Span, WordKind};
-    /// let word = LaterWord {
+    /// use vmdisk_source::{VersionedSyntax, Span, WordKind};
+    /// let word = VersionedSyntax {
     ///     at: (),
     ///     span: Span::new(8, 17),
     ///     kind: WordKind::Element,
     ///     what: "element `<latency-histogram>` of `<statistics>`".to_owned(),
     ///     since: (12, 1, 0),
-    ///     around: (11, 9, 0),
+    ///     parent_since: (11, 9, 0),
     /// };
-    /// assert!(word.is_new_to((12, 0, 0)));
-    /// assert!(!word.is_new_to((12, 1, 0)), "it knows the word");
-    /// assert!(!word.is_new_to((11, 3, 0)), "it does not know what is around the word");
+    /// assert!(word.unknown_to((12, 0, 0)));
+    /// assert!(!word.unknown_to((12, 1, 0)), "it knows the word");
+    /// assert!(!word.unknown_to((11, 3, 0)), "it does not know the parent");
     /// ```
-    pub fn is_new_to(&self, version: (u32, u32, u32)) -> bool {
-        self.around <= version && version < self.since
+    pub fn unknown_to(&self, version: (u32, u32, u32)) -> bool {
+        self.parent_since <= version && version < self.since
     }
 }
