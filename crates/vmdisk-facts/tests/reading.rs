@@ -210,7 +210,7 @@ fn a_newer_minor_version_is_read_with_a_warning() {
     assert_eq!(
         warnings,
         [
-            "schema_version: 1.7 is newer than 1.0: what it added is not read",
+            "schema_version: 1.7 is newer than 1.0: its additions are not read",
             "kernel.flavour: this key is not known and was not read"
         ]
     );

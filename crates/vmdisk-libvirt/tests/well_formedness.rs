@@ -57,12 +57,12 @@ fn a_mistake_in_the_markup_is_told_in_words_with_its_place() {
         (
             "<disk>&#1;</disk>",
             "&#1;",
-            "`&#1;` is no character that XML allows",
+            "`&#1;` is not a character that XML allows",
         ),
         (
             "<disk a='&#xd800;'/>",
             "&#xd800;",
-            "`&#xd800;` is no character that XML allows",
+            "`&#xd800;` is not a character that XML allows",
         ),
         ("<disk a/>", "a", "attribute `a` of `<disk>` has no value"),
         ("<disk a=b/>", "b/", "the value `b/` is not quoted"),
@@ -172,7 +172,7 @@ fn name_spaces_are_declared_as_they_must_be() {
     for (declaration, message) in [
         (
             "xmlns:xml='u'".to_owned(),
-            "the prefix `xml` cannot stand for another name space",
+            "the prefix `xml` cannot be bound to another name space",
         ),
         (
             "xmlns:xmlns='u'".to_owned(),
@@ -180,19 +180,19 @@ fn name_spaces_are_declared_as_they_must_be() {
         ),
         (
             format!("xmlns:a='{XML}'"),
-            "no prefix but `xml` can stand for this name space",
+            "only the prefix `xml` can be bound to this name space",
         ),
         (
             format!("xmlns='{XML}'"),
-            "no prefix but `xml` can stand for this name space",
+            "only the prefix `xml` can be bound to this name space",
         ),
         (
             format!("xmlns:a='{XMLNS}'"),
-            "no prefix but `xmlns` can stand for this name space",
+            "only the prefix `xmlns` can be bound to this name space",
         ),
         (
             format!("xmlns='{XMLNS}'"),
-            "no prefix but `xmlns` can stand for this name space",
+            "only the prefix `xmlns` can be bound to this name space",
         ),
     ] {
         let text = format!("<disk><a {declaration}/></disk>");
@@ -213,7 +213,7 @@ fn attributes_whose_prefixes_stand_for_one_name_space_are_the_same() {
     let outer = "<disk xmlns:a='u' xmlns:b='u' xmlns:c='v'>";
     let text = format!("{outer}<x a:y='1' b:y='2'/></disk>");
     let message =
-        "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes stand for one name space";
+        "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes are bound to one name space";
     assert_failure(&text, ReadFailureKind::Malformed, "b:y", message);
     let [(span, _)] = failure(&text).related[..] else {
         panic!("no other end");
@@ -391,7 +391,7 @@ fn a_deep_backing_chain_and_deep_data_stores_do_not_overflow_the_stack() {
         .into_iter()
         .map(|problem| problem.message)
         .collect();
-    assert_eq!(messages, ["a data store cannot have one of its own"]);
+    assert_eq!(messages, ["a data store cannot contain another data store"]);
 }
 
 #[test]

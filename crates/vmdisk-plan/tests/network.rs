@@ -140,7 +140,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd:a,hosts=[::1]x",
-            "network.hosts[0]: `[::1]x` is no server; write `[ADDRESS]:PORT`",
+            "network.hosts[0]: `[::1]x` is not a valid server; write `[ADDRESS]:PORT`",
         ),
         (
             "nbd:a,hosts.0.name=mon1:6789",
@@ -193,11 +193,11 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ("rbd:a/b/c/d", "network.name: a disk on rbd"),
         (
             "gluster:vol,hosts=g1",
-            "network.name: a disk on gluster is called `volume/path`",
+            "network.name: a disk on gluster is named `volume/path`",
         ),
         (
             "iscsi:iqn.x:y/z,hosts=a",
-            "network.name: a disk on iscsi is called `target/unit`",
+            "network.name: a disk on iscsi is named `target/unit`",
         ),
         (
             "nbd://a/x,snapshot=s",
@@ -307,7 +307,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
     assert!(
         found[0]
             .message
-            .contains("no QEMU of today speaks sheepdog")
+            .contains("current QEMU does not support sheepdog")
     );
 }
 

@@ -184,7 +184,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:/a,size=",
             &[
-                "line 1, column 13: raw.size: `` is no size: expected a number with a unit, such as 40G",
+                "line 1, column 13: raw.size: `` is not a valid size: expected a number with a unit, such as 40G",
             ],
         ),
     ] {

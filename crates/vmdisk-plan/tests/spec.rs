@@ -103,7 +103,7 @@ disks:
         faults(text),
         [
             "line 2, column 1: colour: unknown key `colour`; the keys here are `version`, `guest` or `disks`",
-            "line 6, column 13: disks[0].qcow2.size: `40Q` is no size: unknown unit `Q`, expected one of K, M, G, T, P (powers of 1024; KB and so on are powers of 1000)",
+            "line 6, column 13: disks[0].qcow2.size: `40Q` is not a valid size: unknown unit `Q`, expected one of K, M, G, T, P (powers of 1024; KB and so on are powers of 1000)",
             "line 7, column 7: disks[0].qcow2.cluster_size: unknown key `cluster_size`; did you mean `cluster-size`?",
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
             "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
@@ -172,7 +172,7 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "qcow2: {path: /a, backing: {path: /b, format: iso}}",
             "no image as `iso`",
         ),
-        ("lvm: {group: vg0, volume: .., size: 1G}", "LVM has no name"),
+        ("lvm: {group: vg0, volume: .., size: 1G}", "is not a valid LVM name"),
         ("lvm: {group: vg0, volume: snapshot1}", "for itself"),
         (
             "lvm-thin: {group: vg0, volume: a, size: 1G}",
@@ -245,7 +245,7 @@ fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
         ),
         (
             "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}, {raw: {path: /c}, target: vdb}]",
-            "is called `vda` too; `vdc` is free",
+            "has the same name `vda`; `vdc` is free",
         ),
         (
             "[{raw: {path: /a}, boot: 1}, {raw: {path: /b}, boot: 1}]",

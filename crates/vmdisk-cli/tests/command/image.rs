@@ -260,7 +260,7 @@ fn what_is_no_image_file_is_a_failure_and_the_others_are_shown() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(
         run.stdout
-            .starts_with("a.img: raw, as far as its bytes tell\n"),
+            .starts_with("a.img: raw, judging by its bytes\n"),
         "{run:?}"
     );
     for why in ["no such file", "a character device", "a directory"] {
