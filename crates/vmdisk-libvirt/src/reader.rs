@@ -309,9 +309,9 @@ impl<'t> Reader<'t> {
         written: Attribute<'_>,
     ) {
         let (name, value) = (spec.name, written.value());
-        let mut around = element.since;
+        let mut parent_since = element.since;
         let mut note = |since: Since, kind, span, what: &dyn Fn() -> String| {
-            if since > around {
+            if since > parent_since {
                 let what = what();
                 let word = VersionedSyntax {
                     at,
@@ -319,10 +319,10 @@ impl<'t> Reader<'t> {
                     kind,
                     what,
                     since,
-                    around,
+                    parent_since,
                 };
                 self.versioned_syntax.push(word);
-                around = since;
+                parent_since = since;
             }
         };
         note(
@@ -339,7 +339,7 @@ impl<'t> Reader<'t> {
         );
         // The contents depend on the type.
         if name == "type" {
-            element.since = around;
+            element.since = parent_since;
         }
     }
 

@@ -212,8 +212,7 @@ fn name_spaces_are_declared_as_they_must_be() {
 fn attributes_whose_prefixes_stand_for_one_name_space_are_the_same() {
     let outer = "<disk xmlns:a='u' xmlns:b='u' xmlns:c='v'>";
     let text = format!("{outer}<x a:y='1' b:y='2'/></disk>");
-    let message =
-        "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes are bound to one name space";
+    let message = "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes are bound to one name space";
     assert_failure(&text, ReadFailureKind::Malformed, "b:y", message);
     let [(span, _)] = failure(&text).related[..] else {
         panic!("no other end");

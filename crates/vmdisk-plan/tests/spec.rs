@@ -172,7 +172,10 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "qcow2: {path: /a, backing: {path: /b, format: iso}}",
             "no image as `iso`",
         ),
-        ("lvm: {group: vg0, volume: .., size: 1G}", "is not a valid LVM name"),
+        (
+            "lvm: {group: vg0, volume: .., size: 1G}",
+            "is not a valid LVM name",
+        ),
         ("lvm: {group: vg0, volume: snapshot1}", "for itself"),
         (
             "lvm-thin: {group: vg0, volume: a, size: 1G}",

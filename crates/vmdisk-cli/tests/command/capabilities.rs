@@ -173,7 +173,10 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
         ("other.json", "not a recording of a QEMU"),
         ("empty", "could not start"),
         (".", "is a directory"),
-        ("no-such-program", "the program no-such-program does not exist"),
+        (
+            "no-such-program",
+            "the program no-such-program does not exist",
+        ),
         ("./no-such-program", "no such file"),
     ] {
         let run = place.run(&["capabilities", "--qemu", path]);

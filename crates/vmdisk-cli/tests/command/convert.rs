@@ -116,7 +116,10 @@ fn two_disks_of_one_name_are_refused_when_resolved() {
     let place = Place::with(&[("a.xml", &guest)]);
     let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
-    assert!(run.stderr.contains("two disks have the name vda"), "{run:?}");
+    assert!(
+        run.stderr.contains("two disks have the name vda"),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -259,8 +259,7 @@ fn what_is_no_image_file_is_a_failure_and_the_others_are_shown() {
     let run = place.run(&["image", "gone.img", "/dev/null", ".", "a.img"]);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(
-        run.stdout
-            .starts_with("a.img: raw, judging by its bytes\n"),
+        run.stdout.starts_with("a.img: raw, judging by its bytes\n"),
         "{run:?}"
     );
     for why in ["no such file", "a character device", "a directory"] {
