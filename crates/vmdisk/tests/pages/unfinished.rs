@@ -39,12 +39,12 @@ fn each_template_has_a_placeholder_in_every_part_of_its_rule() {
         for part in [
             "the mistake in one sentence",
             "the settings that are reported",
-            "what libvirt, QEMU or the host does",
-            "what to write, or the command",
+            "how libvirt, QEMU or the host reacts",
+            "the setting to use, or the command",
             "Evidence::Source",
             "the condition",
-            "what is wrong",
-            "what to write instead",
+            "REPLACE: the mistake",
+            "the remedy",
         ] {
             let has = found.iter().any(|line| line.contains(part));
             assert!(has, "{home} has no placeholder for {part}: {found:#?}");
