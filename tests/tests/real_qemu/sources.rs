@@ -87,7 +87,7 @@ fn a_part_of_a_file_is_what_the_guest_sees() {
 
 #[test]
 fn an_image_with_its_data_elsewhere_finds_it() {
-    on_each_qemu("an image with its data elsewhere finds it", |build| {
+    on_each_qemu("an image with an external data file finds it", |build| {
         let storage = Storage::new();
         let (path, data) = (storage.path("a.qcow2"), storage.path("data.raw"));
         let options = format!("data_file={data},data_file_raw=on");

@@ -94,7 +94,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
                 disk.frontend.iothread = Some(IoThreadId(1));
             },
         ),
-        (F::Device, "there is no cdrom on bus 'virtio'", |disk| {
+        (F::Device, "bus 'virtio' does not support a cdrom", |disk| {
             disk.frontend.device = Some(Device::Cdrom);
         }),
         (F::Device, "does not pass SCSI commands", |disk| {
