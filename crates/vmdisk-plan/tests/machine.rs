@@ -340,7 +340,7 @@ fn huge_pages_are_taken_if_they_were_asked_for_and_are_enough() {
             HugePagesSpec::Size(Bytes(1 << 30)),
             "no pages of 1 GiB",
         ),
-        ((1 << 30) + 4096, size, "no multiple"),
+        ((1 << 30) + 4096, size, "not a multiple"),
     ] {
         let errors = with(&host(), memory, hugepages).unwrap_err();
         assert!(errors[0].to_string().contains(why), "{errors:?}");

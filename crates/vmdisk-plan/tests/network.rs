@@ -79,7 +79,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
     for (line, fault) in [
         (
             "nbd://user:word@store.example/a",
-            "line 1, column 7: a password stands in no spec",
+            "line 1, column 7: a password cannot be in a spec",
         ),
         (
             "nbd://fred@store.example/a",
@@ -110,7 +110,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "https://store.example/a#b",
-            "column 25: nothing stands behind a #",
+            "column 25: the address of a disk cannot have a # part",
         ),
         (
             "nfs://store.example/srv/a?b=c",
@@ -172,7 +172,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nfs:/a/b,hosts=store:2049",
-            "network.hosts[0].port: the port of an nfs server is found",
+            "network.hosts[0].port: the port of an nfs server cannot be set",
         ),
         (
             "nfs:a/b,hosts=store",
@@ -188,7 +188,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "rbd:pool/web1@old",
-            "network.name: the part after an @ is a snapshot; write `snapshot`",
+            "network.name: the part after an @ is a snapshot; use `snapshot`",
         ),
         ("rbd:a/b/c/d", "network.name: a disk on rbd"),
         (
@@ -210,11 +210,11 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ("nbd://a/x,query=s", "network.query: nbd has no `query`"),
         (
             "nbd://a/x,tls-hostname=a",
-            "network.tls-hostname: without `tls` nobody looks",
+            "network.tls-hostname: without `tls` the server",
         ),
         (
             "nbd:a,hosts=/x,tls=on",
-            "network.tls: behind a UNIX socket nothing says which name",
+            "network.tls: for a UNIX socket the host name",
         ),
         ("rbd:a/b,tls=on", "network.tls: rbd has no `tls`"),
         (
@@ -229,10 +229,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
             "rbd:a/b,config-file=ceph.conf",
             "network.config-file: `ceph.conf` does not begin at the root",
         ),
-        (
-            "ssh://fred@a/x",
-            "network.identity: libvirt takes nobody without a key",
-        ),
+        ("ssh://fred@a/x", "network.identity: libvirt requires a key"),
         (
             "ssh://a/x,identity.user=fred,identity.keyfile=/k,identity.username=f",
             "network.identity.user: ssh has no",
@@ -264,7 +261,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "iscsi://a/t/1,as=lun,format=qcow2",
-            "network.format: what takes SCSI commands has no format",
+            "network.format: a SCSI device cannot have a format",
         ),
         ("nbd://a/x,hosts=b", "column 11: `hosts` is written twice"),
     ] {
@@ -357,7 +354,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
     for (line, fault) in [
         (
             "nbd://a/x,io=native",
-            "disks[0].io: QEMU speaks to the server itself",
+            "disks[0].io: QEMU connects to the server itself",
         ),
         (
             "https://a/x,readonly=off",
@@ -369,7 +366,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
         ),
         ("nbd://a/x,transient=on", "only a disk in a file"),
         ("nbd://a/x,format=qcow2,shareable=on", "one writer"),
-        ("https://a/x,copy-on-read=on", "copies nothing up"),
+        ("https://a/x,copy-on-read=on", "cannot copy on read"),
         (
             "iscsi://a/t/1,as=lun,bus=virtio",
             "disks[0].bus: the SCSI device itself",

@@ -45,17 +45,23 @@ fn what_no_choice_can_make_work_is_refused_with_its_place() {
             "disks[0].queue-size: bus scsi does not support",
         ),
         ("raw:/a,bus=virtio,vendor=x", "disks[0].vendor: bus virtio"),
-        ("raw:/a,bus=sata,readonly=on", "no disks that only read"),
+        (
+            "raw:/a,bus=sata,readonly=on",
+            "does not support read-only disks",
+        ),
         (
             "raw:/a,bus=sata,logical-block-size=4096",
             "disks[0].logical-block-size: bus sata",
         ),
-        ("raw:/a,bus=nvme", "none is invented; write `serial`"),
+        (
+            "raw:/a,bus=nvme",
+            "requires a serial number; write `serial`",
+        ),
         ("raw:/a,bus=virtio,media=cdrom", "bus virtio has no cdrom"),
         ("raw:/a,bus=fdc", "bus fdc has no disk"),
         ("qcow2:/a,shareable=on", "one writer"),
         ("lvm:v/a,transient=on", "only a disk in a file"),
-        ("raw:/a,readonly=on,copy-on-read=on", "copies nothing up"),
+        ("raw:/a,readonly=on,copy-on-read=on", "cannot copy on read"),
     ] {
         let found = errors(disk);
         assert!(

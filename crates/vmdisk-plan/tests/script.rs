@@ -209,7 +209,10 @@ fn what_exists_is_refused_before_anything_is_made() {
         at("o.qcow2")
     );
     refused(&spec(&overlay), "/nowhere does not exist");
-    refused(&spec("lvm:vg0/a,size=1M"), "no volume group vg0");
+    refused(
+        &spec("lvm:vg0/a,size=1M"),
+        "volume group vg0 does not exist",
+    );
     tools.has("vg0/taken");
     refused(
         &spec("lvm:vg0/taken,size=1M"),
@@ -219,7 +222,10 @@ fn what_exists_is_refused_before_anything_is_made() {
         &spec("lvm-thin:vg0/taken,pool=p,size=1M,pool-size=9M"),
         "vg0/taken exists",
     );
-    refused(&spec("lvm-thin:vg0/new,pool=p,size=1M"), "no volume vg0/p");
+    refused(
+        &spec("lvm-thin:vg0/new,pool=p,size=1M"),
+        "volume vg0/p does not exist",
+    );
     tools.has("vg0/p");
     refused(
         &spec("lvm-thin:vg0/new,pool=p,size=1M,pool-size=9M"),

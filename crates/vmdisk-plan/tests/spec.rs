@@ -176,7 +176,7 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "lvm: {group: vg0, volume: .., size: 1G}",
             "is not a valid LVM name",
         ),
-        ("lvm: {group: vg0, volume: snapshot1}", "for itself"),
+        ("lvm: {group: vg0, volume: snapshot1}", "LVM reserves names"),
         (
             "lvm-thin: {group: vg0, volume: a, size: 1G}",
             "`pool` is missing",
@@ -192,10 +192,16 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ("device: cdrom", "expected a group of keys"),
         (
             "vhost-user-blk: {socket: /run/s, reconnect: off, reconnect-timeout: 1}",
-            "no timeout",
+            "the timeout requires",
         ),
-        ("{raw: {path: /a}, target: vda1}", "no name of a disk"),
-        ("{raw: {path: /a}, target: 'xx;rm'}", "no name of a disk"),
+        (
+            "{raw: {path: /a}, target: vda1}",
+            "is not a valid disk name",
+        ),
+        (
+            "{raw: {path: /a}, target: 'xx;rm'}",
+            "is not a valid disk name",
+        ),
         ("{raw: {path: /a}, queues: 1025}", "1 to 1024 queues"),
         ("{raw: {path: /a}, queue-size: 100}", "power of two"),
         (
@@ -216,11 +222,11 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "{raw: {path: /a}, iotune: {read-iops-sec: 9, read-iops-sec-max: 8}}",
-            "is not below it",
+            "must not be below it",
         ),
         (
             "{raw: {path: /a}, iotune: {read-bytes-sec: 9, read-bytes-sec-max-length: 8}}",
-            "-max is missing",
+            "needs read-bytes-sec-max",
         ),
         ("{raw: {path: /a}, iothread: [1, 1]}", "names each once"),
         ("{raw: {path: /a}, iothread: some}", "or `auto`"),

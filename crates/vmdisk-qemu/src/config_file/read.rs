@@ -343,7 +343,7 @@ mod tests {
             ("driver = \"x\"\n", "no group defined"),
             ("[devices]\n", "no option group 'devices'"),
             ("[device]\n driver = \"x\n", "not closed"),
-            (&format!("[device]\n{long}"), "of which QEMU reads"),
+            (&format!("[device]\n{long}"), "but QEMU reads only"),
         ] {
             let (_, faults) = options(text, Span::new(0, text.len())).unwrap();
             assert_eq!(faults.len(), 1, "{text}: {faults:?}");

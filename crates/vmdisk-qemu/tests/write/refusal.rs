@@ -71,21 +71,17 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::Wwn, "`wwn` is not supported by virtio-blk", |disk| {
             disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),
-        (F::Wwn, "'+5' is not a world wide name", |disk| {
+        (F::Wwn, "'+5' is not a WWN", |disk| {
             disk.frontend.bus = Some(TargetBus::Sata);
             disk.frontend.wwn = Some("+5".to_owned());
         }),
-        (
-            F::IoThreadMapping,
-            "either one iothread or a mapping",
-            |disk| {
-                disk.frontend.iothread = Some(IoThreadId(1));
-                disk.frontend.iothread_mapping = vec![IoThreadQueues {
-                    iothread: IoThreadId(2),
-                    queues: vec![],
-                }];
-            },
-        ),
+        (F::IoThreadMapping, "one iothread or a mapping", |disk| {
+            disk.frontend.iothread = Some(IoThreadId(1));
+            disk.frontend.iothread_mapping = vec![IoThreadQueues {
+                iothread: IoThreadId(2),
+                queues: vec![],
+            }];
+        }),
         (
             F::IoThread,
             "`iothread` is not supported by scsi-hd",
@@ -115,10 +111,14 @@ fn what_cannot_be_written_is_refused_at_its_field() {
                 disk.backend.source = BackendSource::Empty;
             },
         ),
-        (F::Transient, "a transient disk is an overlay", |disk| {
-            disk.backend.is_transient = true;
-        }),
-        (F::CopyOnRead, "nowhere to copy", |disk| {
+        (
+            F::Transient,
+            "a transient disk needs a new overlay",
+            |disk| {
+                disk.backend.is_transient = true;
+            },
+        ),
+        (F::CopyOnRead, "copy-on-read needs", |disk| {
             disk.backend.copy_on_read = Some(Switch::On);
             disk.backend.is_read_only = true;
         }),
@@ -145,7 +145,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         }),
         (
             F::TargetBus,
-            "an NVMe controller does not start without a serial",
+            "an NVMe controller requires a serial",
             |disk| {
                 disk.frontend.bus = Some(TargetBus::Nvme);
             },
