@@ -53,7 +53,7 @@ pub struct Context<'a> {
     /// Used attributes and elements that some libvirt releases do not support.
     pub versioned_syntax: &'a [VersionedSyntax<FieldPath>],
     /// The program that receives the configuration.
-    pub taken_by: TakenBy,
+    pub consumer: Consumer,
     /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
     pub names_missing: bool,
 }
@@ -76,8 +76,8 @@ impl<'a> Context<'a> {
             target,
             host: None,
             policy: Policy::MultiTenant,
-            later_words: &[],
-            taken_by: TakenBy::Libvirt,
+            versioned_syntax: &[],
+            consumer: Consumer::Libvirt,
             names_missing: true,
         }
     }

@@ -68,7 +68,7 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
                 target: &target,
                 host: Some(&host),
                 policy: *policy,
-                later_words: &document.later_words,
+                versioned_syntax: &document.versioned_syntax,
                 names_missing: true,
             };
             let mut outcome = check(Text::Xml(&document), &context);

@@ -40,9 +40,9 @@ fn findings(
         target: &options.target,
         host: options.host,
         policy: options.policy,
-        later_words: &[],
+        versioned_syntax: &[],
         names_missing: true,
-        taken_by: TakenBy::Qemu,
+        consumer: Consumer::Qemu,
     };
     let outcome = check(Text::CommandLine(document), &context);
     let speller = CommandLineSpeller { document, text };

@@ -31,9 +31,9 @@ fn advice_of(
         target: &options.target,
         host: options.host,
         policy: options.policy,
-        later_words: &[],
+        versioned_syntax: &[],
         names_missing: true,
-        taken_by: TakenBy::Qemu,
+        consumer: Consumer::Qemu,
     };
     let outcome = check(Text::CommandLine(document), &context);
     let speller = CommandLineSpeller { document, text };

@@ -103,7 +103,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
             target: &target,
             host: host.as_ref(),
             policy,
-            later_words: &document.later_words,
+            versioned_syntax: &document.versioned_syntax,
             names_missing: true,
         },
     )

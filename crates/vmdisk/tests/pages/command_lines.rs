@@ -72,9 +72,9 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
         target: &target,
         host: host.as_ref(),
         policy: policy_of(example),
-        later_words: &[],
+        versioned_syntax: &[],
         names_missing: true,
-        taken_by: TakenBy::Qemu,
+        consumer: Consumer::Qemu,
     };
     Some(count(rule, &check(Text::CommandLine(&read), &context)))
 }

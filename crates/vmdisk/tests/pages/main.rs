@@ -141,11 +141,11 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         target: &target,
         host: hosts.first(),
         policy: policy_of(example),
-        later_words: document.later_words(),
+        versioned_syntax: document.versioned_syntax(),
         names_missing: true,
-        taken_by: match &document {
-            Document::Xml(_) => TakenBy::Libvirt,
-            Document::CommandLine(_) => TakenBy::Qemu,
+        consumer: match &document {
+            Document::Xml(_) => Consumer::Libvirt,
+            Document::CommandLine(_) => Consumer::Qemu,
         },
     };
     let outcome = check(document.text(), &context);
