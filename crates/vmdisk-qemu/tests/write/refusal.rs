@@ -122,7 +122,7 @@ fn what_cannot_be_written_is_refused_at_its_field() {
             disk.backend.copy_on_read = Some(Switch::On);
             disk.backend.is_read_only = true;
         }),
-        (F::MetadataCacheSize, "only qcow2 images", |disk| {
+        (F::MetadataCacheSize, "only for qcow2 images", |disk| {
             disk.backend.metadata_cache_size = Some(Bytes(1 << 20));
         }),
         (F::Cache, "the VhostUserBackend does the I/O", |disk| {
