@@ -202,12 +202,12 @@ fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_>) -> Conte
         target: &options.target,
         host: options.host,
         policy: options.policy,
-        later_words: document.later_words(),
+        versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,
-        taken_by: match &document.source {
+        consumer: match &document.source {
             // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
-            Source::LibvirtXml(_) | Source::Spec(_) => TakenBy::Libvirt,
-            Source::QemuCommandLine(_) => TakenBy::Qemu,
+            Source::LibvirtXml(_) | Source::Spec(_) => Consumer::Libvirt,
+            Source::QemuCommandLine(_) => Consumer::Qemu,
         },
     }
 }
