@@ -129,7 +129,7 @@ impl Trial {
             argument.origin = renumbered(argument.origin, &numbers);
         }
         // Default number of queues of a device: one for each CPU.
-        let queues = guest.vcpus.unwrap_or(1).clamp(1, MOST_QUEUES);
+        let queues = guest.vcpus.unwrap_or(1).clamp(1, MAX_QUEUES);
         for daemon in &mut trial.daemons {
             set_queues(daemon, queues);
         }

@@ -149,9 +149,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     "libvirt: `IOThreads not available for bus {bus} target {}`",
                     disk.name()
                 ),
-                Consumer::Qemu => {
-                    "QEMU refuses a property that the device does not have".to_owned()
-                }
+                Consumer::Qemu => "QEMU refuses a property that the device does not have".into(),
             });
         let remove = Change::remove(at);
         match (bus, iothreads::virtio_scsi_of(context.domain, disk)) {
