@@ -13,7 +13,7 @@ use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
 use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::selection::SelectionArgs;
-use crate::parsers::{rule, severity_parser};
+use crate::parsers::{page_words, rule, severity_parser};
 
 /// The tool that knows VM disks.
 ///
@@ -557,9 +557,10 @@ pub(crate) struct ImageArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// Name of a rule; `vmdisk rules` lists them.
-    #[arg(value_name = "RULE", value_parser = rule(), hide_possible_values = true)]
-    pub(crate) rule: String,
+    /// Name of a rule, which `vmdisk rules` lists, or words: the page with all of them is shown, also about advice
+    /// that does not hold, as in `vmdisk explain cache=none unsafe`.
+    #[arg(value_name = "RULE|WORDS", value_parser = page_words(), required = true, hide_possible_values = true)]
+    pub(crate) words: Vec<String>,
     /// Format of the page.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PageFormat::Text)]
     pub(crate) format: PageFormat,

@@ -1,6 +1,7 @@
 //! `vmdisk explain` and `vmdisk rules`.
 
 mod formatted;
+mod search;
 
 use std::fmt::Write;
 
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::stop::Stop;
+use search::Page;
 
 /// A rule for programs.
 #[derive(Debug, Serialize)]
@@ -42,18 +44,54 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
     }
 }
 
-/// Shows the page of one rule.
+/// Shows the page of a rule, or the page that fits the words best.
 pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let rule = vmdisk::rules::find(&args.rule)
-        .ok_or_else(|| Stop::new(format!("unknown rule `{}`", args.rule)))?;
-    let text = match args.format {
-        PageFormat::Text => formatted::formatted(&rule.explain(), has_color),
-        PageFormat::Markdown => rule.explain(),
-        PageFormat::Json => json(&data(rule, Some(rule.explain()))),
+    let words = args.words.join(" ");
+    let page = match vmdisk::rules::find(&words) {
+        Some(rule) => Page::Rule(rule),
+        None => find(&words)?,
+    };
+    let text = match (args.format, page) {
+        (PageFormat::Text, page) => formatted::formatted(&page.markdown(), has_color),
+        (PageFormat::Markdown, page) => page.markdown(),
+        (PageFormat::Json, Page::Rule(rule)) => json(&data(rule, Some(rule.explain()))),
+        (PageFormat::Json, Page::Advice(_)) => {
+            let message = format!("no page of a rule fits `{words}` best");
+            return Err(Stop::new(message).help("use `--format markdown`, or name a rule"));
+        }
     };
     deliver(io, None, &text)?;
     Ok(Exit::Clean)
 }
+
+/// The page with these words; an error if none has all of them.
+fn find(words: &str) -> Result<Page, Stop> {
+    let missing = || Stop::new(format!("there is no rule called `{words}`"));
+    let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
+    if let Some(near) = near {
+        return Err(missing().help(format!("did you mean `{near}`?")));
+    }
+    // A name with a dash is one of a rule, and not words.
+    let is_name = words.contains('-') && !words.contains(' ');
+    let found = if is_name {
+        Vec::new()
+    } else {
+        search::search(words)
+    };
+    match found.as_slice() {
+        [] => Err(missing().help("`vmdisk rules` lists all rules")),
+        [best, ..] if best.has_all => Ok(best.page),
+        several => {
+            let titles = several.iter().take(MAX_TITLES);
+            let titles: Vec<String> = titles.map(|it| format!("`{}`", it.page.title())).collect();
+            let message = format!("no page has all of the words `{words}`");
+            Err(Stop::new(message).help(format!("the nearest pages: {}", titles.join(", "))))
+        }
+    }
+}
+
+/// The most titles that are suggested.
+const MAX_TITLES: usize = 4;
 
 /// Lists all rules.
 pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {

@@ -41,6 +41,14 @@ pub(crate) fn rule() -> Words {
     }
 }
 
+/// A parser of words that a page is looked up by, which completes names of rules.
+pub(crate) fn page_words() -> Words {
+    Words {
+        parse: |word| Ok(word.to_owned()),
+        known: rules,
+    }
+}
+
 /// A parser of the name of a rule or of a group of rules.
 pub(crate) fn selector() -> Words {
     Words {

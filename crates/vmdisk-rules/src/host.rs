@@ -6,7 +6,7 @@ pub(crate) use vmdisk_rule::image_facts::{file, header, qcow2_header};
 
 use vmdisk_facts::direct_io::Confidence as Basis;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image};
+use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image, ImageField};
 
 /// The effect of `O_DIRECT` on an image that has a path on the host; `None` for other images.
 ///
@@ -92,6 +92,33 @@ pub(crate) fn kernel(host: &HostIndex<'_>) -> String {
         Fact::Known(version) => format!("Linux {version}"),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "this kernel".to_owned(),
     }
+}
+
+/// Disks whose data stays and that the guest writes, with the path of their image: number, disk, image, path.
+pub(crate) fn kept<'a>(
+    context: &Context<'a>,
+) -> impl Iterator<Item = (usize, &'a Disk, &'a Image, &'a str)> + use<'a> {
+    context.images().filter_map(|(index, disk, image)| {
+        let is_kept = disk.is_writable() && !disk.backend.is_transient;
+        let path = image.host_path().filter(|_| is_kept)?;
+        Some((index, disk, image, path))
+    })
+}
+
+/// The facts of the host. Without facts, the report says once for all disks that `what` is missing: a rule then
+/// returns.
+pub(crate) fn facts<'a>(
+    context: &Context<'a>,
+    report: &mut Report,
+    at: FieldPath,
+    what: &'static str,
+) -> Option<&'a HostIndex<'a>> {
+    report.require(at, context.host(|| what.to_owned()))
+}
+
+/// The place of the image that the guest writes.
+pub(crate) const fn image_of(disk: usize) -> FieldPath {
+    FieldPath::Image(disk, 0, ImageField::Path)
 }
 
 /// True if the path exists.

@@ -1,6 +1,6 @@
 //! Disks on thin logical volumes.
 
-use vmdisk_rule::{Context, Missing};
+use vmdisk_rule::{Context, Missing, Report};
 
 use vmdisk_facts::blockdev::{BlockDevice, Lvm};
 use vmdisk_facts::{BlockKind, Fact};
@@ -42,6 +42,29 @@ pub(crate) fn pool_of(lvm: &Lvm) -> String {
         (_, Fact::Known(pool)) => pool.clone(),
         (_, Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => "its thin pool".to_owned(),
     }
+}
+
+/// The thin volumes below the disks that `are_meant`, with the number of the disk. Without facts the rule is reported
+/// once as not checked.
+pub(crate) fn volumes<'a>(
+    context: &Context<'a>,
+    report: &mut Report,
+    are_meant: impl Fn(&Disk) -> bool,
+) -> Vec<(usize, ThinVolume<'a>)> {
+    let mut found = Vec::new();
+    for (index, disk, image) in context.images().filter(|(_, disk, _)| are_meant(disk)) {
+        match volume_of(context, disk, image) {
+            Ok(Some(volume)) => found.push((index, volume)),
+            Ok(None) => {}
+            Err(missing) => {
+                report.not_checked(host::image_of(index), missing);
+                if context.host.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The thin volume behind a writable disk; `None` for other disks.

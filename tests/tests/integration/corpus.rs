@@ -8,6 +8,8 @@ use vmdisk_tests::{corpus, real};
 const NO_SUCH_UNIT: &str = "an IDE disk at a bus or unit that PCs do not have, which QEMU refuses \
     (`Can't create IDE unit 2, bus supports only 2 units`)";
 
+const READ_ERRORS: &str = "rerror_policy='ignore' shows the guest old memory for a failed read";
+
 /// Cases that libvirt's own suite accepts and that are unsafe or cannot start all the same.
 const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
     (
@@ -46,6 +48,12 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         "duplicate-disk-source",
         "its first two disks write to one logical volume; libvirt refuses only at the start, by QEMU's lock",
     ),
+    (
+        "disk-error-policy.x86_64-latest.xml",
+        "error-policy-ignore",
+        READ_ERRORS,
+    ),
+    ("disk-error-policy.xml", "error-policy-ignore", READ_ERRORS),
     (
         "disk-ide-split.x86_64-latest.xml",
         "unit-out-of-range",

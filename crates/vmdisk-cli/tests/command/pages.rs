@@ -44,6 +44,22 @@ fn an_unknown_rule_gets_a_suggestion() {
 }
 
 #[test]
+fn words_find_a_page_about_a_rule_or_about_wrong_advice() {
+    let place = Place::with(&[]);
+    let run = place.run(&["explain", "cache=none", "unsafe"]);
+    assert!(
+        run.stdout
+            .starts_with("CACHE=NONE IS UNSAFE BECAUSE IT NEVER FLUSHES\n"),
+        "{run:?}"
+    );
+    let run = place.run(&["explain", "permission denied home"]);
+    assert!(run.stdout.starts_with("IMAGE-UNREACHABLE\n"), "{run:?}");
+    let run = place.run(&["explain", "nfs", "soft", "zebra"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("`nfs-soft-mount`"), "{run:?}");
+}
+
+#[test]
 fn schemas_are_valid_schemas() {
     for format in [
         "report",

@@ -2,6 +2,7 @@
 //!
 //! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
 
+pub(crate) mod iothread_pinned_on_vcpu;
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
@@ -23,6 +24,10 @@ type Check = fn(&Xml<'_>, &mut Vec<Problem>);
 
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[TextRule<Check>] = &[
+    TextRule::checked(
+        &iothread_pinned_on_vcpu::RULE,
+        iothread_pinned_on_vcpu::check,
+    ),
     TextRule::checked(&undeclared_prefix::RULE, undeclared_prefix::check),
     TextRule::read(&unknown_attribute::RULE),
     TextRule::read(&unknown_element::RULE),

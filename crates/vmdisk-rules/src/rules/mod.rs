@@ -12,6 +12,7 @@ mod backing_format_missing;
 mod backing_missing;
 mod backing_protocol_url;
 mod backing_unsupported;
+mod bfq_on_fast_media;
 mod blkio_device_twice;
 mod boot_order_beside_boot_device;
 mod boot_order_twice;
@@ -19,7 +20,9 @@ mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
 mod btrfs_dio_raid_mirror_divergence;
+mod btrfs_nocow_mirrored;
 mod btrfs_nocow_snapshotted;
+mod btrfs_raid56;
 mod bus_emulated;
 mod bus_option_refused;
 mod cache_implicit;
@@ -40,6 +43,7 @@ mod duplicate_disk_source;
 mod duplicate_target;
 mod encryption_mismatch;
 mod encryption_refused;
+mod error_policy_ignore;
 mod format_mismatch;
 mod format_missing;
 mod format_refused;
@@ -47,18 +51,25 @@ mod guest_sector_512_on_4kn;
 mod hugepages_insufficient;
 mod identity_refused;
 mod image_empty;
+mod image_newer_than_qemu;
 mod image_size_unaligned;
+mod image_unreachable;
+mod image_world_readable;
 mod io_native_on_buffered_dio;
+mod io_native_sparse_image;
 mod io_uring_disabled;
 mod iothread_missing_fast_media;
 mod iothread_undefined;
 mod iothread_unsupported_bus;
 mod iothread_unused;
+mod iso_writable;
 mod known_bad_build;
 mod login_refused;
 mod lun_on_virtio_blk;
 mod lun_option_refused;
 mod lun_refused;
+mod lun_without_reservations;
+mod lvm_scans_guest_volumes;
 mod machine_missing_in_qemu;
 mod machine_type_old_defaults;
 mod md_degraded;
@@ -68,18 +79,23 @@ mod migration_io_uring_differs;
 mod migration_machine_differs;
 mod migration_sector_size_differs;
 mod migration_source_missing;
+mod mount_nobarrier;
 mod native_without_direct;
 mod network_server_refused;
 mod network_source_refused;
+mod nfs_soft_mount;
 mod nvme_namespace_zero;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod overlay_smaller_than_backing;
 mod passthrough_option_refused;
 mod qcow2_aes_encryption;
+mod qcow2_clusters_small;
 mod qcow2_corrupt_bit;
+mod qcow2_device_too_small;
 mod qcow2_dirty_bit;
 mod qcow2_discard_corruption;
+mod qcow2_l2_cache_small;
 mod qcow2_on_device_fragments;
 mod qcow2_option_refused;
 mod queues_gt_vcpus;
@@ -102,6 +118,9 @@ mod target_bus_mismatch;
 mod target_name_refused;
 mod tcg_instead_of_kvm;
 mod thin_chunk_large_with_snapshots;
+mod thin_discards_ignored;
+mod thin_pool_nearly_full;
+mod thin_pool_overcommitted;
 mod thin_zeroing_off;
 mod thread_pool_refused;
 mod throttle_group_refused;
@@ -116,6 +135,8 @@ mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
 mod vhost_vdpa_needs_direct;
 mod web_source_writable;
+mod zfs_dio_verify;
+mod zfs_sync_disabled;
 
 #[cfg(test)]
 #[allow(
@@ -140,6 +161,7 @@ pub static RULES: &[&Rule] = &[
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
     &backing_unsupported::RULE,
+    &bfq_on_fast_media::RULE,
     &blkio_device_twice::RULE,
     &boot_order_beside_boot_device::RULE,
     &boot_order_twice::RULE,
@@ -147,7 +169,9 @@ pub static RULES: &[&Rule] = &[
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
     &btrfs_dio_raid_mirror_divergence::RULE,
+    &btrfs_nocow_mirrored::RULE,
     &btrfs_nocow_snapshotted::RULE,
+    &btrfs_raid56::RULE,
     &bus_emulated::RULE,
     &bus_option_refused::RULE,
     &cache_implicit::RULE,
@@ -168,6 +192,7 @@ pub static RULES: &[&Rule] = &[
     &duplicate_target::RULE,
     &encryption_mismatch::RULE,
     &encryption_refused::RULE,
+    &error_policy_ignore::RULE,
     &format_mismatch::RULE,
     &format_missing::RULE,
     &format_refused::RULE,
@@ -175,18 +200,25 @@ pub static RULES: &[&Rule] = &[
     &hugepages_insufficient::RULE,
     &identity_refused::RULE,
     &image_empty::RULE,
+    &image_newer_than_qemu::RULE,
     &image_size_unaligned::RULE,
+    &image_unreachable::RULE,
+    &image_world_readable::RULE,
     &io_native_on_buffered_dio::RULE,
+    &io_native_sparse_image::RULE,
     &io_uring_disabled::RULE,
     &iothread_missing_fast_media::RULE,
     &iothread_undefined::RULE,
     &iothread_unsupported_bus::RULE,
     &iothread_unused::RULE,
+    &iso_writable::RULE,
     &known_bad_build::RULE,
     &login_refused::RULE,
     &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
+    &lun_without_reservations::RULE,
+    &lvm_scans_guest_volumes::RULE,
     &machine_missing_in_qemu::RULE,
     &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
@@ -196,18 +228,23 @@ pub static RULES: &[&Rule] = &[
     &migration_machine_differs::RULE,
     &migration_sector_size_differs::RULE,
     &migration_source_missing::RULE,
+    &mount_nobarrier::RULE,
     &native_without_direct::RULE,
     &network_server_refused::RULE,
     &network_source_refused::RULE,
+    &nfs_soft_mount::RULE,
     &nvme_namespace_zero::RULE,
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &overlay_smaller_than_backing::RULE,
     &passthrough_option_refused::RULE,
     &qcow2_aes_encryption::RULE,
+    &qcow2_clusters_small::RULE,
     &qcow2_corrupt_bit::RULE,
+    &qcow2_device_too_small::RULE,
     &qcow2_dirty_bit::RULE,
     &qcow2_discard_corruption::RULE,
+    &qcow2_l2_cache_small::RULE,
     &qcow2_on_device_fragments::RULE,
     &qcow2_option_refused::RULE,
     &queues_gt_vcpus::RULE,
@@ -230,6 +267,9 @@ pub static RULES: &[&Rule] = &[
     &target_name_refused::RULE,
     &tcg_instead_of_kvm::RULE,
     &thin_chunk_large_with_snapshots::RULE,
+    &thin_discards_ignored::RULE,
+    &thin_pool_nearly_full::RULE,
+    &thin_pool_overcommitted::RULE,
     &thin_zeroing_off::RULE,
     &thread_pool_refused::RULE,
     &throttle_group_refused::RULE,
@@ -244,4 +284,6 @@ pub static RULES: &[&Rule] = &[
     &vhost_user_option_refused::RULE,
     &vhost_vdpa_needs_direct::RULE,
     &web_source_writable::RULE,
+    &zfs_dio_verify::RULE,
+    &zfs_sync_disabled::RULE,
 ];

@@ -11,7 +11,6 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
     "extents_capped",
     "gid",
     "lsm",
-    "mode",
     "model",
     "nr_requests",
     "uid",

@@ -35,11 +35,12 @@ impl Level {
 /// Hexadecimal digits of a token: among a million names two are given the same one with a chance of 1 in 500.
 const DIGITS: usize = 12;
 
-/// Directories, device directories and file systems that say nothing of whose they are.
+/// Directories, device directories, file systems and seed images that say nothing of whose they are.
 const STANDARD: &[&str] = &[
     "",
     ".",
     "..",
+    ".local",
     "bin",
     "block",
     "boot",
@@ -51,6 +52,9 @@ const STANDARD: &[&str] = &[
     "by-path",
     "by-uuid",
     "char",
+    "cidata.iso",
+    "cloud-init.iso",
+    "configdrive.iso",
     "data",
     "dev",
     "disk",
@@ -70,6 +74,7 @@ const STANDARD: &[&str] = &[
     "md",
     "media",
     "mnt",
+    "noCloud.iso",
     "none",
     "nvram",
     "opt",
@@ -82,6 +87,8 @@ const STANDARD: &[&str] = &[
     "root",
     "run",
     "sbin",
+    "seed.iso",
+    "share",
     "shm",
     "srv",
     "storage",

@@ -12,7 +12,7 @@ use super::{Document, count, facts_named, policy_of, target_of};
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 17] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 18] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
@@ -25,6 +25,10 @@ const NOT_ON_COMMAND_LINES: [(&str, &str); 17] = [
     ("duplicate-value", OF_THE_TEXT),
     ("format-missing", "the format is written that libvirt takes"),
     ("invalid-value", OF_THE_TEXT),
+    (
+        "iothread-pinned-on-vcpu",
+        "libvirt sets the CPUs of threads, and QEMU has no option for them",
+    ),
     (
         "iothread-undefined",
         "libvirt sets the CPUs of threads, and QEMU hears nothing of them",

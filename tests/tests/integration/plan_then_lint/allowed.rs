@@ -131,6 +131,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: asks_for_direct_io,
     },
     Allowed {
+        rule: "btrfs-nocow-mirrored",
+        reason: "NOCOW is set on the directory, or was asked for with direct I/O",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "btrfs-raid56",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
         rule: "bus-emulated",
         reason: "the bus was asked for",
         holds: |case| case.disk_asks(|disk| disk.bus.is_some()),
@@ -198,9 +208,24 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: exists,
     },
     Allowed {
+        rule: "image-newer-than-qemu",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "image-size-unaligned",
         reason: "the image exists, and direct I/O was asked for",
         holds: |case| exists(case) && asks_for_direct_io(case),
+    },
+    Allowed {
+        rule: "image-unreachable",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "image-world-readable",
+        reason: "the image exists",
+        holds: exists,
     },
     Allowed {
         rule: "io-native-on-buffered-dio",
@@ -213,6 +238,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::IoUring)),
     },
     Allowed {
+        rule: "iso-writable",
+        reason: "the image exists, and is to be a disk",
+        holds: exists,
+    },
+    Allowed {
+        rule: "lvm-scans-guest-volumes",
+        reason: "LVM of the host is configured so",
+        holds: |_| true,
+    },
+    Allowed {
         rule: "machine-missing-in-qemu",
         reason: "the machine type was asked for",
         holds: |case| case.guest.is_some_and(|guest| guest.machine.is_some()),
@@ -220,6 +255,16 @@ pub(crate) const TABLE: &[Allowed] = &[
     Allowed {
         rule: "md-degraded",
         reason: "the array lacks a member, whatever lies on it",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "mount-nobarrier",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "nfs-soft-mount",
+        reason: "where the disk lies was asked for",
         holds: |_| true,
     },
     Allowed {
@@ -248,6 +293,16 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "qcow2-device-too-small",
+        reason: "the image exists",
+        holds: exists,
+    },
+    Allowed {
+        rule: "qcow2-dirty-bit",
+        reason: "the images exist",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "qcow2-discard-corruption",
         reason: "discards, or zeroes that become discards, were asked for",
         holds: |case| {
@@ -258,9 +313,9 @@ pub(crate) const TABLE: &[Allowed] = &[
         },
     },
     Allowed {
-        rule: "qcow2-dirty-bit",
-        reason: "the images exist",
-        holds: chain_exists,
+        rule: "qcow2-l2-cache-small",
+        reason: "the image exists",
+        holds: exists,
     },
     Allowed {
         rule: "read-only-filesystem",
@@ -298,6 +353,21 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: pool_is_given,
     },
     Allowed {
+        rule: "thin-discards-ignored",
+        reason: "the pool exists",
+        holds: pool_is_given,
+    },
+    Allowed {
+        rule: "thin-pool-nearly-full",
+        reason: "the pool exists",
+        holds: pool_is_given,
+    },
+    Allowed {
+        rule: "thin-pool-overcommitted",
+        reason: "the pool exists",
+        holds: pool_is_given,
+    },
+    Allowed {
         rule: "thin-zeroing-off",
         reason: "the pool exists, or was asked for so",
         holds: pool_is_given,
@@ -327,6 +397,11 @@ pub(crate) const TABLE: &[Allowed] = &[
                         )
                 })
         },
+    },
+    Allowed {
+        rule: "zfs-sync-disabled",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
     },
 ];
 

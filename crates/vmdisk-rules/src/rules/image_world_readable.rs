@@ -1,0 +1,131 @@
+//! `image-world-readable`
+
+use vmdisk_facts::FileKind;
+use vmdisk_facts::path::Mode;
+use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_model::{Device, Protocol};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
+use crate::host;
+
+declare_rule! {
+    /// The image of a disk can be read or written by every user of the host.
+    ///
+    /// ## What it reports
+    /// Reports an image file that the guest can write and whose permission bits let others read it. If others can also
+    /// write it, it is an error. CD and floppy drives are not reported. Directories above the file are not considered:
+    /// a directory such as `/var/lib/libvirt/images` that others cannot list still lets them open a file by its name.
+    ///
+    /// ## Why it matters
+    /// Everything in the guest is in the image: password hashes, private keys, databases. Any local account and any
+    /// compromised service on the host can copy it. `qemu-img create` and `cp` make images with mode 0644 under the
+    /// usual umask, and libvirt changes the owner but not the mode.
+    ///
+    /// ## Use instead
+    /// Run `chmod 600 IMAGE`: libvirt gives the file to QEMU's user before it starts the guest. Create images with
+    /// `umask 077`, or as volumes of a pool, which get mode 0600.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-image-permissions
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/shown.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// An error, because others can write it too:
+    /// ```xml,reported,facts-image-permissions
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/open.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-image-permissions
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// Not checked without host facts:
+    /// ```xml,not-checked
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/shown.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "image-world-readable",
+        group: Group::Security,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "`qemu-img create` makes mode 0644 under umask 022",
+                how: "qemu-img 7.2, qcow2 and raw",
+            },
+            Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnership: changes owner and group"),
+            Evidence::Cve("CVE-2025-13193"),
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+/// The bit that lets others read, and the bit that lets them write.
+const OTHERS_READ: u32 = 0o004;
+const OTHERS_WRITE: u32 = 0o002;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for (index, disk, image, path) in host::kept(context) {
+        let is_disk = matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun);
+        if !is_disk || !matches!(image.protocol, Protocol::File { .. }) {
+            continue;
+        }
+        let at = host::image_of(index);
+        let Some(facts) = host::facts(context, report, at, "permissions of the images") else {
+            return;
+        };
+        // Another rule reports an image that does not exist or was not collected.
+        let file = facts.file(path).filter(|file| !file.is_missing());
+        let Some(file) = file else { continue };
+        let mode = Context::known(file.mode.clone(), || format!("permissions of {path}"));
+        let Some(Some(Mode(mode))) = report.require(at, mode) else {
+            continue;
+        };
+        let is_regular = file
+            .kind
+            .value()
+            .is_none_or(|kind| *kind == FileKind::Regular);
+        if !is_regular || mode & (OTHERS_READ | OTHERS_WRITE) == 0 {
+            continue;
+        }
+        report_open(report, index, path, mode);
+    }
+}
+
+fn report_open(report: &mut Report, index: usize, path: &str, mode: u32) {
+    let can_write = mode & OTHERS_WRITE != 0;
+    let what = if can_write { "write" } else { "read" };
+    let finding = report.finding(
+        host::image_of(index),
+        phrase!(
+            "every user of the host can {what} the image of {disk}",
+            what,
+            disk = DiskName(index),
+        ),
+    );
+    if can_write {
+        finding.severity(Severity::Error);
+    }
+    finding
+        .label(format!("permissions {}", Mode(mode)))
+        .help(phrase!(
+            "run {command}",
+            command = quoted(format!("chmod 600 {path}")),
+        ));
+}
