@@ -293,11 +293,6 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
-        rule: "qcow2-device-too-small",
-        reason: "the image exists",
-        holds: exists,
-    },
-    Allowed {
         rule: "qcow2-dirty-bit",
         reason: "the images exist",
         holds: chain_exists,
