@@ -515,9 +515,9 @@ fn a_disk_on_a_thin_pool_pauses_the_guest_when_the_pool_is_full() {
         let xml = generate(other);
         assert!(!xml.contains("'stop'"), "{other}: {xml}");
     }
-    let asked = generate("lvm-thin:vg0/web,size=10G,pool=p,read-error-policy=ignore");
+    let asked = generate("lvm-thin:vg0/web,size=10G,pool=p,read-error-policy=stop");
     assert!(
-        asked.contains("error_policy='stop' rerror_policy='ignore'"),
+        asked.contains("error_policy='stop' rerror_policy='stop'"),
         "{asked}"
     );
 }
