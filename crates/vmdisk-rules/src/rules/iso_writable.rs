@@ -64,7 +64,7 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "qemu-io writes to a file named .iso like to any other raw image, and a second process fails with `Failed to get \"write\" lock`",
+                figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
                 how: "QEMU 7.2, driver raw on file",
             },
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: only CD drives are read-only without <readonly/>"),

@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("commands for reservations fail")
-            .help(context.for_taker(
+            .help(context.for_consumer(
                 "add `<reservations managed='yes'/>` to the source",
                 "add `-object pr-manager-helper,id=pr0,path=SOCKET`, and `pr-manager=pr0` to the host_device node",
             ));

@@ -3,7 +3,7 @@
 use vmdisk_facts::ImageHeader;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::Bytes;
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, TakenBy, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
 
@@ -115,11 +115,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Bytes(cluster),
                 Bytes(Bytes::MIB / 8 * cluster)
             ))
-            .help(match context.taken_by {
-                TakenBy::Libvirt => format!(
+            .help(match context.consumer {
+                Consumer::Libvirt => format!(
                     "add `<metadata_cache><max_size unit='bytes'>{enough}</max_size></metadata_cache>` to the driver"
                 ),
-                TakenBy::Qemu => format!("add `cache-size={enough}` to the qcow2 node"),
+                Consumer::Qemu => format!("add `cache-size={enough}` to the qcow2 node"),
             });
     }
 }
