@@ -299,5 +299,5 @@ fn a_file_is_not_logged_in_to() {
     });
     let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
     let problems = super::problems(&disks([disk]), "qemu=10.0");
-    assert_eq!(problems[0].message, "only servers are logged in to");
+    assert_eq!(problems[0].message, "only servers need credentials");
 }
