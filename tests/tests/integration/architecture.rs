@@ -300,3 +300,42 @@ fn no_file_in_the_repository_names_the_machine_it_was_written_on() {
         assert!(!text.contains(&home), "{name} names a path of one machine");
     }
 }
+
+/// Cargo does not look for test files where a manifest names its programs.
+#[test]
+fn every_test_file_is_a_part_of_a_program() {
+    let folders = std::fs::read_dir(repository().join("crates")).unwrap();
+    let packages = folders.map(|entry| entry.unwrap().path());
+    let mut checked = 0;
+    for package in packages.chain([repository().join("tests")]) {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        if !manifest.contains("\nautotests = false\n") {
+            continue;
+        }
+        let paths = manifest
+            .lines()
+            .filter_map(|line| line.strip_prefix("path = \"tests/"));
+        let programs: Vec<String> = paths
+            .map(|path| package.join("tests").join(path.trim_end_matches('"')))
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        for entry in std::fs::read_dir(package.join("tests")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_program = manifest.contains(&format!("\"tests/{name}.rs\""))
+                || manifest.contains(&format!("\"tests/{name}/main.rs\""));
+            let holds_modules =
+                path.is_dir() && !path.join("main.rs").is_file() && !path.join("mod.rs").is_file();
+            let module = format!("mod {name};");
+            assert!(
+                is_program
+                    || holds_modules
+                    || programs.iter().any(|program| program.contains(&module)),
+                "{} is in no test program",
+                path.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "{checked} files and folders");
+}
