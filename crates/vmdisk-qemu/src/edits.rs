@@ -297,7 +297,22 @@ impl PutPlan<'_> {
         self.put_on_device(nth, field, value)
     }
 
+    /// The option and key of an error policy that is written in a `-drive`, which sets it for its device.
+    fn drive_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
+        let key = match field {
+            DiskField::ErrorPolicy => "werror",
+            DiskField::ReadErrorPolicy => "rerror",
+            _ => return None,
+        };
+        let drive = *self.slots.top.get(&nth)?;
+        let is_written = self.slots.options.get(&drive)?.values.contains_key(key);
+        is_written.then_some((drive, key))
+    }
+
     fn device_key(&self, nth: usize, field: DiskField) -> Option<(usize, &'static str)> {
+        if let Some(found) = self.drive_key(nth, field) {
+            return Some(found);
+        }
         let device = *self.slots.device.get(&nth)?;
         let model = disk_driver(&self.slots.options.get(&device)?.driver)?.model;
         match disk(field).spelling(model) {

@@ -336,7 +336,7 @@ fn command_lines_come_back_from_the_model_as_command_lines_with_the_same_disks()
                 Conversion::Refused(reason) => reason,
                 Conversion::Done { output, .. } => panic!("{disks} was converted: {output}"),
             };
-            assert!(reason.contains("made at each start"), "{disks}: {reason}");
+            assert!(reason.contains("at each start"), "{disks}: {reason}");
             continue;
         }
         let output = match convert(&line, Target::Qemu) {

@@ -111,7 +111,7 @@ fn what_cannot_be_read_with_a_command_line_is_told_and_the_rest_is_checked() {
     for (name, why) in [
         ("gone.args", "no such file"),
         ("other.args", "does not begin with a group"),
-        ("folder.args", "no regular file"),
+        ("folder.args", "not a regular file"),
     ] {
         let run = place.run(&["lint", name, "--format", "concise", "--quiet"]);
         assert_eq!(run.code, 2, "{run:?}");
@@ -141,7 +141,7 @@ fn commands_for_the_monitor_are_written_and_read() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
     assert!(
         run.stderr
-            .contains("ide-hd cannot be plugged into a guest that runs"),
+            .contains("ide-hd cannot be attached to a running guest"),
         "{run:?}"
     );
 }

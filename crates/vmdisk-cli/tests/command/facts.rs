@@ -59,7 +59,12 @@ fn a_recorded_root_is_asked_instead_of_this_host() {
     );
     let relative = place.run(&["facts", "a.img", "--root", "root"]);
     assert_eq!(relative.code, 2);
-    assert!(relative.stderr.contains("from / on"), "{relative:?}");
+    assert!(
+        relative
+            .stderr
+            .contains("the absolute path on the recorded host"),
+        "{relative:?}"
+    );
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_command_line_opens_what_the_pool_says() {
     let place = Place::with(&[("a.xml", GUEST), ("pool.xml", POOL)]);
     let alone = place.run(&["convert", "a.xml", "--to", "qemu"]);
     assert_eq!(alone.code, 2, "{alone:?}");
-    assert!(alone.stderr.contains("give the pool's XML"), "{alone:?}");
+    assert!(alone.stderr.contains("the XML of the pool"), "{alone:?}");
     let beside = place.run(&["convert", "a.xml", "--to", "qemu", "--storage", "pool.xml"]);
     assert_eq!(beside.code, 0, "{beside:?}");
     assert!(beside.stdout.contains(r#""filename":"/srv/a.qcow2""#));

@@ -1,8 +1,8 @@
 //! `error-policy-ignore`
 
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{Change, Disk, DiskField, ErrorPolicy, FieldPath, ReadErrorPolicy};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_model::{Change, DiskField, ErrorPolicy, FieldPath, ReadErrorPolicy};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk ignores I/O errors, so the guest loses data without an error.
@@ -80,12 +80,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let writes = frontend.error_policy == Some(ErrorPolicy::Ignore) && disk.is_writable();
         let reads = frontend.read_error_policy == Some(ReadErrorPolicy::Ignore);
         if writes || reads {
-            report_ignored(report, index, disk, writes, reads);
+            report_ignored(context, report, index, (writes, reads));
         }
     }
 }
 
-fn report_ignored(report: &mut Report, index: usize, disk: &Disk, writes: bool, reads: bool) {
+fn report_ignored(
+    context: &Context<'_>,
+    report: &mut Report,
+    index: usize,
+    (writes, reads): (bool, bool),
+) {
+    let is_for_libvirt = context.consumer == Consumer::Libvirt;
+    let policy_for_reads = context.domain.disks[index].frontend.read_error_policy;
     let write_at = FieldPath::Disk(index, DiskField::ErrorPolicy);
     let read_at = FieldPath::Disk(index, DiskField::ReadErrorPolicy);
     let mut changes = Vec::new();
@@ -112,7 +119,7 @@ fn report_ignored(report: &mut Report, index: usize, disk: &Disk, writes: bool, 
     if writes {
         finding.note("a failed write is lost, and the guest's next flush succeeds");
     }
-    if writes && disk.frontend.read_error_policy.is_none() {
+    if writes && policy_for_reads.is_none() && is_for_libvirt {
         finding.note(phrase!(
             "libvirt uses the policy for reads too unless {report} is set",
             report = setting(read_at, ReadErrorPolicy::Report),
