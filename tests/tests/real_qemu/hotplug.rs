@@ -88,7 +88,9 @@ fn qemu_has_each_disk_that_is_plugged_in_as_on_the_command_line() {
                     Err(problems) => {
                         refused += 1;
                         assert!(
-                            problems.to_string().contains("cannot be plugged"),
+                            problems
+                                .to_string()
+                                .contains("cannot be attached to a running guest"),
                             "{what}: {problems}"
                         );
                         continue;

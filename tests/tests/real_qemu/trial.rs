@@ -99,7 +99,10 @@ fn slices_and_daemons_have_stand_ins_and_what_has_none_is_told() {
             emulator.to_str().unwrap(),
         ];
         let told = run(VMDISK, &arguments, &good).stderr;
-        assert!(told.contains("a qemu-storage-daemon stands for"), "{told}");
+        assert!(
+            told.contains("a qemu-storage-daemon replaces the daemon"),
+            "{told}"
+        );
         assert!(
             told.contains("the encryption, for which a key would take seconds to make,"),
             "{told}"

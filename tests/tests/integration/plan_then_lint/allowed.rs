@@ -308,11 +308,6 @@ pub(crate) const TABLE: &[Allowed] = &[
         },
     },
     Allowed {
-        rule: "qcow2-l2-cache-small",
-        reason: "the image exists",
-        holds: exists,
-    },
-    Allowed {
         rule: "read-only-filesystem",
         reason: "where the disk lies was asked for",
         holds: |_| true,
