@@ -159,7 +159,7 @@ fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Ve
         Dropped {
             owner: document.breadcrumb(loss.at),
             what: &loss.what,
-            is_grave: loss.is_grave,
+            changes_guest: loss.changes_guest,
             help: match loss.at {
                 FieldPath::Image(_, _, ImageField::Format) => {
                     Some("add `format=qcow2` or `format=raw` to it")
@@ -170,13 +170,13 @@ fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Ve
         }
         .message()
     };
-    let grave: Vec<Message> = losses
+    let refused: Vec<Message> = losses
         .iter()
-        .filter(|loss| loss.is_grave)
+        .filter(|loss| loss.changes_guest)
         .map(message)
         .collect();
-    if !grave.is_empty() {
-        return Err(Stop(grave));
+    if !refused.is_empty() {
+        return Err(Stop(refused));
     }
     let mut warnings: Vec<Message> = losses.iter().map(message).collect();
     let others = match writes_os {

@@ -4,21 +4,21 @@ use vmdisk_model::{Address, CcwAddress, DriveAddress, PciAddress, Switch, UsbAdd
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::{any_base, unsigned32};
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("address");
+const AT: UnmodeledPath = UnmodeledPath::path("address");
 
 /// Reads the address of a disk or controller.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Address> {
     let node = parent.child("address")?;
-    let mut element = reader.open_child(parent, node, parent.whose);
+    let mut element = reader.open_child(parent, node, parent.owner);
     let address = match element.peek("type") {
         // Without values libvirt chooses an address on the bus.
         Some("pci")
@@ -100,7 +100,11 @@ fn read_ccw(element: &mut Element<'_>) -> Option<Address> {
 }
 
 /// Writes the address of a disk or controller.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, address: Option<&Address>, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    address: Option<&Address>,
+    kept: &'k UnmodeledContent,
+) {
     let parts = kept.at(AT);
     let Some(address) = address else {
         if !parts.is_empty() {

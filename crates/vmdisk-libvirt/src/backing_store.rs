@@ -4,9 +4,9 @@ use vmdisk_model::{Backing, Format, Image, Protocol};
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::vocabulary::Whose;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
+use crate::vocabulary::FieldOwner;
 use crate::writer::Writer;
 use crate::{metadata_cache, source};
 
@@ -21,7 +21,7 @@ const CACHE: metadata_cache::Paths = [
 pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
     disk: &mut Element<'d>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Backing {
     let mut stack: Vec<Element<'d>> = Vec::new();
     let mut backing = loop {
@@ -29,17 +29,17 @@ pub(crate) fn read<'d>(
         let Some(node) = parent.child(AT) else {
             break Backing::Unspecified;
         };
-        let whose = Whose {
-            index: parent.whose.index,
-            depth: parent.whose.depth + 1,
+        let owner = FieldOwner {
+            index: parent.owner.index,
+            depth: parent.owner.depth + 1,
         };
-        let element = reader.open_child(parent, node, whose);
+        let element = reader.open_child(parent, node, owner);
         if element.peek("type").is_some() {
             stack.push(element);
             continue;
         }
         if element.children.is_empty() {
-            kept.note(KeptAt::deep(AT, whose.depth), reader.close(element));
+            kept.note(UnmodeledPath::deep(AT, owner.depth), reader.close(element));
             break Backing::Terminated;
         }
         let message =
@@ -59,16 +59,16 @@ fn read_image(
     reader: &mut Reader<'_>,
     mut element: Element<'_>,
     backing: Backing,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Image {
-    let depth = element.whose.depth;
+    let depth = element.owner.depth;
     let mut format = None;
     let mut metadata_cache_size = None;
     if let Some(node) = element.child("format") {
-        let mut inner = reader.open_child(&element, node, element.whose);
+        let mut inner = reader.open_child(&element, node, element.owner);
         format = inner.take("type", Format::from_wire);
         metadata_cache_size = metadata_cache::read(reader, &mut inner, CACHE, kept);
-        kept.note(KeptAt::deep(FORMAT, depth), reader.close(inner));
+        kept.note(UnmodeledPath::deep(FORMAT, depth), reader.close(inner));
     } else if element.peek("type").is_some() {
         let message = "the backing store has no format: `<format type=…/>` is missing".to_owned();
         reader.problem(&MISSING_VALUE, element.at, element.tag, message);
@@ -84,7 +84,7 @@ fn read_image(
         reader.problem(&MISSING_VALUE, at, tag, message);
         Image::new(None, Protocol::Other(source_type))
     });
-    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
     Image {
         format,
         backing,
@@ -94,21 +94,25 @@ fn read_image(
 }
 
 /// Writes the chain below a disk's top image, without recursion.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, mut backing: &Backing, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    mut backing: &Backing,
+    kept: &'k UnmodeledContent,
+) {
     let mut depth = 0;
     loop {
         match backing {
             Backing::Unspecified => break,
             Backing::Terminated => {
-                writer.start(AT, kept.at(KeptAt::deep(AT, depth + 1)));
+                writer.start(AT, kept.at(UnmodeledPath::deep(AT, depth + 1)));
                 writer.end();
                 break;
             }
             Backing::Image(image) => {
                 depth += 1;
-                writer.start(AT, kept.at(KeptAt::deep(AT, depth)));
+                writer.start(AT, kept.at(UnmodeledPath::deep(AT, depth)));
                 writer.attribute("type", source::type_of(&image.protocol));
-                let parts = kept.at(KeptAt::deep(FORMAT, depth));
+                let parts = kept.at(UnmodeledPath::deep(FORMAT, depth));
                 let cache = image.metadata_cache_size;
                 if image.format.is_some() || cache.is_some() || kept.has_within(FORMAT, depth) {
                     writer.start("format", parts);

@@ -3,13 +3,13 @@
 use vmdisk_model::{BlkioDevice, Blkiotune};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::{unsigned32, unsigned64};
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("blkiotune");
-const WEIGHT: KeptAt = KeptAt::path("blkiotune/weight");
+const AT: UnmodeledPath = UnmodeledPath::path("blkiotune");
+const WEIGHT: UnmodeledPath = UnmodeledPath::path("blkiotune/weight");
 const DEVICE: &str = "blkiotune/device";
 const PATH: &str = "blkiotune/device/path";
 const DEVICE_WEIGHT: &str = "blkiotune/device/weight";
@@ -22,21 +22,21 @@ const WRITE_BYTES: &str = "blkiotune/device/write_bytes_sec";
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Blkiotune> {
     let node = domain.child("blkiotune")?;
-    let mut element = reader.open_child(domain, node, domain.whose);
+    let mut element = reader.open_child(domain, node, domain.owner);
     let mut tune = Blkiotune {
         weight: read_number(reader, &mut element, "weight", WEIGHT, unsigned32, kept),
         ..Blkiotune::default()
     };
     for node in element.children("device") {
         let nth = tune.devices.len();
-        let mut device = reader.open_child(&element, node, element.whose);
+        let mut device = reader.open_child(&element, node, element.owner);
         let outer = &mut device;
-        let at = |path| KeptAt::nth(path, nth);
+        let at = |path| UnmodeledPath::nth(path, nth);
         let path = outer.child("path").and_then(|node| {
-            let inner = reader.open_child(outer, node, outer.whose);
+            let inner = reader.open_child(outer, node, outer.owner);
             let path = inner.content();
             kept.note(at(PATH), reader.close(inner));
             Some(path).filter(|path| !path.is_empty())
@@ -54,7 +54,7 @@ pub(crate) fn read(
             read_bytes_sec: large("read_bytes_sec", READ_BYTES),
             write_bytes_sec: large("write_bytes_sec", WRITE_BYTES),
         });
-        kept.note(KeptAt::nth(DEVICE, nth), reader.close(device));
+        kept.note(UnmodeledPath::nth(DEVICE, nth), reader.close(device));
     }
     kept.note(AT, reader.close(element));
     Some(tune)
@@ -65,14 +65,14 @@ fn read_number<N>(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
     name: &str,
-    at: KeptAt,
+    at: UnmodeledPath,
     parse: impl FnOnce(&str) -> Option<N>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<N> {
     let node = parent.child(name)?;
     let number = parse(node.text().0.trim());
     if number.is_some() {
-        let inner = reader.open_child(parent, node, parent.whose);
+        let inner = reader.open_child(parent, node, parent.owner);
         kept.note(at, reader.close(inner));
     } else {
         parent.give_back(node);
@@ -81,7 +81,11 @@ fn read_number<N>(
 }
 
 /// Writes the shares of a guest.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, tune: Option<&Blkiotune>, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    tune: Option<&Blkiotune>,
+    kept: &'k UnmodeledContent,
+) {
     let Some(Blkiotune { weight, devices }) = tune else {
         return;
     };
@@ -96,7 +100,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, tune: Option<&Blkiotune>, kept:
             read_bytes_sec,
             write_bytes_sec,
         } = device;
-        let at = |path| kept.at(KeptAt::nth(path, nth));
+        let at = |path| kept.at(UnmodeledPath::nth(path, nth));
         writer.start("device", at(DEVICE));
         writer.text_element("path", path.as_ref(), at(PATH));
         writer.text_element("weight", *weight, at(DEVICE_WEIGHT));

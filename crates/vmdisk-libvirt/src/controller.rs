@@ -2,15 +2,15 @@
 
 use vmdisk_model::{Controller, ControllerField, ControllerType, FieldPath, ScsiControllerModel};
 
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::vocabulary::{CONTROLLER, CONTROLLER_DRIVER, Field, SCSI_CONTROLLER, Whose};
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
+use crate::vocabulary::{CONTROLLER, CONTROLLER_DRIVER, Field, FieldOwner, SCSI_CONTROLLER};
 use crate::writer::{Unwritable, Writer};
 use crate::xml::Node;
 use crate::{address, iothread_mapping, plain};
 
-const AT: KeptAt = KeptAt::path("");
-const DRIVER: KeptAt = KeptAt::path("driver");
+const AT: UnmodeledPath = UnmodeledPath::path("");
+const DRIVER: UnmodeledPath = UnmodeledPath::path("driver");
 
 /// Reads the nth controller, whose type is already known.
 pub(crate) fn read<'d>(
@@ -19,7 +19,7 @@ pub(crate) fn read<'d>(
     controller_type: ControllerType,
     nth: usize,
     outer: FieldPath,
-) -> (Controller, KeptInside) {
+) -> (Controller, UnmodeledContent) {
     let is_scsi = controller_type == ControllerType::Scsi;
     let spec = if is_scsi {
         &SCSI_CONTROLLER
@@ -27,12 +27,12 @@ pub(crate) fn read<'d>(
         &CONTROLLER
     };
     let fields = [Some(Field::Controller(ControllerField::Controller)), None];
-    let whose = Whose {
+    let owner = FieldOwner {
         index: nth,
         depth: 0,
     };
-    let mut element = reader.open(node, spec, fields, outer, whose);
-    let kept = &mut KeptInside::default();
+    let mut element = reader.open(node, spec, fields, outer, owner);
+    let kept = &mut UnmodeledContent::default();
     let mut controller = Controller::new(controller_type, 0);
     element.take_known("type");
     controller.index = None;
@@ -47,7 +47,7 @@ pub(crate) fn read<'d>(
             continue;
         }
         if let ("driver", Some(node)) = (child.name, element.child("driver")) {
-            let mut driver = reader.open_child(&element, node, whose);
+            let mut driver = reader.open_child(&element, node, owner);
             plain::read_attributes(&mut driver, &mut controller);
             controller.iothread_mapping = iothread_mapping::read(reader, &mut driver, kept);
             kept.note(DRIVER, reader.close(driver));
@@ -65,14 +65,18 @@ pub(crate) fn read<'d>(
 /// # Errors
 /// Fails if a name contains a character that XML cannot represent.
 pub fn write_controller(controller: &Controller) -> Result<String, Unwritable> {
-    let kept = KeptInside::default();
+    let kept = UnmodeledContent::default();
     let mut writer = Writer::new();
     write(&mut writer, controller, &kept);
     writer.finish()
 }
 
 /// Writes a controller into a document.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, controller: &Controller, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    controller: &Controller,
+    kept: &'k UnmodeledContent,
+) {
     writer.start("controller", kept.at(AT));
     writer.attribute("type", controller.controller_type);
     writer.optional("index", controller.index);

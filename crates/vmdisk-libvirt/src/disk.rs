@@ -4,14 +4,14 @@ use vmdisk_model::{Disk, DiskField, FieldPath, ImageField};
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
-use crate::vocabulary::{DISK, Field, Whose};
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
+use crate::vocabulary::{DISK, Field, FieldOwner};
 use crate::writer::{Unwritable, Writer};
 use crate::xml::Node;
 use crate::{address, driver, geometry, iotune, plain, source, throttle_filters};
 
-const AT: KeptAt = KeptAt::path("");
+const AT: UnmodeledPath = UnmodeledPath::path("");
 
 /// Reads the nth disk.
 pub(crate) fn read<'d>(
@@ -19,17 +19,17 @@ pub(crate) fn read<'d>(
     node: Node<'d>,
     nth: usize,
     outer: FieldPath,
-) -> (Disk, KeptInside) {
+) -> (Disk, UnmodeledContent) {
     let fields = [
         Some(Field::Disk(DiskField::Disk)),
         Some(Field::Image(ImageField::Image)),
     ];
-    let whose = Whose {
+    let owner = FieldOwner {
         index: nth,
         depth: 0,
     };
-    let mut element = reader.open(node, &DISK, fields, outer, whose);
-    let kept = &mut KeptInside::default();
+    let mut element = reader.open(node, &DISK, fields, outer, owner);
+    let kept = &mut UnmodeledContent::default();
     let mut disk = Disk::default();
     plain::read_attributes(&mut element, &mut disk);
     source::read(reader, &mut element, &mut disk, kept);
@@ -58,7 +58,7 @@ pub(crate) fn read<'d>(
 }
 
 fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
-    let at = |field| FieldPath::Disk(disk.whose.index, field);
+    let at = |field| FieldPath::Disk(disk.owner.index, field);
     let target = reader.map.place(at(DiskField::Target));
     let place = target.map_or(disk.tag, |place| place.span);
     let message = "the disk has no target: `<target dev=…>` is missing".to_owned();
@@ -71,14 +71,14 @@ fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
 /// Writes a disk, with its kept parts from reading.
 ///
 /// ```
-/// use vmdisk_libvirt::{KeptInside, write_disk};
+/// use vmdisk_libvirt::{UnmodeledContent, write_disk};
 /// use vmdisk_model::{CacheMode, Disk, Format, Frontend, Image, TargetBus};
 ///
 /// let image = Image::file("/srv/Tom's.qcow2", Format::Qcow2);
 /// let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
 /// disk.backend.cache = Some(CacheMode::None);
 /// assert_eq!(
-///     write_disk(&disk, &KeptInside::default())?,
+///     write_disk(&disk, &UnmodeledContent::default())?,
 ///     "<disk type='file'>
 ///   <driver name='qemu' type='qcow2' cache='none'/>
 ///   <source file='/srv/Tom&apos;s.qcow2'/>
@@ -91,14 +91,14 @@ fn report_missing_target(reader: &mut Reader<'_>, disk: &Element<'_>) {
 ///
 /// # Errors
 /// Fails if a text contains a character that XML cannot represent.
-pub fn write_disk(disk: &Disk, kept: &KeptInside) -> Result<String, Unwritable> {
+pub fn write_disk(disk: &Disk, kept: &UnmodeledContent) -> Result<String, Unwritable> {
     let mut writer = Writer::new();
     write(&mut writer, disk, kept);
     writer.finish()
 }
 
 /// Writes a disk into a document.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k UnmodeledContent) {
     let Disk { frontend, backend } = disk;
     writer.start("disk", kept.at(AT));
     writer.attribute("type", source::type_of_disk(&backend.source));

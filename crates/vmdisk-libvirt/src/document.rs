@@ -5,7 +5,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{Allowance, SourceMap, VersionedSyntax};
 
 use crate::edits::Outlines;
-use crate::{Kept, RootKind, StorageItem};
+use crate::{RootKind, StorageItem, Unmodeled};
 
 /// A document: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Document {
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
     /// Parts that the model does not cover.
-    pub kept: Kept,
+    pub kept: Unmodeled,
     /// The pool or volume, if it is the root; the guest is empty then.
     pub storage: Option<StorageItem>,
     /// A cache for the search of edit positions.

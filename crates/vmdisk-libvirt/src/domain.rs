@@ -8,30 +8,30 @@ use crate::RootKind;
 use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
-use crate::kept::{Kept, KeptAt, KeptParts};
 use crate::reader::Reader;
+use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath};
 use crate::value::{any_base, unsigned32};
-use crate::vocabulary::{DEVICES, DOMAIN, Field, Whose};
+use crate::vocabulary::{DEVICES, DOMAIN, Field, FieldOwner};
 use crate::writer::{Unwritable, Writer, name_of};
 use crate::xml::Node;
 use crate::{
     blkiotune, controller, disk, iothreads, memory_backing, os, seclabel, throttle_groups,
 };
 
-const AT: KeptAt = KeptAt::path("");
-const NAME: KeptAt = KeptAt::path("name");
-const UUID: KeptAt = KeptAt::path("uuid");
-const MEMORY: KeptAt = KeptAt::path("memory");
-const VCPU: KeptAt = KeptAt::path("vcpu");
-const DEVICES_AT: KeptAt = KeptAt::path("devices");
+const AT: UnmodeledPath = UnmodeledPath::path("");
+const NAME: UnmodeledPath = UnmodeledPath::path("name");
+const UUID: UnmodeledPath = UnmodeledPath::path("uuid");
+const MEMORY: UnmodeledPath = UnmodeledPath::path("memory");
+const VCPU: UnmodeledPath = UnmodeledPath::path("vcpu");
+const DEVICES_AT: UnmodeledPath = UnmodeledPath::path("devices");
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
 
 /// Reads a guest.
-pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
+pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmodeled) {
     let fields = [Some(Field::Domain(DomainField::Domain)), None];
-    let mut element = reader.open(node, &DOMAIN, fields, ROOT, Whose::default());
-    let mut kept = Kept::default();
+    let mut element = reader.open(node, &DOMAIN, fields, ROOT, FieldOwner::default());
+    let mut kept = Unmodeled::default();
     let guest = &mut kept.guest;
     let mut domain = Domain {
         domain_type: element.take("type", |word| Some(DomainType::from_wire(word))),
@@ -40,17 +40,17 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept
     let domain_type = domain.domain_type.as_ref();
     reader.is_run_by_qemu = domain_type.is_some_and(DomainType::is_run_by_qemu);
     if let Some(node) = element.child("name") {
-        let name = reader.open_child(&element, node, element.whose);
+        let name = reader.open_child(&element, node, element.owner);
         domain.name = Some(name.content()).filter(|name| !name.is_empty());
         guest.note(NAME, reader.close(name));
     }
     if let Some(node) = element.child("uuid") {
-        let uuid = reader.open_child(&element, node, element.whose);
+        let uuid = reader.open_child(&element, node, element.owner);
         domain.uuid = Some(uuid.content()).filter(|uuid| !uuid.is_empty());
         guest.note(UUID, reader.close(uuid));
     }
     if let Some(node) = element.child("memory") {
-        let mut memory = reader.open_child(&element, node, element.whose);
+        let mut memory = reader.open_child(&element, node, element.owner);
         let at = FieldPath::Domain(DomainField::Memory);
         let (size, text) = read_scaled(reader, &mut memory, "KiB", at);
         domain.memory = size;
@@ -59,7 +59,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept
         guest.note(MEMORY, parts);
     }
     if let Some(node) = element.child("vcpu") {
-        let vcpu = reader.open_child(&element, node, element.whose);
+        let vcpu = reader.open_child(&element, node, element.owner);
         let text = vcpu.content();
         domain.vcpus = unsigned32(text.trim());
         let mut parts = reader.close(vcpu);
@@ -75,7 +75,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept
     domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
     os::read(reader, &mut element, &mut domain, guest);
     if let Some(node) = element.child("devices") {
-        let devices = reader.open_child(&element, node, element.whose);
+        let devices = reader.open_child(&element, node, element.owner);
         read_devices(reader, devices, &mut domain, &mut kept);
     }
     seclabel::check(reader, &element);
@@ -107,7 +107,7 @@ fn read_devices<'d>(
     reader: &mut Reader<'_>,
     mut devices: Element<'d>,
     domain: &mut Domain,
-    kept: &mut Kept,
+    kept: &mut Unmodeled,
 ) {
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
@@ -133,17 +133,20 @@ fn read_devices<'d>(
 }
 
 /// Reads `<devices>` without a guest around it.
-pub(crate) fn read_devices_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
+pub(crate) fn read_devices_alone<'d>(
+    reader: &mut Reader<'_>,
+    node: Node<'d>,
+) -> (Domain, Unmodeled) {
     let fields = [Some(Field::Domain(DomainField::Devices)), None];
-    let devices = reader.open(node, &DEVICES, fields, ROOT, Whose::default());
-    let (mut domain, mut kept) = (disks_only(), Kept::default());
+    let devices = reader.open(node, &DEVICES, fields, ROOT, FieldOwner::default());
+    let (mut domain, mut kept) = (disks_only(), Unmodeled::default());
     read_devices(reader, devices, &mut domain, &mut kept);
     (domain, kept)
 }
 
 /// Reads one `<disk>` without a guest around it.
-pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Kept) {
-    let (mut domain, mut kept) = (disks_only(), Kept::default());
+pub(crate) fn read_disk_alone<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmodeled) {
+    let (mut domain, mut kept) = (disks_only(), Unmodeled::default());
     let (disk, inside) = disk::read(reader, node, 0, ROOT);
     domain.disks.push(disk);
     kept.disks.push(inside);
@@ -178,7 +181,7 @@ impl Document {
 /// Writes only values that the model has. libvirt also requires a type, a name and a memory size.
 ///
 /// ```
-/// use vmdisk_libvirt::{Kept, read, write_domain};
+/// use vmdisk_libvirt::{Unmodeled, read, write_domain};
 /// use vmdisk_model::{Bytes, Domain, DomainType};
 ///
 /// let domain = Domain {
@@ -187,7 +190,7 @@ impl Document {
 ///     memory: Some(Bytes::gib(2)),
 ///     ..Domain::default()
 /// };
-/// let text = write_domain(&domain, &Kept::default())?;
+/// let text = write_domain(&domain, &Unmodeled::default())?;
 /// assert!(text.contains("<memory unit='KiB'>2097152</memory>"));
 /// assert_eq!(read(&text)?.domain, domain);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -195,7 +198,7 @@ impl Document {
 ///
 /// # Errors
 /// Fails if a text contains a character that XML cannot represent.
-pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
+pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwritable> {
     let Domain {
         scope,
         name,
@@ -277,7 +280,7 @@ pub fn write_domain(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> 
 
 /// The kept elements of the domain in libvirt's order, each with its place in [`DOMAIN`] and whether it is a
 /// duplicate.
-fn kept_children(root: &KeptParts) -> Vec<(usize, bool, &str)> {
+fn kept_children(root: &UnmodeledParts) -> Vec<(usize, bool, &str)> {
     let children = root.children.iter();
     let duplicates = root.duplicates.iter();
     let mut kept: Vec<(usize, bool, &str)> = children
@@ -295,7 +298,7 @@ fn place_in_order(element: &str) -> usize {
         .map_or(DOMAIN.children.len(), |(place, _)| place)
 }
 
-fn write_devices<'k>(writer: &mut Writer<'k>, domain: &Domain, kept: &'k Kept) {
+fn write_devices<'k>(writer: &mut Writer<'k>, domain: &Domain, kept: &'k Unmodeled) {
     let parts = kept.guest.at(DEVICES_AT);
     let is_emulator = |element: &&String| element.starts_with("<emulator");
     writer.start("devices", parts);

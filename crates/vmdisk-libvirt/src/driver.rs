@@ -4,14 +4,14 @@ use vmdisk_model::{BackendSource, Bytes, Disk, DiskField, FieldPath, Format};
 use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::scaled;
 use crate::vocabulary::{DRIVER, Field};
 use crate::writer::Writer;
 use crate::{iothread_mapping, metadata_cache, plain, statistics};
 
-const AT: KeptAt = KeptAt::path("driver");
+const AT: UnmodeledPath = UnmodeledPath::path("driver");
 const METADATA_CACHE: metadata_cache::Paths =
     ["driver/metadata_cache", "driver/metadata_cache/max_size"];
 
@@ -20,12 +20,12 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
     disk: &mut Disk,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) {
     let Some(node) = element.child("driver") else {
         return;
     };
-    let mut driver = reader.open_child(element, node, element.whose);
+    let mut driver = reader.open_child(element, node, element.owner);
     // The writer always adds `qemu`.
     driver.take("name", |name| (name == "qemu").then_some(()));
     report_foreign_name(reader, &driver);
@@ -46,7 +46,7 @@ fn report_foreign_name(reader: &mut Reader<'_>, driver: &Element<'_>) {
     if let (true, Some(name), Some(span)) =
         (reader.is_run_by_qemu, foreign, driver.value_span("name"))
     {
-        let at = FieldPath::Disk(driver.whose.index, DiskField::DriverName);
+        let at = FieldPath::Disk(driver.owner.index, DiskField::DriverName);
         let message = format!("invalid driver `{name}`, expected `qemu`");
         reader.problem(&INVALID_VALUE, at, span, message);
     }
@@ -81,8 +81,8 @@ pub(crate) fn write_scaled<'k>(
     writer: &mut Writer<'k>,
     name: &'static str,
     size: Option<Bytes>,
-    kept: &'k KeptInside,
-    at: KeptAt,
+    kept: &'k UnmodeledContent,
+    at: UnmodeledPath,
 ) {
     let parts = kept.at(at);
     match size {
@@ -105,7 +105,7 @@ pub(crate) fn write_scaled<'k>(
 }
 
 /// Writes the driver element.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k UnmodeledContent) {
     let Disk { frontend, backend } = disk;
     writer.start("driver", kept.at(AT));
     writer.attribute("name", "qemu");

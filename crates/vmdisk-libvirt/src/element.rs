@@ -5,7 +5,7 @@ use std::ops::Deref;
 use vmdisk_model::FieldPath;
 use vmdisk_source::Span;
 
-use crate::vocabulary::{ChildSpec, ElementSpec, Since, Whose};
+use crate::vocabulary::{ChildSpec, ElementSpec, FieldOwner, Since};
 use crate::xml::{Attribute, MAX_ATTRIBUTES, Node};
 
 /// An element during reading: its consumed parts, and the others.
@@ -14,7 +14,7 @@ pub(crate) struct Element<'d> {
     pub(crate) spec: &'static ElementSpec,
     /// The nearest field of the model.
     pub(crate) at: FieldPath,
-    pub(crate) whose: Whose,
+    pub(crate) owner: FieldOwner,
     /// The first libvirt that supports the whole path to this element.
     pub(crate) since: Since,
     /// The start tag.
@@ -49,7 +49,7 @@ impl<'d> Element<'d> {
         node: Node<'d>,
         spec: &'static ElementSpec,
         at: FieldPath,
-        whose: Whose,
+        owner: FieldOwner,
         since: Since,
     ) -> Self {
         let mut rows = 0;
@@ -68,7 +68,7 @@ impl<'d> Element<'d> {
             node,
             spec,
             at,
-            whose,
+            owner,
             since,
             tag: node.tag(),
             children,

@@ -2,7 +2,7 @@
 
 use vmdisk_model::Format;
 
-use crate::kept::{Kept, KeptAt, KeptParts};
+use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath};
 use crate::writer::{Unwritable, Writer};
 
 /// A file that the guest sees as flash.
@@ -16,7 +16,7 @@ pub struct FlashFile<'a> {
     pub is_read_only: bool,
 }
 
-impl Kept {
+impl Unmodeled {
     /// Adds firmware on flash, and the file with its variables if it has one.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Kept {
         code: FlashFile<'_>,
         variables: Option<FlashFile<'_>>,
     ) -> Result<(), Unwritable> {
-        let nothing = KeptParts::default();
+        let nothing = UnmodeledParts::default();
         let element = |name: &'static str, file: FlashFile<'_>, is_code: bool| {
             let mut writer = Writer::new();
             writer.start(name, &nothing);
@@ -47,17 +47,17 @@ impl Kept {
         if let Some(variables) = variables {
             children.push(element("nvram", variables, false)?);
         }
-        let parts = KeptParts {
+        let parts = UnmodeledParts {
             children,
-            ..KeptParts::default()
+            ..UnmodeledParts::default()
         };
-        self.guest.note(KeptAt::path("os"), parts);
+        self.guest.note(UnmodeledPath::path("os"), parts);
         // libvirt switches ACPI off unless told otherwise, and refuses UEFI without it on x86; QEMU has it on.
-        let features = KeptParts {
+        let features = UnmodeledParts {
             children: vec!["<features><acpi/></features>".to_owned()],
-            ..KeptParts::default()
+            ..UnmodeledParts::default()
         };
-        self.guest.note(KeptAt::path(""), features);
+        self.guest.note(UnmodeledPath::path(""), features);
         Ok(())
     }
 }

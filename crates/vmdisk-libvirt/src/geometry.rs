@@ -3,21 +3,21 @@
 use vmdisk_model::{Geometry, GeometryTranslation};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("geometry");
+const AT: UnmodeledPath = UnmodeledPath::path("geometry");
 
 /// Reads the geometry.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Geometry> {
     let node = disk.child("geometry")?;
-    let mut element = reader.open_child(disk, node, disk.whose);
+    let mut element = reader.open_child(disk, node, disk.owner);
     let geometry = Geometry {
         cylinders: element.take("cyls", unsigned32),
         heads: element.take("heads", unsigned32),
@@ -32,7 +32,7 @@ pub(crate) fn read(
 pub(crate) fn write<'k>(
     writer: &mut Writer<'k>,
     geometry: Option<&Geometry>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(geometry) = geometry else {
         return;

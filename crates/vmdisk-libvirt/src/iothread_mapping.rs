@@ -3,12 +3,12 @@
 use vmdisk_model::{IoThreadId, IoThreadQueues};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("driver/iothreads");
+const AT: UnmodeledPath = UnmodeledPath::path("driver/iothreads");
 const THREAD: &str = "driver/iothreads/iothread";
 const QUEUE: &str = "driver/iothreads/iothread/queue";
 
@@ -18,12 +18,12 @@ const QUEUE: &str = "driver/iothreads/iothread/queue";
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     driver: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<IoThreadQueues> {
     let Some(node) = driver.child("iothreads") else {
         return Vec::new();
     };
-    let mut element = reader.open_child(driver, node, driver.whose);
+    let mut element = reader.open_child(driver, node, driver.owner);
     let mut mapping = Vec::new();
     let mut queue_count = 0;
     for node in element.children("iothread") {
@@ -32,7 +32,7 @@ pub(crate) fn read(
             element.give_back(node);
             continue;
         }
-        let mut row = reader.open_child(&element, node, element.whose);
+        let mut row = reader.open_child(&element, node, element.owner);
         let Some(id) = row.take("id", unsigned32) else {
             continue;
         };
@@ -42,13 +42,13 @@ pub(crate) fn read(
                 row.give_back(node);
                 continue;
             };
-            let mut queue = reader.open_child(&row, node, row.whose);
+            let mut queue = reader.open_child(&row, node, row.owner);
             queue.take_known("id");
-            kept.note(KeptAt::nth(QUEUE, queue_count), reader.close(queue));
+            kept.note(UnmodeledPath::nth(QUEUE, queue_count), reader.close(queue));
             queue_count += 1;
             queues.push(id);
         }
-        kept.note(KeptAt::nth(THREAD, mapping.len()), reader.close(row));
+        kept.note(UnmodeledPath::nth(THREAD, mapping.len()), reader.close(row));
         mapping.push(IoThreadQueues {
             iothread: IoThreadId(id),
             queues,
@@ -59,7 +59,11 @@ pub(crate) fn read(
 }
 
 /// Writes a mapping that has rows.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, mapping: &[IoThreadQueues], kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    mapping: &[IoThreadQueues],
+    kept: &'k UnmodeledContent,
+) {
     if mapping.is_empty() && kept.at(AT).is_empty() {
         return;
     }
@@ -67,10 +71,10 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, mapping: &[IoThreadQueues], kep
     let mut queue_count = 0;
     for (nth, row) in mapping.iter().enumerate() {
         let IoThreadQueues { iothread, queues } = row;
-        writer.start("iothread", kept.at(KeptAt::nth(THREAD, nth)));
+        writer.start("iothread", kept.at(UnmodeledPath::nth(THREAD, nth)));
         writer.attribute("id", iothread);
         for queue in queues {
-            writer.start("queue", kept.at(KeptAt::nth(QUEUE, queue_count)));
+            writer.start("queue", kept.at(UnmodeledPath::nth(QUEUE, queue_count)));
             writer.attribute("id", queue);
             writer.end();
             queue_count += 1;

@@ -6,17 +6,17 @@ use vmdisk_model::{DefaultIoThread, DomainField, FieldPath, IoThread, IoThreadId
 use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::polling;
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
-use crate::vocabulary::Whose;
+use crate::vocabulary::FieldOwner;
 use crate::writer::Writer;
 
-const COUNT: KeptAt = KeptAt::path("iothreads");
-const IDS: KeptAt = KeptAt::path("iothreadids");
+const COUNT: UnmodeledPath = UnmodeledPath::path("iothreads");
+const IDS: UnmodeledPath = UnmodeledPath::path("iothreadids");
 const ID: &str = "iothreadids/iothread";
-const DEFAULT: KeptAt = KeptAt::path("defaultiothread");
+const DEFAULT: UnmodeledPath = UnmodeledPath::path("defaultiothread");
 
 /// A larger number is a typing error, and a model of so many iothreads would exhaust the memory.
 const MAX_IOTHREADS: u32 = 65536;
@@ -26,13 +26,13 @@ const MAX_IOTHREADS: u32 = 65536;
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<IoThread> {
     let mut threads = read_listed(reader, domain, kept);
     let Some(node) = domain.child("iothreads") else {
         return threads;
     };
-    let element = reader.open_child(domain, node, domain.whose);
+    let element = reader.open_child(domain, node, domain.owner);
     let text = element.content();
     let (at, tag) = (element.at, element.tag);
     let mut parts = reader.close(element);
@@ -58,30 +58,30 @@ pub(crate) fn read(
 fn read_listed(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<IoThread> {
     let mut threads = Vec::new();
     let Some(node) = domain.child("iothreadids") else {
         return threads;
     };
-    let mut list = reader.open_child(domain, node, domain.whose);
+    let mut list = reader.open_child(domain, node, domain.owner);
     for node in list.children("iothread") {
         let Some(id) = node.attribute("id").and_then(unsigned32) else {
             list.give_back(node);
             continue;
         };
-        let whose = Whose {
+        let owner = FieldOwner {
             index: threads.len(),
             depth: 0,
         };
-        let mut element = reader.open_child(&list, node, whose);
+        let mut element = reader.open_child(&list, node, owner);
         element.take_known("id");
         let mut thread = IoThread::new(IoThreadId(id));
         thread.is_listed = true;
         thread.thread_pool_min = element.take("thread_pool_min", unsigned32);
         thread.thread_pool_max = element.take("thread_pool_max", unsigned32);
         thread.polling = polling::read(reader, &mut element, threads.len(), kept);
-        kept.note(KeptAt::nth(ID, threads.len()), reader.close(element));
+        kept.note(UnmodeledPath::nth(ID, threads.len()), reader.close(element));
         threads.push(thread);
     }
     kept.note(IDS, reader.close(list));
@@ -89,7 +89,7 @@ fn read_listed(
 }
 
 /// Writes the iothreads: the count, and an element for each iothread that needs one.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k KeptInside) {
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k UnmodeledContent) {
     let count = Some(threads.len()).filter(|count| *count > 0);
     writer.text_element("iothreads", count, kept.at(COUNT));
     let needs_element = listed(threads);
@@ -105,7 +105,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, threads: &[IoThread], kept: &'k
             thread_pool_max,
             polling,
         } = thread;
-        writer.start("iothread", kept.at(KeptAt::nth(ID, nth)));
+        writer.start("iothread", kept.at(UnmodeledPath::nth(ID, nth)));
         writer.attribute("id", id);
         writer.optional("thread_pool_min", *thread_pool_min);
         writer.optional("thread_pool_max", *thread_pool_max);
@@ -174,10 +174,10 @@ fn number_set(text: &str) -> Option<BTreeSet<u32>> {
 pub(crate) fn read_default(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<DefaultIoThread> {
     let node = domain.child("defaultiothread")?;
-    let mut element = reader.open_child(domain, node, domain.whose);
+    let mut element = reader.open_child(domain, node, domain.owner);
     let thread = DefaultIoThread {
         thread_pool_min: element.take("thread_pool_min", unsigned32),
         thread_pool_max: element.take("thread_pool_max", unsigned32),
@@ -190,7 +190,7 @@ pub(crate) fn read_default(
 pub(crate) fn write_default<'k>(
     writer: &mut Writer<'k>,
     thread: Option<&DefaultIoThread>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(thread) = thread else {
         return;

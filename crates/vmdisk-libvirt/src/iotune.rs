@@ -4,21 +4,21 @@ use vmdisk_fields::{LIMIT_FIELDS, Label};
 use vmdisk_model::Iotune;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned64;
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("iotune");
+const AT: UnmodeledPath = UnmodeledPath::path("iotune");
 
 /// Reads the limits of a disk.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Iotune> {
     let node = disk.child("iotune")?;
-    let mut element = reader.open_child(disk, node, disk.whose);
+    let mut element = reader.open_child(disk, node, disk.owner);
     let iotune = read_limits(reader, &mut element, 0, kept);
     kept.note(AT, reader.close(element));
     Some(iotune)
@@ -29,7 +29,7 @@ pub(crate) fn read_limits(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
     nth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Iotune {
     let mut iotune = Iotune::default();
     for (field, slot) in iotune.limits_mut() {
@@ -39,8 +39,8 @@ pub(crate) fn read_limits(
         };
         match unsigned64(node.text().0.trim()) {
             Some(number) => {
-                let inner = reader.open_child(element, node, element.whose);
-                kept.note(KeptAt::nth(name, nth), reader.close(inner));
+                let inner = reader.open_child(element, node, element.owner);
+                kept.note(UnmodeledPath::nth(name, nth), reader.close(inner));
                 *slot = Some(number);
             }
             // Reported when the element is closed, and kept.
@@ -48,15 +48,19 @@ pub(crate) fn read_limits(
         }
     }
     if let Some(node) = element.child("group_name") {
-        let inner = reader.open_child(element, node, element.whose);
+        let inner = reader.open_child(element, node, element.owner);
         iotune.group = Some(inner.content()).filter(|name| !name.is_empty());
-        kept.note(KeptAt::nth("group_name", nth), reader.close(inner));
+        kept.note(UnmodeledPath::nth("group_name", nth), reader.close(inner));
     }
     iotune
 }
 
 /// Writes the limits of a disk.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, iotune: Option<&Iotune>, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    iotune: Option<&Iotune>,
+    kept: &'k UnmodeledContent,
+) {
     let Some(iotune) = iotune else {
         return;
     };
@@ -70,12 +74,12 @@ pub(crate) fn write_limits<'k>(
     writer: &mut Writer<'k>,
     iotune: &Iotune,
     nth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let limits = iotune.limits();
     for field in LIMIT_FIELDS {
         let name = field.label();
-        let parts = kept.at(KeptAt::nth(name, nth));
+        let parts = kept.at(UnmodeledPath::nth(name, nth));
         match limits.iter().find(|(limit, _)| limit == field) {
             Some((_, limit)) => writer.text_element(name, *limit, parts),
             // The only field that is not a limit.

@@ -4,43 +4,43 @@ use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, Mem
 use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::{scaled, unsigned64};
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("memoryBacking");
-const HUGEPAGES: KeptAt = KeptAt::path("memoryBacking/hugepages");
+const AT: UnmodeledPath = UnmodeledPath::path("memoryBacking");
+const HUGEPAGES: UnmodeledPath = UnmodeledPath::path("memoryBacking/hugepages");
 const PAGE: &str = "memoryBacking/hugepages/page";
-const SOURCE: KeptAt = KeptAt::path("memoryBacking/source");
-const ACCESS: KeptAt = KeptAt::path("memoryBacking/access");
-const CPU: KeptAt = KeptAt::path("cpu");
-const NUMA: KeptAt = KeptAt::path("cpu/numa");
+const SOURCE: UnmodeledPath = UnmodeledPath::path("memoryBacking/source");
+const ACCESS: UnmodeledPath = UnmodeledPath::path("memoryBacking/access");
+const CPU: UnmodeledPath = UnmodeledPath::path("cpu");
+const NUMA: UnmodeledPath = UnmodeledPath::path("cpu/numa");
 const CELL: &str = "cpu/numa/cell";
 
 /// Reads the memory backing, except NUMA cells.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
     let Some(node) = domain.child("memoryBacking") else {
         return backing;
     };
-    let mut element = reader.open_child(domain, node, domain.whose);
+    let mut element = reader.open_child(domain, node, domain.owner);
     if let Some(node) = element.child("hugepages") {
-        let mut pages = reader.open_child(&element, node, element.whose);
+        let mut pages = reader.open_child(&element, node, element.owner);
         backing.huge_pages = Some(read_pages(reader, &mut pages, kept));
         kept.note(HUGEPAGES, reader.close(pages));
     }
     if let Some(node) = element.child("source") {
-        let mut source = reader.open_child(&element, node, element.whose);
+        let mut source = reader.open_child(&element, node, element.owner);
         backing.source = source.take("type", MemorySource::from_wire);
         kept.note(SOURCE, reader.close(source));
     }
     if let Some(node) = element.child("access") {
-        let mut access = reader.open_child(&element, node, element.whose);
+        let mut access = reader.open_child(&element, node, element.owner);
         backing.access = access.take("mode", MemoryAccess::from_wire);
         kept.note(ACCESS, reader.close(access));
     }
@@ -51,7 +51,7 @@ pub(crate) fn read(
 fn read_pages(
     reader: &mut Reader<'_>,
     pages: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> HugePages {
     let mut page_sizes = Vec::new();
     for node in pages.children("page") {
@@ -71,10 +71,13 @@ fn read_pages(
             pages.give_back(node);
             continue;
         };
-        let mut page = reader.open_child(pages, node, pages.whose);
+        let mut page = reader.open_child(pages, node, pages.owner);
         page.take_known("size");
         page.take_known("unit");
-        kept.note(KeptAt::nth(PAGE, page_sizes.len()), reader.close(page));
+        kept.note(
+            UnmodeledPath::nth(PAGE, page_sizes.len()),
+            reader.close(page),
+        );
         page_sizes.push(size);
     }
     HugePages { page_sizes }
@@ -84,19 +87,19 @@ fn read_pages(
 pub(crate) fn read_cells(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<Option<MemoryAccess>> {
     let mut access = Vec::new();
     let Some(node) = domain.child("cpu") else {
         return access;
     };
-    let mut cpu = reader.open_child(domain, node, domain.whose);
+    let mut cpu = reader.open_child(domain, node, domain.owner);
     if let Some(node) = cpu.child("numa") {
-        let mut numa = reader.open_child(&cpu, node, cpu.whose);
+        let mut numa = reader.open_child(&cpu, node, cpu.owner);
         for node in numa.children("cell") {
-            let mut cell = reader.open_child(&numa, node, numa.whose);
+            let mut cell = reader.open_child(&numa, node, numa.owner);
             let of_cell = cell.take("memAccess", MemoryAccess::from_wire);
-            kept.note(KeptAt::nth(CELL, access.len()), reader.close(cell));
+            kept.note(UnmodeledPath::nth(CELL, access.len()), reader.close(cell));
             access.push(of_cell);
         }
         kept.note(NUMA, reader.close(numa));
@@ -106,7 +109,11 @@ pub(crate) fn read_cells(
 }
 
 /// Writes the memory backing, except NUMA cells.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, backing: &MemoryBacking, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    backing: &MemoryBacking,
+    kept: &'k UnmodeledContent,
+) {
     let MemoryBacking {
         huge_pages,
         source,
@@ -121,7 +128,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backing: &MemoryBacking, kept: 
     if let Some(HugePages { page_sizes }) = huge_pages {
         writer.start("hugepages", kept.at(HUGEPAGES));
         for (nth, Bytes(bytes)) in page_sizes.iter().enumerate() {
-            writer.start("page", kept.at(KeptAt::nth(PAGE, nth)));
+            writer.start("page", kept.at(UnmodeledPath::nth(PAGE, nth)));
             if bytes.is_multiple_of(Bytes::KIB) {
                 writer.attribute("size", bytes / Bytes::KIB);
                 writer.attribute("unit", "KiB");
@@ -152,7 +159,7 @@ pub(crate) fn write_cells<'k>(
     cells: &[Option<MemoryAccess>],
     vcpus: u32,
     memory: Option<Bytes>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     if cells.is_empty() && !kept.has_within("cpu", 0) {
         return;
@@ -162,7 +169,7 @@ pub(crate) fn write_cells<'k>(
         writer.start("numa", kept.at(NUMA));
         let count = cells.len() as u64;
         for (nth, access) in cells.iter().enumerate() {
-            let parts = kept.at(KeptAt::nth(CELL, nth));
+            let parts = kept.at(UnmodeledPath::nth(CELL, nth));
             writer.start("cell", parts);
             if parts.is_empty() {
                 let share = |all: u64| (all * nth as u64 / count, all * (nth as u64 + 1) / count);

@@ -4,8 +4,8 @@ use vmdisk_model::{Bytes, DiskField, FieldPath, ImageField};
 
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
 /// The locations of the element and of its child.
@@ -16,24 +16,24 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
     [path, size_path]: Paths,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Bytes> {
     let node = parent.child("metadata_cache")?;
-    let mut cache = reader.open_child(parent, node, parent.whose);
-    let whose = parent.whose;
-    let at = match whose.depth {
-        0 => FieldPath::Disk(whose.index, DiskField::MetadataCacheSize),
-        depth => FieldPath::Image(whose.index, depth, ImageField::MetadataCacheSize),
+    let mut cache = reader.open_child(parent, node, parent.owner);
+    let owner = parent.owner;
+    let at = match owner.depth {
+        0 => FieldPath::Disk(owner.index, DiskField::MetadataCacheSize),
+        depth => FieldPath::Image(owner.index, depth, ImageField::MetadataCacheSize),
     };
     let size = cache.child("max_size").and_then(|node| {
-        let mut element = reader.open_child(&cache, node, cache.whose);
+        let mut element = reader.open_child(&cache, node, cache.owner);
         let (size, text) = read_scaled(reader, &mut element, "bytes", at);
         let mut parts = reader.close(element);
         parts.text = text;
-        kept.note(KeptAt::deep(size_path, whose.depth), parts);
+        kept.note(UnmodeledPath::deep(size_path, owner.depth), parts);
         size
     });
-    kept.note(KeptAt::deep(path, whose.depth), reader.close(cache));
+    kept.note(UnmodeledPath::deep(path, owner.depth), reader.close(cache));
     size
 }
 
@@ -43,11 +43,11 @@ pub(crate) fn write<'k>(
     size: Option<Bytes>,
     [path, size_path]: Paths,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     if size.is_some() || kept.has_within(path, depth) {
-        writer.start("metadata_cache", kept.at(KeptAt::deep(path, depth)));
-        let at = KeptAt::deep(size_path, depth);
+        writer.start("metadata_cache", kept.at(UnmodeledPath::deep(path, depth)));
+        let at = UnmodeledPath::deep(size_path, depth);
         write_scaled(writer, "max_size", size, kept, at);
         writer.end();
     }

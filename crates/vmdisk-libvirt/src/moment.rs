@@ -10,9 +10,9 @@ use vmdisk_rule::Severity;
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 
 use crate::domain;
-use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::vocabulary::{ElementSpec, Whose};
+use crate::unmodeled::Unmodeled;
+use crate::vocabulary::{ElementSpec, FieldOwner};
 use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
@@ -23,15 +23,15 @@ pub(crate) fn read<'d>(
     reader: &mut Reader<'_>,
     node: Node<'d>,
     spec: &'static ElementSpec,
-) -> (Domain, Kept) {
+) -> (Domain, Unmodeled) {
     let (guest, kept) = match node.child("domain") {
         // Old snapshots only contain the guest's UUID here.
         Some(inner) if inner.child("devices").is_some() => domain::read(reader, inner),
-        Some(_) | None => (domain::disks_only(), Kept::default()),
+        Some(_) | None => (domain::disks_only(), Unmodeled::default()),
     };
     // It is not written back, so the kept parts are dropped.
     reader.unrecorded(|reader| {
-        let element = reader.open(node, spec, [None; 2], ROOT, Whose::default());
+        let element = reader.open(node, spec, [None; 2], ROOT, FieldOwner::default());
         reader.close(element);
     });
     for list in ["disks", "revertDisks"] {

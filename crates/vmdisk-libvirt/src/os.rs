@@ -3,12 +3,12 @@
 use vmdisk_model::{Architecture, BootDevice, Domain, MachineType};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("os");
-const TYPE: KeptAt = KeptAt::path("os/type");
+const AT: UnmodeledPath = UnmodeledPath::path("os");
+const TYPE: UnmodeledPath = UnmodeledPath::path("os/type");
 const BOOT: &str = "os/boot";
 
 /// Reads the machine and the boot order.
@@ -16,14 +16,14 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
     domain: &mut Domain,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) {
     let Some(node) = element.child("os") else {
         return;
     };
-    let mut os = reader.open_child(element, node, element.whose);
+    let mut os = reader.open_child(element, node, element.owner);
     if let Some(node) = os.child("type") {
-        let mut os_type = reader.open_child(&os, node, os.whose);
+        let mut os_type = reader.open_child(&os, node, os.owner);
         domain.architecture = os_type.take("arch", Architecture::from_wire);
         domain.machine = os_type.take_text("machine").map(MachineType);
         let text = os_type.content();
@@ -37,10 +37,10 @@ pub(crate) fn read(
             os.give_back(node);
             continue;
         };
-        let mut boot = reader.open_child(&os, node, os.whose);
+        let mut boot = reader.open_child(&os, node, os.owner);
         boot.take_known("dev");
         kept.note(
-            KeptAt::nth(BOOT, domain.boot_devices.len()),
+            UnmodeledPath::nth(BOOT, domain.boot_devices.len()),
             reader.close(boot),
         );
         domain.boot_devices.push(device);
@@ -54,7 +54,7 @@ pub(crate) fn write<'k>(
     architecture: Option<Architecture>,
     machine: Option<&MachineType>,
     boot_devices: &[BootDevice],
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     writer.start("os", kept.at(AT));
     let parts = kept.at(TYPE);
@@ -64,7 +64,7 @@ pub(crate) fn write<'k>(
     let text = parts.text.clone().unwrap_or_else(|| "hvm".to_owned());
     writer.end_with_text(Some(text));
     for (nth, device) in boot_devices.iter().enumerate() {
-        writer.start("boot", kept.at(KeptAt::nth(BOOT, nth)));
+        writer.start("boot", kept.at(UnmodeledPath::nth(BOOT, nth)));
         writer.attribute("dev", device);
         writer.end();
     }

@@ -5,8 +5,8 @@ use vmdisk_model::{
 };
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
 use crate::vocabulary::{
     AttributeSpec, ChildSpec, ElementSpec, Field, Pick, YES_NO, switch_from_yes_no,
@@ -122,7 +122,7 @@ pub(crate) fn read_child(
     parent: &mut Element<'_>,
     child: &ChildSpec,
     owner: &mut impl Owner,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) {
     if plain_element(child).is_none() {
         return;
@@ -130,7 +130,7 @@ pub(crate) fn read_child(
     let Some(node) = parent.child(child.name) else {
         return;
     };
-    let mut element = reader.open_child(parent, node, parent.whose);
+    let mut element = reader.open_child(parent, node, parent.owner);
     if let Some(slot) = child.fields[0].and_then(|field| owner.slot_mut(field)) {
         let text = element.content();
         match slot.kind() {
@@ -141,7 +141,7 @@ pub(crate) fn read_child(
         };
     }
     read_attributes(&mut element, owner);
-    kept.note(KeptAt::path(child.name), reader.close(element));
+    kept.note(UnmodeledPath::path(child.name), reader.close(element));
 }
 
 /// Writes such a child, if one of its fields is set or parts of it were kept.
@@ -149,12 +149,12 @@ pub(crate) fn write_child<'k>(
     writer: &mut Writer<'k>,
     child: &ChildSpec,
     owner: &impl Owner,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(spec) = plain_element(child) else {
         return;
     };
-    let parts = kept.at(KeptAt::path(child.name));
+    let parts = kept.at(UnmodeledPath::path(child.name));
     let slot = child.fields[0].and_then(|field| owner.slot(field));
     if let Some(slot) = slot.filter(|slot| slot.kind() == FieldKind::Text) {
         writer.text_element(child.name, slot.get(), parts);

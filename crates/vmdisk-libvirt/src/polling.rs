@@ -3,8 +3,8 @@
 use vmdisk_model::Polling;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned64;
 use crate::writer::Writer;
 
@@ -15,18 +15,18 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     thread: &mut Element<'_>,
     nth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Polling {
     let Some(node) = thread.child("poll") else {
         return Polling::default();
     };
-    let mut element = reader.open_child(thread, node, thread.whose);
+    let mut element = reader.open_child(thread, node, thread.owner);
     let polling = Polling {
         max: element.take("max", unsigned64),
         grow: element.take("grow", unsigned64),
         shrink: element.take("shrink", unsigned64),
     };
-    kept.note(KeptAt::nth(AT, nth), reader.close(element));
+    kept.note(UnmodeledPath::nth(AT, nth), reader.close(element));
     polling
 }
 
@@ -35,9 +35,9 @@ pub(crate) fn write<'k>(
     writer: &mut Writer<'k>,
     polling: &Polling,
     nth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
-    let parts = kept.at(KeptAt::nth(AT, nth));
+    let parts = kept.at(UnmodeledPath::nth(AT, nth));
     if *polling == Polling::default() && parts.is_empty() {
         return;
     }

@@ -8,9 +8,9 @@ use crate::allowance;
 use crate::document::Document;
 use crate::edits::Outlines;
 use crate::encoding::decode;
-use crate::kept::Kept;
 use crate::reader::Reader;
 use crate::rules::{self, Xml};
+use crate::unmodeled::Unmodeled;
 use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
 use crate::xml::{Attribute, Node, parse};
 use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment, storage};
@@ -84,7 +84,7 @@ fn read_root<'d>(
     reader: &mut Reader<'_>,
     root: RootKind,
     node: Node<'d>,
-) -> Result<(Domain, Kept, Option<StorageItem>), ReadFailure> {
+) -> Result<(Domain, Unmodeled, Option<StorageItem>), ReadFailure> {
     let guest = |(domain, kept)| Ok((domain, kept, None));
     let refuse = |message: String| {
         let kind = ReadFailureKind::NotADomainOrDisk(root);
@@ -100,11 +100,11 @@ fn read_root<'d>(
         },
         RootKind::Pool => {
             let storage = storage::read_pool(reader, node);
-            Ok((domain::disks_only(), Kept::default(), storage))
+            Ok((domain::disks_only(), Unmodeled::default(), storage))
         }
         RootKind::Volume => {
             let storage = storage::read_volume(reader, node);
-            Ok((domain::disks_only(), Kept::default(), Some(storage)))
+            Ok((domain::disks_only(), Unmodeled::default(), Some(storage)))
         }
         RootKind::DomainSnapshot => guest(moment::read(reader, node, &DOMAIN_SNAPSHOT)),
         RootKind::DomainCheckpoint => guest(moment::read(reader, node, &DOMAIN_CHECKPOINT)),

@@ -8,9 +8,9 @@ use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span, VersionedSyntax, WordKind};
 
 use crate::element::{Child, Element};
-use crate::kept::KeptParts;
 use crate::rules;
-use crate::vocabulary::{AttributeSpec, ElementSpec, Field, Need, Since, Value, Whose};
+use crate::unmodeled::UnmodeledParts;
+use crate::vocabulary::{AttributeSpec, ElementSpec, Field, FieldOwner, Need, Since, Value};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 use crate::xml::{Attribute, Node};
 
@@ -64,8 +64,8 @@ impl<'t> Reader<'t> {
     }
 
     /// The path of a field, if the element is part of the model.
-    fn path(&self, field: Option<Field>, whose: Whose) -> Option<FieldPath> {
-        field.filter(|_| self.records)?.path(whose)
+    fn path(&self, field: Option<Field>, owner: FieldOwner) -> Option<FieldPath> {
+        field.filter(|_| self.records)?.path(owner)
     }
 
     /// Records a problem.
@@ -102,9 +102,9 @@ impl<'t> Reader<'t> {
         spec: &'static ElementSpec,
         fields: [Option<Field>; 2],
         outer: FieldPath,
-        whose: Whose,
+        owner: FieldOwner,
     ) -> Element<'d> {
-        self.open_since(node, spec, OLDEST, fields, outer, whose)
+        self.open_since(node, spec, OLDEST, fields, outer, owner)
     }
 
     /// Opens an element that libvirt supports since `since`.
@@ -115,9 +115,9 @@ impl<'t> Reader<'t> {
         since: Since,
         fields: [Option<Field>; 2],
         outer: FieldPath,
-        whose: Whose,
+        owner: FieldOwner,
     ) -> Element<'d> {
-        let paths = fields.map(|field| self.path(field, whose));
+        let paths = fields.map(|field| self.path(field, owner));
         let at = paths[0].or(paths[1]).unwrap_or(outer);
         if paths.iter().any(Option::is_some) {
             let place = Place {
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
                 self.map.record(path, place);
             }
         }
-        let mut element = Element::new(node, spec, at, whose, since);
+        let mut element = Element::new(node, spec, at, owner, since);
         self.open_attributes(&mut element);
         self.check_needs(&element);
         if let Some(content) = spec.content {
@@ -183,7 +183,7 @@ impl<'t> Reader<'t> {
         &mut self,
         parent: &Element<'d>,
         child: Child<'d>,
-        whose: Whose,
+        owner: FieldOwner,
     ) -> Element<'d> {
         let node = child.node;
         match child.known {
@@ -193,7 +193,7 @@ impl<'t> Reader<'t> {
                     .pick
                     .element(parent.peek("type").unwrap_or("file"), own_type);
                 let since = known.since.max(parent.since);
-                let element = self.open_since(node, spec, since, known.fields, parent.at, whose);
+                let element = self.open_since(node, spec, since, known.fields, parent.at, owner);
                 if since > parent.since {
                     self.versioned_syntax.push(VersionedSyntax {
                         at: element.at,
@@ -207,7 +207,7 @@ impl<'t> Reader<'t> {
                 element
             }
             // Callers consume children by names in the table.
-            None => self.open(node, &UNKNOWN, [None; 2], parent.at, whose),
+            None => self.open(node, &UNKNOWN, [None; 2], parent.at, owner),
         }
     }
 
@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
             let (name, value) = (written.name(), written.value());
             match element.spec.attribute(name) {
                 Some(spec) => {
-                    let paths = spec.fields.map(|field| self.path(field, element.whose));
+                    let paths = spec.fields.map(|field| self.path(field, element.owner));
                     for path in paths.into_iter().flatten() {
                         let place = Place {
                             span: written.value_span(),
@@ -379,8 +379,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Closes an element: unread parts are checked, reported if they are unknown, and kept.
-    pub(crate) fn close(&mut self, element: Element<'_>) -> KeptParts {
-        let mut parts = KeptParts::default();
+    pub(crate) fn close(&mut self, element: Element<'_>) -> UnmodeledParts {
+        let mut parts = UnmodeledParts::default();
         for written in element.attributes_left() {
             let verbatim = self.slice(written.verbatim()).to_owned();
             parts.attributes.push((written.name().to_owned(), verbatim));
@@ -431,7 +431,7 @@ impl<'t> Reader<'t> {
         // An unread element is outside the model: a controller of an unknown type must not be recorded as the next
         // controller, and the source of a backing store must not be recorded as the disk's.
         self.unrecorded(|reader| {
-            let element = reader.open_child(parent, child, parent.whose);
+            let element = reader.open_child(parent, child, parent.owner);
             if element.spec.is_judged {
                 reader.close(element);
             }

@@ -3,12 +3,12 @@
 use vmdisk_model::{LatencyHistogram, Statistics};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::{unsigned32, unsigned64};
 use crate::writer::Writer;
 
-const AT: KeptAt = KeptAt::path("driver/statistics");
+const AT: UnmodeledPath = UnmodeledPath::path("driver/statistics");
 const STATISTIC: &str = "driver/statistics/statistic";
 const HISTOGRAM: &str = "driver/statistics/latency-histogram";
 const BIN: &str = "driver/statistics/latency-histogram/bin";
@@ -17,28 +17,28 @@ const BIN: &str = "driver/statistics/latency-histogram/bin";
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     driver: &mut Element<'_>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(node) = driver.child("statistics") else {
         return statistics;
     };
-    let mut element = reader.open_child(driver, node, driver.whose);
+    let mut element = reader.open_child(driver, node, driver.owner);
     for node in element.children("statistic") {
         let interval = node.attribute("interval").and_then(unsigned32);
         let Some(interval) = interval else {
             element.give_back(node);
             continue;
         };
-        let mut statistic = reader.open_child(&element, node, element.whose);
+        let mut statistic = reader.open_child(&element, node, element.owner);
         statistic.take_known("interval");
-        let at = KeptAt::nth(STATISTIC, statistics.intervals.len());
+        let at = UnmodeledPath::nth(STATISTIC, statistics.intervals.len());
         kept.note(at, reader.close(statistic));
         statistics.intervals.push(interval);
     }
     let mut bin_count = 0;
     for node in element.children("latency-histogram") {
-        let mut histogram = reader.open_child(&element, node, element.whose);
+        let mut histogram = reader.open_child(&element, node, element.owner);
         let request = histogram.take_text("type");
         let mut bin_starts = Vec::new();
         for node in histogram.children("bin") {
@@ -47,13 +47,13 @@ pub(crate) fn read(
                 histogram.give_back(node);
                 continue;
             };
-            let mut bin = reader.open_child(&histogram, node, histogram.whose);
+            let mut bin = reader.open_child(&histogram, node, histogram.owner);
             bin.take_known("start");
-            kept.note(KeptAt::nth(BIN, bin_count), reader.close(bin));
+            kept.note(UnmodeledPath::nth(BIN, bin_count), reader.close(bin));
             bin_count += 1;
             bin_starts.push(start);
         }
-        let at = KeptAt::nth(HISTOGRAM, statistics.histograms.len());
+        let at = UnmodeledPath::nth(HISTOGRAM, statistics.histograms.len());
         kept.note(at, reader.close(histogram));
         statistics.histograms.push(LatencyHistogram {
             request,
@@ -65,7 +65,11 @@ pub(crate) fn read(
 }
 
 /// Writes the requested statistics.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, statistics: &Statistics, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(
+    writer: &mut Writer<'k>,
+    statistics: &Statistics,
+    kept: &'k UnmodeledContent,
+) {
     let Statistics {
         intervals,
         histograms,
@@ -75,7 +79,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, statistics: &Statistics, kept: 
     }
     writer.start("statistics", kept.at(AT));
     for (nth, interval) in intervals.iter().enumerate() {
-        writer.start("statistic", kept.at(KeptAt::nth(STATISTIC, nth)));
+        writer.start("statistic", kept.at(UnmodeledPath::nth(STATISTIC, nth)));
         writer.attribute("interval", interval);
         writer.end();
     }
@@ -85,10 +89,13 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, statistics: &Statistics, kept: 
             request,
             bin_starts,
         } = histogram;
-        writer.start("latency-histogram", kept.at(KeptAt::nth(HISTOGRAM, nth)));
+        writer.start(
+            "latency-histogram",
+            kept.at(UnmodeledPath::nth(HISTOGRAM, nth)),
+        );
         writer.optional("type", request.as_ref());
         for start in bin_starts {
-            writer.start("bin", kept.at(KeptAt::nth(BIN, bin_count)));
+            writer.start("bin", kept.at(UnmodeledPath::nth(BIN, bin_count)));
             writer.attribute("start", start);
             writer.end();
             bin_count += 1;

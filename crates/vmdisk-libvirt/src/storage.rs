@@ -7,11 +7,11 @@ use vmdisk_model::{
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
-use crate::kept::KeptInside;
 use crate::reader::Reader;
 use crate::source::{authentication, encryption};
+use crate::unmodeled::UnmodeledContent;
 use crate::value::unsigned32;
-use crate::vocabulary::{POOL, STORAGE_VOLUME, Whose};
+use crate::vocabulary::{FieldOwner, POOL, STORAGE_VOLUME};
 use crate::xml::Node;
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
@@ -140,7 +140,7 @@ impl Storage {
 
 /// Reads a `<pool>`; `None` if its type is not known.
 pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<StorageItem> {
-    let mut element = reader.open(node, &POOL, [None; 2], ROOT, Whose::default());
+    let mut element = reader.open(node, &POOL, [None; 2], ROOT, FieldOwner::default());
     let pool_type = element.take("type", PoolType::from_wire);
     if pool_type.is_none() && element.peek("type").is_none() {
         let message = "the pool has no type: `<pool type=…>` is missing".to_owned();
@@ -149,12 +149,12 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
     let mut pool = StoragePool::new(pool_type.unwrap_or(PoolType::Dir));
     pool.name = text_of(reader, &mut element, "name");
     // Pools are never written back, and their credentials are read like those of a disk.
-    let kept = &mut KeptInside::default();
+    let kept = &mut UnmodeledContent::default();
     if let Some(node) = element.child("source") {
-        let mut source = reader.open_child(&element, node, Whose::default());
+        let mut source = reader.open_child(&element, node, FieldOwner::default());
         pool.source_name = text_of(reader, &mut source, "name");
         for node in source.children("host") {
-            let mut host = reader.open_child(&source, node, Whose::default());
+            let mut host = reader.open_child(&source, node, FieldOwner::default());
             pool.hosts.push(NetworkHost {
                 name: host.take_text("name"),
                 port: host.take("port", unsigned32),
@@ -163,19 +163,19 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
             reader.close(host);
         }
         for node in source.children("device") {
-            let mut device = reader.open_child(&source, node, Whose::default());
+            let mut device = reader.open_child(&source, node, FieldOwner::default());
             pool.devices.extend(device.take_text("path"));
             reader.close(device);
         }
         if let Some(node) = source.child("dir") {
-            let mut directory = reader.open_child(&source, node, Whose::default());
+            let mut directory = reader.open_child(&source, node, FieldOwner::default());
             pool.directory = directory.take_text("path");
             reader.close(directory);
         }
         if let Some(node) = source.child("initiator") {
-            let mut initiator = reader.open_child(&source, node, Whose::default());
+            let mut initiator = reader.open_child(&source, node, FieldOwner::default());
             if let Some(node) = initiator.child("iqn") {
-                let mut iqn = reader.open_child(&initiator, node, Whose::default());
+                let mut iqn = reader.open_child(&initiator, node, FieldOwner::default());
                 pool.initiator = iqn.take_text("name");
                 reader.close(iqn);
             }
@@ -185,7 +185,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
         reader.close(source);
     }
     if let Some(node) = element.child("target") {
-        let mut target = reader.open_child(&element, node, Whose::default());
+        let mut target = reader.open_child(&element, node, FieldOwner::default());
         pool.target_path = text_of(reader, &mut target, "path");
         reader.close(target);
     }
@@ -197,21 +197,28 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
 
 /// Reads a `<volume>`.
 pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> StorageItem {
-    let mut element = reader.open(node, &STORAGE_VOLUME, [None; 2], ROOT, Whose::default());
+    let mut element = reader.open(
+        node,
+        &STORAGE_VOLUME,
+        [None; 2],
+        ROOT,
+        FieldOwner::default(),
+    );
     let mut volume = StorageVolume {
         volume_type: element.take("type", VolumeType::from_wire),
         name: text_of(reader, &mut element, "name"),
         ..StorageVolume::default()
     };
     if let Some(node) = element.child("target") {
-        let mut target = reader.open_child(&element, node, Whose::default());
+        let mut target = reader.open_child(&element, node, FieldOwner::default());
         volume.path = text_of(reader, &mut target, "path");
         volume.format = format_of(reader, &mut target);
-        volume.encryption = encryption::read(reader, &mut target, 0, &mut KeptInside::default());
+        volume.encryption =
+            encryption::read(reader, &mut target, 0, &mut UnmodeledContent::default());
         reader.close(target);
     }
     if let Some(node) = element.child("backingStore") {
-        let mut backing = reader.open_child(&element, node, Whose::default());
+        let mut backing = reader.open_child(&element, node, FieldOwner::default());
         volume.backing_path = text_of(reader, &mut backing, "path");
         volume.backing_format = format_of(reader, &mut backing);
         reader.close(backing);
@@ -223,7 +230,7 @@ pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Storag
 /// The text of an inner element, if there is any.
 fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_>, name: &str) -> Option<String> {
     let node = parent.child(name)?;
-    let element = reader.open_child(parent, node, Whose::default());
+    let element = reader.open_child(parent, node, FieldOwner::default());
     let text = element.content();
     reader.close(element);
     Some(text).filter(|text| !text.is_empty())
@@ -231,7 +238,7 @@ fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_>, name: &str) -> Opt
 
 fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_>) -> Option<Format> {
     let node = parent.child("format")?;
-    let mut element = reader.open_child(parent, node, Whose::default());
+    let mut element = reader.open_child(parent, node, FieldOwner::default());
     let format = element.take("type", Format::from_wire);
     reader.close(element);
     format

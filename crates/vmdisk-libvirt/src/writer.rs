@@ -1,6 +1,6 @@
 //! Writes elements in libvirt's format: single quotes, two spaces per level.
 
-use crate::kept::KeptParts;
+use crate::unmodeled::UnmodeledParts;
 use crate::xml::character::{escape_attribute, escape_text, is_xml_char};
 
 /// A value that XML cannot represent.
@@ -21,7 +21,7 @@ pub struct Unwritable {
 /// An element that is still open.
 struct Open<'k> {
     name: &'static str,
-    kept: &'k KeptParts,
+    kept: &'k UnmodeledParts,
     /// Indexes of kept attributes that are already written.
     placed: Vec<usize>,
     has_children: bool,
@@ -64,7 +64,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Starts an element; attributes may follow, then children, then [`Self::end`].
-    pub(crate) fn start(&mut self, name: &'static str, kept: &'k KeptParts) {
+    pub(crate) fn start(&mut self, name: &'static str, kept: &'k UnmodeledParts) {
         self.begin_children();
         self.note_name(name);
         self.indent();
@@ -192,7 +192,7 @@ impl<'k> Writer<'k> {
         &mut self,
         name: &'static str,
         text: Option<impl std::fmt::Display>,
-        kept: &'k KeptParts,
+        kept: &'k UnmodeledParts,
     ) {
         let text = text
             .map(|text| text.to_string())
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn elements_are_formatted_as_libvirt_formats_them_and_kept_ones_come_after() {
-        let kept = KeptParts {
+        let kept = UnmodeledParts {
             attributes: vec![("x".into(), "x=\"1\"".into())],
             children: vec!["<y/>".into()],
             duplicates: vec![
@@ -257,7 +257,7 @@ mod tests {
             ],
             text: None,
         };
-        let nothing = KeptParts::default();
+        let nothing = UnmodeledParts::default();
         let mut writer = Writer::new();
         writer.start("a", &kept);
         writer.attribute("b", "<'\n");
@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn an_element_that_holds_text_gets_none_from_the_layout() {
-        let kept = KeptParts {
+        let kept = UnmodeledParts {
             children: vec!["<y/>".into()],
-            ..KeptParts::default()
+            ..UnmodeledParts::default()
         };
         let mut writer = Writer::new();
         writer.text_element("a", None::<&str>, &kept);
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_value_that_xml_cannot_carry_is_refused_and_not_mangled() {
-        let nothing = KeptParts::default();
+        let nothing = UnmodeledParts::default();
         let mut writer = Writer::new();
         writer.start("source", &nothing);
         writer.attribute("file", "/a\u{1}b");

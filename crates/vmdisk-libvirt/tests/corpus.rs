@@ -322,7 +322,7 @@ fn outline(document: &vmdisk_libvirt::Document) -> Vec<String> {
     outline_of(&document.domain, kept)
 }
 
-fn outline_of(domain: &vmdisk_model::Domain, kept: &vmdisk_libvirt::Kept) -> Vec<String> {
+fn outline_of(domain: &vmdisk_model::Domain, kept: &vmdisk_libvirt::Unmodeled) -> Vec<String> {
     use vmdisk_model::{Address, BackendSource};
     let mut lines = Vec::new();
     for (nth, disk) in domain.disks.iter().enumerate() {

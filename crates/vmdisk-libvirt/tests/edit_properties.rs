@@ -6,7 +6,7 @@
 use crate::strategies;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use vmdisk_libvirt::{CannotEdit, Kept, check_changes, edits, read, write_domain};
+use vmdisk_libvirt::{CannotEdit, Unmodeled, check_changes, edits, read, write_domain};
 use vmdisk_model::*;
 use vmdisk_source::{Edit, apply_edits};
 
@@ -404,7 +404,7 @@ proptest! {
         domain in strategies::domain(),
         paths in proptest::collection::vec((any_path(), select(WORDS)), 1..12),
     ) {
-        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let document = read(&text).unwrap();
         for (path, value) in paths {
             let Some(at) = numbered(&domain, path) else { continue };
@@ -436,7 +436,7 @@ proptest! {
         domain in strategies::domain(),
         path in any_path(),
     ) {
-        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let document = read(&text).unwrap();
         let Some(at) = numbered(&domain, path) else { return Ok(()) };
         // A disk, controller or group that is gone gives its number to the next.

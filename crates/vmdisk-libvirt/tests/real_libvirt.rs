@@ -17,7 +17,7 @@ use std::process::{Command, Output, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use vmdisk_libvirt::{Kept, ReadFailureKind, read, write_domain};
+use vmdisk_libvirt::{ReadFailureKind, Unmodeled, read, write_domain};
 use vmdisk_model::*;
 use vmdisk_testing::{installed, libvirt_driver, needed};
 
@@ -329,7 +329,7 @@ fn written_guests_satisfy_libvirts_schema() {
     }
     let directory = tempfile::tempdir().unwrap();
     for domain in guests(libvirt_version()) {
-        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let file = directory.path().join("guest.xml");
         std::fs::write(&file, &text).unwrap();
         let output = Command::new("virt-xml-validate")
@@ -538,7 +538,7 @@ fn outline(domain: &Domain) -> Vec<String> {
 }
 
 fn assert_defined_as_meant(root: &Path, domain: &Domain) {
-    let text = write_domain(domain, &Kept::default()).unwrap();
+    let text = write_domain(domain, &Unmodeled::default()).unwrap();
     let dumped = defined(root, &text);
     let document = read(&dumped).unwrap();
     assert_eq!(document.problems, [], "{dumped}");
@@ -589,7 +589,7 @@ fn assert_defined_as_meant(root: &Path, domain: &Domain) {
 
 /// What the reader says about undeclared prefixes is true, and its fix is one.
 fn assert_undeclared_prefix_is_dropped(root: &Path) {
-    let text = write_domain(&guest("prefixed"), &Kept::default()).unwrap();
+    let text = write_domain(&guest("prefixed"), &Unmodeled::default()).unwrap();
     let element = "<qemu:commandline><qemu:arg value='-nodefaults'/></qemu:commandline></domain>";
     let text = text.replace("</domain>", element);
     let document = read(&text).unwrap();

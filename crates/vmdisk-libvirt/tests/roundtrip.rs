@@ -4,7 +4,7 @@ use crate::strategies;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use vmdisk_libvirt::{Document, Kept, ReadFailure, read, read_bytes, sniff, write_domain};
+use vmdisk_libvirt::{Document, ReadFailure, Unmodeled, read, read_bytes, sniff, write_domain};
 use vmdisk_source::Span;
 
 /// Pieces that XML, and ours in particular, is made of.
@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn a_written_model_is_read_back_without_a_problem(domain in strategies::domain()) {
-        let text = write_domain(&domain, &Kept::default()).unwrap();
+        let text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let document = read(&text).unwrap();
         prop_assert_eq!(&document.problems, &[], "{}", text);
         prop_assert_eq!(&document.domain, &domain, "{}", text);
@@ -128,7 +128,7 @@ proptest! {
         domain in strategies::domain(),
         places in vec((any::<Index>(), any::<bool>()), 1..6),
     ) {
-        let mut text = write_domain(&domain, &Kept::default()).unwrap();
+        let mut text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let mut marks = Vec::new();
         for (nth, (index, is_attribute)) in places.into_iter().enumerate() {
             let tags: Vec<usize> = text
@@ -186,7 +186,7 @@ proptest! {
         domain in strategies::domain(),
         cuts in vec((any::<Index>(), 0..6_usize, select(PIECES)), 1..4),
     ) {
-        let mut text = write_domain(&domain, &Kept::default()).unwrap();
+        let mut text = write_domain(&domain, &Unmodeled::default()).unwrap();
         for (index, length, piece) in cuts {
             let mut start = index.index(text.len() + 1);
             while !text.is_char_boundary(start) { start -= 1; }

@@ -410,8 +410,8 @@ fn what_no_spec_says_of_a_server_is_told() {
             .push(Disk::new(Frontend::new("vda", TargetBus::Virtio), image));
         let (spec, not_carried) = Spec::of_domain(&domain);
         assert_eq!(spec.check(), [], "{}", spec.to_yaml());
-        let grave = not_carried.iter().filter(|one| one.is_grave).count();
-        assert_eq!(spec.disks.len() + grave, 1);
+        let refused = not_carried.iter().filter(|one| one.changes_guest).count();
+        assert_eq!(spec.disks.len() + refused, 1);
         not_carried.iter().map(|one| one.at).collect::<Vec<_>>()
     };
     let at = |field| FieldPath::Image(0, 0, field);

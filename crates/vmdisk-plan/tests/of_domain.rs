@@ -31,7 +31,7 @@ proptest! {
         let (facts, target) = (Facts::default(), Target::default());
         let Ok(planned) = plan(&spec, &facts, &target) else { return Ok(()) };
         let (again, not_carried) = Spec::of_domain(&planned.domain);
-        prop_assert!(not_carried.iter().all(|one| !one.is_grave), "{:?}", not_carried);
+        prop_assert!(not_carried.iter().all(|one| !one.changes_guest), "{:?}", not_carried);
         prop_assert_eq!(again.check(), []);
         let replanned = plan(&again, &facts, &target);
         let replanned = match replanned {
@@ -62,7 +62,7 @@ fn what_no_spec_has_a_word_for_is_told_with_its_field() {
     assert_eq!(spec.disks.len(), 1);
     let told: Vec<(FieldPath, bool)> = not_carried
         .iter()
-        .map(|one| (one.at, one.is_grave))
+        .map(|one| (one.at, one.changes_guest))
         .collect();
     assert_eq!(
         told,

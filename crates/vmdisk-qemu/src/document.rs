@@ -26,7 +26,7 @@ pub struct Document {
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
     /// Settings of disks and controllers outside the model.
-    pub kept: Vec<KeptProperty>,
+    pub kept: Vec<UnmodeledProperty>,
     /// Options, and parts of options, that the model does not have, in order.
     pub others: Vec<OtherOption>,
     /// The firmware on flash, which `others` name too.
@@ -52,7 +52,7 @@ impl Document {
 
 /// A property of a disk or controller that the model does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptProperty {
+pub struct UnmodeledProperty {
     /// The disk, controller or guest that it belongs to.
     pub at: FieldPath,
     /// Its key, such as `encrypt.key-secret`.

@@ -61,7 +61,7 @@ pub use argument::{Argument, ArgumentValue, QemuOption};
 pub use command_line::CommandLine;
 pub use config_file::{ConfigFile, begins_with_group, write_config_file};
 pub use daemon::StorageDaemon;
-pub use document::{Document, KeptProperty, OtherOption};
+pub use document::{Document, OtherOption, UnmodeledProperty};
 pub use edits::{CannotEdit, edits_of_all};
 pub use failure::ReadFailure;
 pub use firmware::{Firmware, Flash};

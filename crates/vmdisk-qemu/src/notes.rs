@@ -7,7 +7,7 @@ use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
 use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
 
-use crate::document::KeptProperty;
+use crate::document::UnmodeledProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
 use crate::rules::property_refused;
@@ -23,7 +23,7 @@ pub(crate) struct Notes<'a> {
     options: &'a [WrittenOption],
     map: SourceMap<FieldPath>,
     problems: Vec<Problem>,
-    kept: Vec<KeptProperty>,
+    kept: Vec<UnmodeledProperty>,
     /// The field of each option, once it is known.
     owners: BTreeMap<usize, FieldPath>,
     /// Objects that the model describes completely.
@@ -38,7 +38,7 @@ pub(crate) struct Notes<'a> {
 pub(crate) struct Noted {
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) kept: Vec<KeptProperty>,
+    pub(crate) kept: Vec<UnmodeledProperty>,
     pub(crate) slots: Slots,
     pub(crate) owners: BTreeMap<usize, FieldPath>,
 }
@@ -184,7 +184,7 @@ impl<'a> Notes<'a> {
 
     /// Records a setting of a disk or controller that the model does not have.
     pub(crate) fn keep(&mut self, at: FieldPath, key: impl Into<String>, span: Span) {
-        self.kept.push(KeptProperty {
+        self.kept.push(UnmodeledProperty {
             at,
             key: key.into(),
             span,
@@ -288,7 +288,7 @@ impl<'a> Notes<'a> {
             if !vocabulary::knows(name, &property.key) {
                 self.refuse_key(name, property, at);
             }
-            self.kept.push(KeptProperty {
+            self.kept.push(UnmodeledProperty {
                 at,
                 key: property.key.clone(),
                 span: property.span,

@@ -137,14 +137,14 @@ impl<'a> Context<'a> {
 
     /// True if the target's libvirt is older than a version; `None` if the target has none, or libvirt is not involved.
     pub fn libvirt_is_before(&self, version: Version) -> Option<bool> {
-        let libvirt = self.target.libvirt.filter(|_| self.is_taken_by_libvirt())?;
+        let libvirt = self.target.libvirt.filter(|_| self.is_for_libvirt())?;
         Some(libvirt < version)
     }
 
     /// The availability of a capability in the target; unknown for libvirt if libvirt is not involved.
     pub fn can(&self, capability: Capability) -> Answer {
         match capability.row().component {
-            Component::Libvirt if !self.is_taken_by_libvirt() => Answer::Unknown,
+            Component::Libvirt if !self.is_for_libvirt() => Answer::Unknown,
             Component::Libvirt | Component::Qemu | Component::Kernel | Component::Machine => {
                 self.target.can(capability)
             }
@@ -152,7 +152,7 @@ impl<'a> Context<'a> {
     }
 
     /// True if libvirt receives the configuration.
-    pub fn is_taken_by_libvirt(&self) -> bool {
+    pub fn is_for_libvirt(&self) -> bool {
         self.consumer == Consumer::Libvirt
     }
 

@@ -23,7 +23,7 @@ impl Outcome {
         rule: &'static Rule,
         look: impl FnOnce(&mut Report),
     ) {
-        if rule.is_about_libvirt && !context.is_taken_by_libvirt() {
+        if rule.libvirt_only && !context.is_for_libvirt() {
             return;
         }
         self.run(rule, |report| match foreign_type(context, rule) {
@@ -57,7 +57,7 @@ impl Outcome {
 /// The domain type of a guest that QEMU does not run, if the rule is about QEMU.
 fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType> {
     let foreign = context.domain.foreign_type();
-    foreign.filter(|_| !rule.is_about_text)
+    foreign.filter(|_| !rule.applies_to_foreign_guests)
 }
 
 /// True if a rule about QEMU applies to a guest of another hypervisor.

@@ -95,9 +95,9 @@ pub struct Rule {
     /// The evidence.
     pub evidence: &'static [Evidence],
     /// True if it checks the text itself; other rules check QEMU's behaviour, and skip guests that QEMU does not run.
-    pub is_about_text: bool,
+    pub applies_to_foreign_guests: bool,
     /// True if it checks requirements of libvirt; such a rule skips QEMU command lines.
-    pub is_about_libvirt: bool,
+    pub libvirt_only: bool,
     /// Rules that do not report a disk that this rule reports: one cause gives one finding.
     pub supersedes: &'static [&'static str],
     /// The manual page, in Markdown, without the heading.
@@ -169,8 +169,8 @@ macro_rules! declare_rule {
             group: $group:expr,
             severity: $severity:expr,
             since: $since:literal,
-            $(is_about_text: $is_about_text:literal,)?
-            $(is_about_libvirt: $is_about_libvirt:literal,)?
+            $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
+            $(libvirt_only: $libvirt_only:literal,)?
             evidence: $evidence:expr,
             supersedes: $supersedes:expr,
             check: $check:ident $(($look:path))?,
@@ -182,8 +182,8 @@ macro_rules! declare_rule {
             group: $group,
             severity: $severity,
             since: $since,
-            is_about_text: false $(|| $is_about_text)?,
-            is_about_libvirt: false $(|| $is_about_libvirt)?,
+            applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
+            libvirt_only: false $(|| $libvirt_only)?,
             evidence: $evidence,
             supersedes: $supersedes,
             page: concat!($($doc, "\n",)+),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_libvirt::KeptInside;
+use vmdisk_libvirt::UnmodeledContent;
 use vmdisk_model::{
     BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, Image,
     ImageField, Protocol, Scope, SecretReference, Switch,
@@ -21,12 +21,12 @@ pub struct Loss {
     /// Where it stands.
     pub place: Place,
     /// True if the guest would see other data, or another machine, without it.
-    pub is_grave: bool,
+    pub changes_guest: bool,
 }
 
 /// Properties of disks and controllers that tune and secure, and without which the guest still finds
 /// the same disks with the same data.
-const LIGHT: &[&str] = &[
+const TUNING_KEYS: &[&str] = &[
     "acpi-index",
     "addr",
     "ats",
@@ -79,7 +79,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                 // A controller has no data of its own.
                 let of_controller = of_element(document, at, kept, false);
                 losses.extend(of_controller.map(|loss| Loss {
-                    is_grave: false,
+                    changes_guest: false,
                     ..loss
                 }));
             }
@@ -96,7 +96,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                     at,
                     place: document.place(at),
                     // Images in CD drives are almost always raw.
-                    is_grave: disk.frontend.effective_device() != Device::Cdrom,
+                    changes_guest: disk.frontend.effective_device() != Device::Cdrom,
                 }
             });
             let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
@@ -107,7 +107,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                         what: "the source, which is missing or not understood,".to_owned(),
                         at,
                         place: document.place(at),
-                        is_grave: true,
+                        changes_guest: true,
                     }
                 })
                 .chain(probed)
@@ -118,7 +118,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                     at: kept.at,
                     place: document.place_of_span(kept.at, kept.span, true),
                     // An empty drive has nothing to lose.
-                    is_grave: !kept.is_tuning
+                    changes_guest: !kept.is_tuning
                         && (kept.key.starts_with("file")
                             || !is_of_empty_drive(&source.domain, kept.at)),
                 }))
@@ -133,7 +133,7 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                                 what: format!("`{}`", other.name),
                                 at,
                                 place: document.place_of_span(at, other.span, true),
-                                is_grave: true,
+                                changes_guest: true,
                             }
                         }),
                 )
@@ -188,7 +188,7 @@ fn write_cache_bits<'d>(
             what: "`config-wce`".to_owned(),
             at,
             place: document.place(at),
-            is_grave: false,
+            changes_guest: false,
         }
     })
 }
@@ -196,7 +196,7 @@ fn write_cache_bits<'d>(
 /// Devices of the host that a guest uses as its disks, and memory that keeps data.
 fn disks_of_the_host<'d>(
     document: &'d Document,
-    guest: &'d KeptInside,
+    guest: &'d UnmodeledContent,
 ) -> impl Iterator<Item = Loss> + 'd {
     let at = FieldPath::Domain(DomainField::Devices);
     guest.elements_with_data().map(move |element| Loss {
@@ -206,7 +206,7 @@ fn disks_of_the_host<'d>(
         },
         what: format!("`<{}>` of type '{}'", element.name, element.kind),
         at,
-        is_grave: true,
+        changes_guest: true,
     })
 }
 
@@ -246,15 +246,15 @@ fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item
                 ),
                 at,
                 place: document.place(at),
-                is_grave: false,
+                changes_guest: false,
             })
         })
     })
 }
 
-fn is_light(name: &str) -> bool {
+fn is_tuning(name: &str) -> bool {
     let last = name.rsplit(['/', '@']).next().unwrap_or(name);
-    last.starts_with("x-") || LIGHT.binary_search(&last).is_ok()
+    last.starts_with("x-") || TUNING_KEYS.binary_search(&last).is_ok()
 }
 
 fn has_other_source(disk: &Disk) -> bool {
@@ -281,7 +281,7 @@ fn is_probed(disk: &Disk) -> bool {
 fn of_element<'d>(
     document: &'d Document,
     at: FieldPath,
-    kept: &'d KeptInside,
+    kept: &'d UnmodeledContent,
     is_without_image: bool,
 ) -> impl Iterator<Item = Loss> {
     let outer = document.place(at);
@@ -303,7 +303,7 @@ fn of_element<'d>(
                 || outer.clone(),
                 |span| document.place_of_span(at, span, true),
             ),
-            is_grave: !is_light(&name),
+            changes_guest: !is_tuning(&name),
         }
     })
 }
@@ -321,11 +321,11 @@ mod tests {
     use super::*;
     use crate::read;
 
-    fn grave(text: &str) -> Vec<String> {
+    fn changing_guest(text: &str) -> Vec<String> {
         let losses = losses(&read(text).expect("the text is a document"));
         losses
             .iter()
-            .filter(|loss| loss.is_grave)
+            .filter(|loss| loss.changes_guest)
             .map(|loss| {
                 let written = loss.place.span.slice(text).unwrap_or_default();
                 format!("{} at {written}", loss.what)
@@ -334,34 +334,41 @@ mod tests {
     }
 
     #[test]
-    fn names_of_light_properties_are_sorted() {
-        assert!(LIGHT.windows(2).all(|pair| pair[0] < pair[1]));
+    fn tuning_keys_are_sorted() {
+        assert!(TUNING_KEYS.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]
-    fn what_decides_over_the_data_is_a_grave_loss_and_tuning_is_not() {
+    fn what_decides_over_the_data_is_a_change_of_the_guest_and_tuning_is_not() {
         let xml = "<disk type='file'><driver name='qemu' type='raw' ioeventfd='on'/>\
             <source file='/a'><compression/><seclabel relabel='no'/></source><target dev='vda'/></disk>";
-        assert_eq!(grave(xml), ["`<compression>` at compression"]);
+        assert_eq!(changing_guest(xml), ["`<compression>` at compression"]);
         let line = "-blockdev driver=file,node-name=f,filename=/a \
             -blockdev driver=luks,node-name=l,file=f,key-secret=s -device virtio-blk-pci,drive=l,ioeventfd=on";
         let [secret] = &losses(&read(line).expect("it is a command line"))[..] else {
             panic!("libvirt knows nothing of the secret")
         };
         assert_eq!(
-            (secret.place.span.slice(line), secret.is_grave),
+            (secret.place.span.slice(line), secret.changes_guest),
             (Some("s"), false)
         );
         let network = "-drive file=nbd:nowhere,if=virtio,format=raw";
-        assert_eq!(grave(network).len(), 1);
+        assert_eq!(changing_guest(network).len(), 1);
         let elsewhere = "qemu-system-x86_64 -readconfig vm.cfg";
-        assert_eq!(grave(elsewhere), ["`readconfig` at -readconfig vm.cfg"]);
+        assert_eq!(
+            changing_guest(elsewhere),
+            ["`readconfig` at -readconfig vm.cfg"]
+        );
         let empty = "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/>\
             <target dev='sda' bus='sata'/></disk>";
-        assert_eq!(grave(empty).len(), 0, "an empty drive has nothing to lose");
+        assert_eq!(
+            changing_guest(empty).len(),
+            0,
+            "an empty drive has nothing to lose"
+        );
         let probed = "-hda /srv/a.img -cdrom /srv/b.iso";
         assert_eq!(
-            grave(probed).len(),
+            changing_guest(probed).len(),
             1,
             "a CD drive's format is a lesser loss"
         );

@@ -1,6 +1,6 @@
 //! Defaults that libvirt fills in when a guest is defined.
 
-use vmdisk_libvirt::Kept;
+use vmdisk_libvirt::Unmodeled;
 
 pub use vmdisk_libvirt::{Conflict, ConflictKind, Decision, Resolved};
 
@@ -25,8 +25,8 @@ pub fn resolve(document: &Document) -> Resolved {
     match &document.source {
         Source::LibvirtXml(source) => vmdisk_libvirt::resolve(&source.domain, &source.kept),
         Source::QemuCommandLine(source) => {
-            vmdisk_libvirt::resolve(&source.domain, &Kept::default())
+            vmdisk_libvirt::resolve(&source.domain, &Unmodeled::default())
         }
-        Source::Spec(_) => vmdisk_libvirt::resolve(document.domain(), &Kept::default()),
+        Source::Spec(_) => vmdisk_libvirt::resolve(document.domain(), &Unmodeled::default()),
     }
 }

@@ -1,6 +1,6 @@
 //! Writes the model in the formats of the field.
 
-use vmdisk_libvirt::{FlashFile, Kept, KeptInside, Resolved};
+use vmdisk_libvirt::{FlashFile, Resolved, Unmodeled, UnmodeledContent};
 use vmdisk_model::{Controller, Disk, Domain};
 use vmdisk_qemu::Flash;
 
@@ -19,7 +19,7 @@ pub use vmdisk_qemu::{
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_domain(domain, &Kept::default())
+    vmdisk_libvirt::write_domain(domain, &Unmodeled::default())
 }
 
 /// One libvirt `<disk>`.
@@ -27,7 +27,7 @@ pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_disk(disk, &KeptInside::default())
+    vmdisk_libvirt::write_disk(disk, &UnmodeledContent::default())
 }
 
 /// A document that was read, written anew from its model, with everything the model does not cover
@@ -39,7 +39,7 @@ pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
     match &document.source {
         Source::LibvirtXml(source) => vmdisk_libvirt::write_domain(&source.domain, &source.kept),
         Source::QemuCommandLine(source) => {
-            let mut kept = Kept::default();
+            let mut kept = Unmodeled::default();
             if let Some(firmware) = &source.firmware {
                 let variables = firmware.variables.as_ref().map(flash_file);
                 kept.add_firmware(flash_file(&firmware.code), variables)?;
@@ -66,7 +66,7 @@ pub fn resolved_disks_xml(resolved: &Resolved) -> Result<String, Unwritable> {
     disks_xml_with(&resolved.domain, &resolved.kept)
 }
 
-fn disks_xml_with(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
+fn disks_xml_with(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwritable> {
     let disks = domain.disks.iter().enumerate();
     let disks: String = disks
         .map(|(nth, disk)| vmdisk_libvirt::write_disk(disk, kept.disk(nth)))
@@ -83,7 +83,7 @@ fn disks_xml_with(domain: &Domain, kept: &Kept) -> Result<String, Unwritable> {
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn disks_xml(domain: &Domain) -> Result<String, Unwritable> {
-    disks_xml_with(domain, &Kept::default())
+    disks_xml_with(domain, &Unmodeled::default())
 }
 
 /// The `<disk>` of a document that was read, or its disks in `<devices>`, with everything the model does not cover.
@@ -91,7 +91,7 @@ pub fn disks_xml(domain: &Domain) -> Result<String, Unwritable> {
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
-    let nothing = Kept::default();
+    let nothing = Unmodeled::default();
     let kept = match &document.source {
         Source::LibvirtXml(source) => &source.kept,
         Source::QemuCommandLine(_) | Source::Spec(_) => &nothing,

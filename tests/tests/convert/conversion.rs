@@ -33,13 +33,13 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
         Err(failure) => return Conversion::Refused(failure.to_string()),
     };
     let losses = losses(&document);
-    let grave: Vec<&str> = losses
+    let refused: Vec<&str> = losses
         .iter()
-        .filter(|loss| loss.is_grave)
+        .filter(|loss| loss.changes_guest)
         .map(|loss| loss.what.as_str())
         .collect();
-    if !grave.is_empty() {
-        return Conversion::Refused(grave.join("\n"));
+    if !refused.is_empty() {
+        return Conversion::Refused(refused.join("\n"));
     }
     let mut said: BTreeSet<String> = losses
         .iter()
@@ -67,13 +67,13 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
         Target::Spec => {
             said.extend(complete(&mut document));
             let (spec, not_carried) = Spec::of_domain(document.domain());
-            let grave = not_carried.iter().find(|one| one.is_grave);
+            let refused = not_carried.iter().find(|one| one.changes_guest);
             said.extend(
                 not_carried
                     .iter()
                     .map(|one| format!("{:?}: {}", one.at, one.what)),
             );
-            match grave {
+            match refused {
                 Some(one) => Err(one.what.clone()),
                 None => Ok(spec.to_yaml()),
             }

@@ -92,9 +92,7 @@ fn libvirt_refuses_what_pages_call_refused_and_takes_the_rest() {
             count += usize::from(is_reported);
             let is_right = match &verdict {
                 // Others report what QEMU refuses too.
-                Verdict::Accepted => {
-                    !is_reported || !rule.is_about_libvirt || !quotes(rule, libvirt)
-                }
+                Verdict::Accepted => !is_reported || !rule.libvirt_only || !quotes(rule, libvirt),
                 Verdict::Crashed => false,
                 Verdict::Refused(message) => {
                     let said = |evidence: &Evidence| evidence.is_said_by("libvirt", message);
@@ -104,7 +102,7 @@ fn libvirt_refuses_what_pages_call_refused_and_takes_the_rest() {
                     }
                     // What it has no word for it refuses, and that is another rule's.
                     let is_too_new = !is_reported && rules.contains("unsupported-by-target");
-                    is_quoted || is_too_new || !rule.is_about_libvirt
+                    is_quoted || is_too_new || !rule.libvirt_only
                 }
             };
             if !is_right {

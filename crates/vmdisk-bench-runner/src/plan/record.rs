@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use vmdisk_libvirt::{Kept, KeptInside};
+use vmdisk_libvirt::{Unmodeled, UnmodeledContent};
 use vmdisk_model::{Creation, ThinCreation};
 
 use crate::EngineKind;
@@ -148,9 +148,10 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
     ConfigurationRecord {
         name: name.clone(),
         factors: factors.clone(),
-        disk_xml: vmdisk_libvirt::write_disk(configuration.disk(), &KeptInside::default())
+        disk_xml: vmdisk_libvirt::write_disk(configuration.disk(), &UnmodeledContent::default())
             .unwrap_or_else(unwritable),
-        guest_xml: vmdisk_libvirt::write_domain(guest, &Kept::default()).unwrap_or_else(unwritable),
+        guest_xml: vmdisk_libvirt::write_domain(guest, &Unmodeled::default())
+            .unwrap_or_else(unwritable),
         creation: creation
             .and_then(|image| image.creation.as_ref())
             .map(creation_in_words)

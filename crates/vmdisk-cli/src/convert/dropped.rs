@@ -11,7 +11,7 @@ use crate::render::message::{Message, MessagePlace, MessageText};
 pub(super) struct Dropped<'a> {
     pub(super) owner: String,
     pub(super) what: &'a str,
-    pub(super) is_grave: bool,
+    pub(super) changes_guest: bool,
     /// How the document can be changed so that it is carried over; `None` without a known way.
     pub(super) help: Option<&'static str>,
     pub(super) place: MessagePlace,
@@ -22,14 +22,14 @@ impl Dropped<'_> {
         let Dropped {
             owner,
             what,
-            is_grave,
+            changes_guest,
             help,
             place,
         } = self;
         // What has no other name than its field's is not named twice.
         let field = format!(" › {}", what.trim_matches('`'));
         let owner = owner.strip_suffix(&field).unwrap_or(&owner);
-        let message = if is_grave {
+        let message = if changes_guest {
             Message {
                 help: Some(format!(
                     "{}, or leave the disk out with `--without DISK`",

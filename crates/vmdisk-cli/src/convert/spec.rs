@@ -69,20 +69,28 @@ pub(super) fn written(
 ) -> Result<Written, Stop> {
     let (spec, not_carried) = Spec::of_domain(domain);
     let message = |one: &NotCarried| {
-        let NotCarried { at, what, is_grave } = one;
+        let NotCarried {
+            at,
+            what,
+            changes_guest,
+        } = one;
         Dropped {
             owner: breadcrumb(domain, *at),
             what,
-            is_grave: *is_grave,
+            changes_guest: *changes_guest,
             help: None,
             place: place_of(document, input, document.place(*at).span),
         }
         .message()
     };
-    let is_grave = |one: &&NotCarried| one.is_grave;
-    let grave: Vec<Message> = not_carried.iter().filter(is_grave).map(message).collect();
-    if !grave.is_empty() {
-        return Err(Stop(grave));
+    let changes_guest = |one: &&NotCarried| one.changes_guest;
+    let refused: Vec<Message> = not_carried
+        .iter()
+        .filter(changes_guest)
+        .map(message)
+        .collect();
+    if !refused.is_empty() {
+        return Err(Stop(refused));
     }
     let faults = spec.check();
     if !faults.is_empty() {

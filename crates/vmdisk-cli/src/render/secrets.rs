@@ -32,7 +32,7 @@ const NAMES: [&str; 17] = [
 /// Quotes of shells, JSON and XML.
 const QUOTES: [&str; 6] = ["&quot;", "&apos;", "\\\"", "\\'", "\"", "'"];
 
-/// Whose words a text is in.
+/// The program that wrote a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
     /// A file's, in which a colon may stand between a name and a value.

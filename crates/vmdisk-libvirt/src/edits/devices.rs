@@ -10,7 +10,7 @@ use super::outline::Outline;
 use super::{CannotEdit, element_span};
 use crate::controller::write_controller;
 use crate::disk::write_disk;
-use crate::kept::KeptInside;
+use crate::unmodeled::UnmodeledContent;
 use crate::{Document, Unwritable};
 
 /// The reason why devices cannot be added.
@@ -73,7 +73,7 @@ pub fn add_devices(
         .ok_or(CannotEdit::NoPlace(at))?;
     let mut written = Vec::with_capacity(controllers.len() + disks.len());
     for disk in disks {
-        written.push(("disk", write_disk(disk, &KeptInside::default())?));
+        written.push(("disk", write_disk(disk, &UnmodeledContent::default())?));
     }
     for controller in controllers {
         written.push(("controller", write_controller(controller)?));

@@ -90,7 +90,7 @@ mod tests {
     use vmdisk_model::{BackendSource, Disk, Domain, Frontend};
 
     use super::*;
-    use crate::Kept;
+    use crate::Unmodeled;
 
     fn resolved(targets: &[(&str, TargetBus)]) -> Resolved {
         let disks = targets
@@ -100,7 +100,7 @@ mod tests {
             disks: disks.collect(),
             ..Domain::default()
         };
-        super::super::resolve(&domain, &Kept::default())
+        super::super::resolve(&domain, &Unmodeled::default())
     }
 
     fn places(resolved: &Resolved) -> Vec<Option<(u32, u32, u32)>> {
@@ -173,7 +173,7 @@ mod tests {
             disks: (0..10_000).map(disk).collect(),
             ..Domain::default()
         };
-        let found = super::super::resolve(&domain, &Kept::default());
+        let found = super::super::resolve(&domain, &Unmodeled::default());
         assert_eq!(found.conflicts.len(), 10_000 - 5);
     }
 }

@@ -301,7 +301,7 @@ mod tests {
     use vmdisk_model::MachineType;
 
     use super::*;
-    use crate::Kept;
+    use crate::Unmodeled;
 
     fn resolved(machine: &str, controllers: Vec<Controller>) -> Resolved {
         let domain = Domain {
@@ -310,7 +310,7 @@ mod tests {
             controllers,
             ..Domain::default()
         };
-        super::super::resolve(&domain, &Kept::default())
+        super::super::resolve(&domain, &Unmodeled::default())
     }
 
     fn summary(resolved: &Resolved) -> Vec<String> {

@@ -6,9 +6,9 @@ use vmdisk_model::{
 };
 
 use super::Resolved;
-use crate::kept::KeptAt;
+use crate::unmodeled::UnmodeledPath;
 
-const DRIVER: KeptAt = KeptAt::path("driver");
+const DRIVER: UnmodeledPath = UnmodeledPath::path("driver");
 
 const RAW: &str = "no format is set, and libvirt does not probe the image";
 

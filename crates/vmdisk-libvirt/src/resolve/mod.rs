@@ -9,7 +9,7 @@ mod disk;
 
 use vmdisk_model::{ControllerType, Domain, FieldPath};
 
-use crate::kept::{Kept, KeptAt, KeptParts};
+use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath};
 use crate::writer::Unwritable;
 
 /// An unset option, and libvirt's value for it.
@@ -58,7 +58,7 @@ pub struct Resolved {
     /// The guest, with all resolvable options filled in.
     pub domain: Domain,
     /// The unmodeled parts, for writing the guest.
-    pub kept: Kept,
+    pub kept: Unmodeled,
     /// The filled-in options, with reasons.
     pub decisions: Vec<Decision>,
     /// The unresolvable options.
@@ -83,11 +83,11 @@ impl Resolved {
     }
 
     /// Adds an attribute to the kept parts of a disk, if the model has no field for it.
-    fn keep_attribute(&mut self, disk: usize, at: KeptAt, name: &str, value: &str) {
+    fn keep_attribute(&mut self, disk: usize, at: UnmodeledPath, name: &str, value: &str) {
         if self.kept.disks.len() <= disk {
             self.kept.disks.resize_with(disk + 1, Default::default);
         }
-        let mut parts: KeptParts = self.kept.disks[disk].at(at).clone();
+        let mut parts: UnmodeledParts = self.kept.disks[disk].at(at).clone();
         parts
             .attributes
             .push((name.to_owned(), format!("{name}='{value}'")));
@@ -119,7 +119,7 @@ impl Resolved {
 /// ```
 ///
 /// Resolving is idempotent: a resolved guest does not change.
-pub fn resolve(domain: &Domain, kept: &Kept) -> Resolved {
+pub fn resolve(domain: &Domain, kept: &Unmodeled) -> Resolved {
     let mut resolved = Resolved {
         domain: domain.clone(),
         kept: kept.clone(),

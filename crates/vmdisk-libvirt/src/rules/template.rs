@@ -39,7 +39,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
         ],

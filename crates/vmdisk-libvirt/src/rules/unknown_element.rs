@@ -40,7 +40,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "define succeeds and the element is gone from dumpxml",

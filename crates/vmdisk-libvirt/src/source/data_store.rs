@@ -4,8 +4,8 @@ use vmdisk_model::{Format, Image, Protocol};
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
 const AT: &str = "source/dataStore";
@@ -21,7 +21,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Box<Image>> {
     if depth >= depth_of_data(0) {
         // libvirt does not allow nested ones; it is kept.
@@ -36,7 +36,7 @@ pub(super) fn read(
         return None;
     }
     let node = source.child("dataStore")?;
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let image = reader.unrecorded(|reader| {
         let source_type = element.peek("type").unwrap_or("file").to_owned();
         let inner = depth_of_data(depth);
@@ -51,11 +51,11 @@ pub(super) fn read(
         });
         element.take_known("type");
         if let Some(node) = element.child("format") {
-            let mut format = reader.open_child(&element, node, element.whose);
+            let mut format = reader.open_child(&element, node, element.owner);
             image.format = format.take("type", Format::from_wire);
-            kept.note(KeptAt::deep(FORMAT, depth), reader.close(format));
+            kept.note(UnmodeledPath::deep(FORMAT, depth), reader.close(format));
         }
-        kept.note(KeptAt::deep(AT, depth), reader.close(element));
+        kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
         image
     });
     Some(Box::new(image))
@@ -66,12 +66,12 @@ pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     data_file: Option<&Image>,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(image) = data_file else { return };
-    writer.start("dataStore", kept.at(KeptAt::deep(AT, depth)));
+    writer.start("dataStore", kept.at(UnmodeledPath::deep(AT, depth)));
     writer.attribute("type", super::type_of(&image.protocol));
-    let parts = kept.at(KeptAt::deep(FORMAT, depth));
+    let parts = kept.at(UnmodeledPath::deep(FORMAT, depth));
     if image.format.is_some() || !parts.is_empty() {
         writer.start("format", parts);
         writer.optional("type", image.format);

@@ -8,8 +8,8 @@ use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::secret;
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
 use crate::writer::Writer;
 
@@ -26,10 +26,10 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     parent: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Encryption> {
     let node = parent.child("encryption")?;
-    let mut element = reader.open_child(parent, node, parent.whose);
+    let mut element = reader.open_child(parent, node, parent.owner);
     let secrets = secret::read(reader, &mut element, (SECRET, depth), usize::MAX, kept);
     for secret in &secrets {
         let secret_type = secret.secret_type.as_deref();
@@ -44,30 +44,30 @@ pub(crate) fn read(
     let format = element.take("format", EncryptionFormat::from_wire);
     let engine = element.take("engine", EncryptionEngine::from_wire);
     let cipher = element.child("cipher").map(|node| {
-        let mut inner = reader.open_child(&element, node, element.whose);
+        let mut inner = reader.open_child(&element, node, element.owner);
         let cipher = EncryptionCipher {
             name: inner.take_text("name"),
             size: inner.take("size", unsigned32),
             mode: inner.take_text("mode"),
             hash: inner.take_text("hash"),
         };
-        kept.note(KeptAt::deep(CIPHER, depth), reader.close(inner));
+        kept.note(UnmodeledPath::deep(CIPHER, depth), reader.close(inner));
         cipher
     });
     let ivgen = element.child("ivgen").map(|node| {
-        let mut inner = reader.open_child(&element, node, element.whose);
+        let mut inner = reader.open_child(&element, node, element.owner);
         let ivgen = EncryptionVector {
             name: inner.take_text("name"),
             hash: inner.take_text("hash"),
         };
-        kept.note(KeptAt::deep(IVGEN, depth), reader.close(inner));
+        kept.note(UnmodeledPath::deep(IVGEN, depth), reader.close(inner));
         ivgen
     });
     if ivgen.is_some() && cipher.is_none() {
         let message = "`<ivgen>` requires a `<cipher>`".to_owned();
         reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
-    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
     Some(Encryption {
         format,
         engine,
@@ -82,7 +82,7 @@ pub(super) fn read_in_old_place(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
     image: &mut Image,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) {
     let is_there = image.encryption.is_some();
     if super::is_in_old_place(reader, disk, OLD, ImageField::Encryption, is_there) {
@@ -92,7 +92,11 @@ pub(super) fn read_in_old_place(
 }
 
 /// Writes an `<encryption>` that was read from the disk back there.
-pub(super) fn write_in_old_place<'k>(writer: &mut Writer<'k>, image: &Image, kept: &'k KeptInside) {
+pub(super) fn write_in_old_place<'k>(
+    writer: &mut Writer<'k>,
+    image: &Image,
+    kept: &'k UnmodeledContent,
+) {
     if kept.is_in_old_place(0, OLD) {
         write(writer, image.encryption.as_ref(), 0, kept);
     }
@@ -103,7 +107,7 @@ pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     encryption: Option<&Encryption>,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(encryption) = encryption else { return };
     let Encryption {
@@ -113,13 +117,13 @@ pub(super) fn write<'k>(
         cipher,
         ivgen,
     } = encryption;
-    writer.start("encryption", kept.at(KeptAt::deep(AT, depth)));
+    writer.start("encryption", kept.at(UnmodeledPath::deep(AT, depth)));
     writer.optional("format", *format);
     writer.optional("engine", *engine);
     for (nth, secret) in secrets.iter().enumerate() {
-        let place = KeptAt {
+        let place = UnmodeledPath {
             nth,
-            ..KeptAt::deep(SECRET, depth)
+            ..UnmodeledPath::deep(SECRET, depth)
         };
         secret::write(writer, secret, place, kept);
     }
@@ -130,7 +134,7 @@ pub(super) fn write<'k>(
             mode,
             hash,
         } = cipher;
-        writer.start("cipher", kept.at(KeptAt::deep(CIPHER, depth)));
+        writer.start("cipher", kept.at(UnmodeledPath::deep(CIPHER, depth)));
         writer.optional("name", name.as_ref());
         writer.optional("size", *size);
         writer.optional("mode", mode.as_ref());
@@ -138,7 +142,7 @@ pub(super) fn write<'k>(
         writer.end();
     }
     if let Some(EncryptionVector { name, hash }) = ivgen {
-        writer.start("ivgen", kept.at(KeptAt::deep(IVGEN, depth)));
+        writer.start("ivgen", kept.at(UnmodeledPath::deep(IVGEN, depth)));
         writer.optional("name", name.as_ref());
         writer.optional("hash", hash.as_ref());
         writer.end();

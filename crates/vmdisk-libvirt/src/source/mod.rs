@@ -20,8 +20,8 @@ use vmdisk_rule::reading::{DUPLICATE_VALUE, MISSING_VALUE};
 
 use crate::backing_store;
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
 const AT: &str = "source";
@@ -31,7 +31,7 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
     disk: &mut Disk,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) {
     let startup_policy = &mut disk.backend.startup_policy;
     let source = match element.peek("type").unwrap_or("file") {
@@ -59,7 +59,7 @@ fn report_missing(reader: &mut Reader<'_>, disk: &Element<'_>, device: Device) {
     let source_type = disk.peek("type").unwrap_or("file");
     // An empty drive is valid, but the socket of a daemon is required for every device.
     if !may_be_empty || source_type == "vhostuser" {
-        let at = FieldPath::Disk(disk.whose.index, DiskField::Source);
+        let at = FieldPath::Disk(disk.owner.index, DiskField::Source);
         let span = reader.map.place(at).map_or(disk.tag, |place| place.span);
         let attribute = main_attribute(source_type);
         let message = format!("the disk has no source: `<source {attribute}=…>` is missing");
@@ -89,7 +89,7 @@ pub(crate) fn read_image(
     parent: &mut Element<'_>,
     depth: usize,
     startup_policy: &mut Option<StartupPolicy>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Image> {
     let source_type = parent.peek("type").unwrap_or("file").to_owned();
     let is_known = matches!(
@@ -99,7 +99,7 @@ pub(crate) fn read_image(
     let Some(node) = parent.child(AT) else {
         return (!is_known).then(|| Image::new(None, Protocol::Other(source_type)));
     };
-    let mut source = reader.open_child(parent, node, parent.whose);
+    let mut source = reader.open_child(parent, node, parent.owner);
     // libvirt treats an empty path as unset.
     let path = |path: &str| (!path.is_empty()).then(|| path.to_owned());
     let other = || Some(Protocol::Other(source_type.clone()));
@@ -145,7 +145,7 @@ pub(crate) fn read_image(
         }
         image
     });
-    kept.note(KeptAt::deep(AT, depth), reader.close(source));
+    kept.note(UnmodeledPath::deep(AT, depth), reader.close(source));
     image
 }
 
@@ -161,7 +161,7 @@ fn is_in_old_place(
         return false;
     };
     if is_in_source {
-        let at = FieldPath::Image(disk.whose.index, 0, field);
+        let at = FieldPath::Image(disk.owner.index, 0, field);
         let message =
             format!("`<{name}>` is both in the disk and in its source; libvirt accepts only one");
         reader
@@ -189,7 +189,7 @@ pub(crate) fn type_of_disk(source: &BackendSource) -> &str {
 }
 
 /// Writes the `<source>` of a disk, with the images below it.
-pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k KeptInside) {
+pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k UnmodeledContent) {
     match &backend.source {
         BackendSource::Image(image) => {
             authentication::write_in_old_place(writer, image, kept);
@@ -200,7 +200,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k Ke
             vhost_user::write(writer, socket, backend.startup_policy, kept);
         }
         BackendSource::Empty => {
-            let parts = kept.at(KeptAt::path(AT));
+            let parts = kept.at(UnmodeledPath::path(AT));
             if !parts.is_empty() {
                 writer.start(AT, parts);
                 writer.end();
@@ -210,7 +210,11 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k Ke
 }
 
 /// Writes the parts of a disk's image that are outside its `<source>`, after everything else, as libvirt does.
-pub(crate) fn write_behind<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k KeptInside) {
+pub(crate) fn write_behind<'k>(
+    writer: &mut Writer<'k>,
+    backend: &Backend,
+    kept: &'k UnmodeledContent,
+) {
     if let BackendSource::Image(image) = &backend.source {
         encryption::write_in_old_place(writer, image, kept);
     }
@@ -222,7 +226,7 @@ pub(crate) fn write_image<'k>(
     image: &Image,
     depth: usize,
     startup_policy: Option<StartupPolicy>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Image {
         format: _, // on the driver element, or an element of its own
@@ -237,7 +241,7 @@ pub(crate) fn write_image<'k>(
         metadata_cache_size: _, // with the format
         creation: _,            // no running guest knows how its storage was made
     } = image;
-    writer.start(AT, kept.at(KeptAt::deep(AT, depth)));
+    writer.start(AT, kept.at(UnmodeledPath::deep(AT, depth)));
     match protocol {
         Protocol::File { path } => writer.attribute("file", path),
         Protocol::HostDevice { path } => writer.attribute("dev", &path.0),
@@ -272,12 +276,12 @@ pub(crate) fn write_image<'k>(
 fn read_attribute<T>(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
-    (at, attribute): (KeptAt, &str),
-    kept: &mut KeptInside,
+    (at, attribute): (UnmodeledPath, &str),
+    kept: &mut UnmodeledContent,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Option<T> {
     let node = source.child(name_of(at.path))?;
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let value = element.take(attribute, parse);
     kept.note(at, reader.close(element));
     value
@@ -286,9 +290,9 @@ fn read_attribute<T>(
 /// Writes a child element with one attribute.
 fn write_attribute<'k>(
     writer: &mut Writer<'k>,
-    (at, attribute): (KeptAt, &str),
+    (at, attribute): (UnmodeledPath, &str),
     value: Option<impl std::fmt::Display>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let parts = kept.at(at);
     if value.is_some() || !parts.is_empty() {

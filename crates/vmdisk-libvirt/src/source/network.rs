@@ -7,8 +7,8 @@ use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::{read_attribute, text, write_attribute};
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::{unsigned32, unsigned64};
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
@@ -21,26 +21,26 @@ const INITIATOR: &str = "source/initiator";
 
 /// The child elements with one attribute.
 struct Leaves {
-    snapshot: (KeptAt, &'static str),
-    config_file: (KeptAt, &'static str),
-    ssl_verify: (KeptAt, &'static str),
-    readahead: (KeptAt, &'static str),
-    timeout: (KeptAt, &'static str),
-    reconnect_delay: (KeptAt, &'static str),
-    known_hosts: (KeptAt, &'static str),
-    initiator: (KeptAt, &'static str),
+    snapshot: (UnmodeledPath, &'static str),
+    config_file: (UnmodeledPath, &'static str),
+    ssl_verify: (UnmodeledPath, &'static str),
+    readahead: (UnmodeledPath, &'static str),
+    timeout: (UnmodeledPath, &'static str),
+    reconnect_delay: (UnmodeledPath, &'static str),
+    known_hosts: (UnmodeledPath, &'static str),
+    initiator: (UnmodeledPath, &'static str),
 }
 
 const fn leaves(depth: usize) -> Leaves {
     Leaves {
-        snapshot: (KeptAt::deep("source/snapshot", depth), "name"),
-        config_file: (KeptAt::deep("source/config", depth), "file"),
-        ssl_verify: (KeptAt::deep("source/ssl", depth), "verify"),
-        readahead: (KeptAt::deep("source/readahead", depth), "size"),
-        timeout: (KeptAt::deep("source/timeout", depth), "seconds"),
-        reconnect_delay: (KeptAt::deep("source/reconnect", depth), "delay"),
-        known_hosts: (KeptAt::deep("source/knownHosts", depth), "path"),
-        initiator: (KeptAt::deep("source/initiator/iqn", depth), "name"),
+        snapshot: (UnmodeledPath::deep("source/snapshot", depth), "name"),
+        config_file: (UnmodeledPath::deep("source/config", depth), "file"),
+        ssl_verify: (UnmodeledPath::deep("source/ssl", depth), "verify"),
+        readahead: (UnmodeledPath::deep("source/readahead", depth), "size"),
+        timeout: (UnmodeledPath::deep("source/timeout", depth), "seconds"),
+        reconnect_delay: (UnmodeledPath::deep("source/reconnect", depth), "delay"),
+        known_hosts: (UnmodeledPath::deep("source/knownHosts", depth), "path"),
+        initiator: (UnmodeledPath::deep("source/initiator/iqn", depth), "name"),
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<NetworkSource> {
     let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
     let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
@@ -62,10 +62,10 @@ pub(super) fn read(
     network.tls = source.take("tls", switch_from_yes_no);
     network.tls_hostname = source.take_text("tlsHostname");
     for node in source.children("host") {
-        let mut host = reader.open_child(source, node, source.whose);
-        let at = KeptAt {
+        let mut host = reader.open_child(source, node, source.owner);
+        let at = UnmodeledPath {
             nth: network.hosts.len(),
-            ..KeptAt::deep(HOST, depth)
+            ..UnmodeledPath::deep(HOST, depth)
         };
         let read = NetworkHost {
             name: host.take_text("name"),
@@ -90,9 +90,9 @@ pub(super) fn read(
     network.snapshot = read_attribute(reader, source, snapshot, kept, text);
     network.config_file = read_attribute(reader, source, config_file, kept, text);
     if let Some(node) = source.child("initiator") {
-        let mut element = reader.open_child(source, node, source.whose);
+        let mut element = reader.open_child(source, node, source.owner);
         network.initiator = read_attribute(reader, &mut element, initiator, kept, text);
-        kept.note(KeptAt::deep(INITIATOR, depth), reader.close(element));
+        kept.note(UnmodeledPath::deep(INITIATOR, depth), reader.close(element));
     }
     network.ssl_verify = read_attribute(reader, source, ssl_verify, kept, switch_from_yes_no);
     network.cookies = read_cookies(reader, source, depth, kept);
@@ -128,22 +128,22 @@ fn read_cookies(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<Cookie> {
     let Some(node) = source.child("cookies") else {
         return Vec::new();
     };
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let mut cookies = Vec::new();
     for node in element.children("cookie") {
         if node.attribute("name").is_none() {
             element.give_back(node);
             continue;
         }
-        let mut cookie = reader.open_child(&element, node, element.whose);
-        let at = KeptAt {
+        let mut cookie = reader.open_child(&element, node, element.owner);
+        let at = UnmodeledPath {
             nth: cookies.len(),
-            ..KeptAt::deep(COOKIE, depth)
+            ..UnmodeledPath::deep(COOKIE, depth)
         };
         let read = Cookie {
             name: cookie.take_text("name").unwrap_or_default(),
@@ -153,7 +153,7 @@ fn read_cookies(
         cookies.push(read);
         kept.note(at, reader.close(cookie));
     }
-    kept.note(KeptAt::deep(COOKIES, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(COOKIES, depth), reader.close(element));
     cookies
 }
 
@@ -192,10 +192,10 @@ fn read_identity(
     source: &mut Element<'_>,
     protocol: NetworkProtocol,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<NetworkIdentity> {
     let node = source.child("identity")?;
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let identity = NetworkIdentity {
         user: element.take_text("user"),
         group: element.take_text("group"),
@@ -213,7 +213,7 @@ fn read_identity(
             reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
     }
-    kept.note(KeptAt::deep(IDENTITY, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(IDENTITY, depth), reader.close(element));
     Some(identity)
 }
 
@@ -231,7 +231,7 @@ pub(super) fn write_children<'k>(
     writer: &mut Writer<'k>,
     network: &NetworkSource,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let NetworkSource {
         protocol: _, // an attribute, as the name and those named `_` below
@@ -259,9 +259,9 @@ pub(super) fn write_children<'k>(
             transport,
             socket,
         } = host;
-        let place = KeptAt {
+        let place = UnmodeledPath {
             nth,
-            ..KeptAt::deep(HOST, depth)
+            ..UnmodeledPath::deep(HOST, depth)
         };
         writer.start("host", kept.at(place));
         writer.optional("name", name.as_ref());
@@ -273,7 +273,7 @@ pub(super) fn write_children<'k>(
     write_attribute(writer, at.snapshot, snapshot.as_ref(), kept);
     write_attribute(writer, at.config_file, config_file.as_ref(), kept);
     if initiator.is_some() || kept.has_within(INITIATOR, depth) {
-        writer.start("initiator", kept.at(KeptAt::deep(INITIATOR, depth)));
+        writer.start("initiator", kept.at(UnmodeledPath::deep(INITIATOR, depth)));
         write_attribute(writer, at.initiator, initiator.as_ref(), kept);
         writer.end();
     }
@@ -295,7 +295,7 @@ pub(super) fn write_children<'k>(
             keyfile,
             agent_socket,
         } = identity;
-        writer.start("identity", kept.at(KeptAt::deep(IDENTITY, depth)));
+        writer.start("identity", kept.at(UnmodeledPath::deep(IDENTITY, depth)));
         writer.optional("user", user.as_ref());
         writer.optional("group", group.as_ref());
         writer.optional("username", username.as_ref());
@@ -311,17 +311,17 @@ fn write_cookies<'k>(
     writer: &mut Writer<'k>,
     cookies: &[Cookie],
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     if cookies.is_empty() && !kept.has_within(COOKIES, depth) {
         return;
     }
-    writer.start("cookies", kept.at(KeptAt::deep(COOKIES, depth)));
+    writer.start("cookies", kept.at(UnmodeledPath::deep(COOKIES, depth)));
     for (nth, cookie) in cookies.iter().enumerate() {
         let Cookie { name, value } = cookie;
-        let place = KeptAt {
+        let place = UnmodeledPath {
             nth,
-            ..KeptAt::deep(COOKIE, depth)
+            ..UnmodeledPath::deep(COOKIE, depth)
         };
         writer.start("cookie", kept.at(place));
         writer.attribute("name", name);

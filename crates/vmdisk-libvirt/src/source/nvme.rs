@@ -4,8 +4,8 @@ use vmdisk_model::{NvmeSource, PciAddress};
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::any_base;
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
@@ -17,7 +17,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<NvmeSource> {
     let has_address = source
         .children
@@ -39,7 +39,7 @@ pub(super) fn read(
     let node = source.child("address")?;
     source.take("type", |word| (word == "pci").then_some(()));
     let managed = source.take("managed", switch_from_yes_no);
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     element.take("type", |word| (word == "pci").then_some(()));
     let mut number = |name| element.take(name, any_base).unwrap_or_default();
     let address = PciAddress {
@@ -49,7 +49,7 @@ pub(super) fn read(
         function: number("function"),
         ..PciAddress::default()
     };
-    kept.note(KeptAt::deep(ADDRESS, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(ADDRESS, depth), reader.close(element));
     Some(NvmeSource {
         address,
         namespace,
@@ -74,7 +74,7 @@ pub(super) fn write_children<'k>(
     writer: &mut Writer<'k>,
     source: &NvmeSource,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let PciAddress {
         domain,
@@ -83,7 +83,7 @@ pub(super) fn write_children<'k>(
         function,
         multifunction: _, // the host's device is where it is
     } = source.address;
-    writer.start("address", kept.at(KeptAt::deep(ADDRESS, depth)));
+    writer.start("address", kept.at(UnmodeledPath::deep(ADDRESS, depth)));
     writer.attribute("domain", format_args!("{domain:#06x}"));
     writer.attribute("bus", format_args!("{bus:#04x}"));
     writer.attribute("slot", format_args!("{slot:#04x}"));

@@ -3,8 +3,8 @@
 use vmdisk_model::Reservations;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
 
@@ -16,23 +16,23 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Reservations> {
     let node = source.child("reservations")?;
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let managed = element.take("managed", switch_from_yes_no);
     let migration = element.take("migration", switch_from_yes_no);
     let socket = element.child("source").and_then(|node| {
-        let mut inner = reader.open_child(&element, node, element.whose);
+        let mut inner = reader.open_child(&element, node, element.owner);
         let path = inner.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
         if path.is_some() {
             inner.take("type", |word| (word == "unix").then_some(()));
             inner.take("mode", |word| (word == "client").then_some(()));
         }
-        kept.note(KeptAt::deep(SOCKET, depth), reader.close(inner));
+        kept.note(UnmodeledPath::deep(SOCKET, depth), reader.close(inner));
         path
     });
-    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
     Some(Reservations {
         managed,
         socket,
@@ -45,7 +45,7 @@ pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     reservations: Option<&Reservations>,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let Some(reservations) = reservations else {
         return;
@@ -55,10 +55,10 @@ pub(super) fn write<'k>(
         socket,
         migration,
     } = reservations;
-    writer.start("reservations", kept.at(KeptAt::deep(AT, depth)));
+    writer.start("reservations", kept.at(UnmodeledPath::deep(AT, depth)));
     writer.optional("managed", managed.map(switch_to_yes_no));
     writer.optional("migration", migration.map(switch_to_yes_no));
-    let parts = kept.at(KeptAt::deep(SOCKET, depth));
+    let parts = kept.at(UnmodeledPath::deep(SOCKET, depth));
     match socket {
         Some(path) => {
             writer.start("source", parts);

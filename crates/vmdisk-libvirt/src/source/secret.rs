@@ -3,8 +3,8 @@
 use vmdisk_model::{Secret, SecretReference};
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
 /// Reads the secrets in an element; a secret without a reference is kept unchanged.
@@ -13,7 +13,7 @@ pub(super) fn read(
     parent: &mut Element<'_>,
     (path, depth): (&'static str, usize),
     most: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Vec<Secret> {
     let mut secrets = Vec::new();
     for node in parent.children("secret") {
@@ -22,15 +22,15 @@ pub(super) fn read(
             parent.give_back(node);
             continue;
         }
-        let mut secret = reader.open_child(parent, node, parent.whose);
+        let mut secret = reader.open_child(parent, node, parent.owner);
         let reference = match secret.take_text("uuid") {
             Some(uuid) => SecretReference::Uuid(uuid),
             None => SecretReference::Usage(secret.take_text("usage").unwrap_or_default()),
         };
         let secret_type = secret.take_text("type");
-        let at = KeptAt {
+        let at = UnmodeledPath {
             nth: secrets.len(),
-            ..KeptAt::deep(path, depth)
+            ..UnmodeledPath::deep(path, depth)
         };
         kept.note(at, reader.close(secret));
         secrets.push(Secret {
@@ -45,8 +45,8 @@ pub(super) fn read(
 pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     secret: &Secret,
-    at: KeptAt,
-    kept: &'k KeptInside,
+    at: UnmodeledPath,
+    kept: &'k UnmodeledContent,
 ) {
     let Secret {
         secret_type,

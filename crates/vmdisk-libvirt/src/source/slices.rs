@@ -3,8 +3,8 @@
 use vmdisk_model::Slice;
 
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned64;
 use crate::writer::Writer;
 
@@ -16,10 +16,10 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
     depth: usize,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<Slice> {
     let node = source.child("slices")?;
-    let mut element = reader.open_child(source, node, source.whose);
+    let mut element = reader.open_child(source, node, source.owner);
     let mut slice = None;
     for node in element.children("slice") {
         let number = |name| node.attribute(name).and_then(unsigned64);
@@ -30,14 +30,14 @@ pub(super) fn read(
             element.give_back(node);
             continue;
         };
-        let mut inner = reader.open_child(&element, node, element.whose);
+        let mut inner = reader.open_child(&element, node, element.owner);
         for name in ["type", "offset", "size"] {
             inner.take_known(name);
         }
-        kept.note(KeptAt::deep(SLICE, depth), reader.close(inner));
+        kept.note(UnmodeledPath::deep(SLICE, depth), reader.close(inner));
         slice = Some(Slice { offset, size });
     }
-    kept.note(KeptAt::deep(AT, depth), reader.close(element));
+    kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
     slice
 }
 
@@ -46,15 +46,15 @@ pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     slice: Option<Slice>,
     depth: usize,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
-    let parts = kept.at(KeptAt::deep(AT, depth));
+    let parts = kept.at(UnmodeledPath::deep(AT, depth));
     if slice.is_none() && parts.is_empty() {
         return;
     }
     writer.start("slices", parts);
     if let Some(Slice { offset, size }) = slice {
-        writer.start("slice", kept.at(KeptAt::deep(SLICE, depth)));
+        writer.start("slice", kept.at(UnmodeledPath::deep(SLICE, depth)));
         writer.attribute("type", "storage");
         writer.attribute("offset", offset);
         writer.attribute("size", size);

@@ -5,24 +5,24 @@ use vmdisk_rule::reading::INVALID_VALUE;
 
 use super::AT;
 use crate::element::Element;
-use crate::kept::{KeptAt, KeptInside};
 use crate::reader::Reader;
+use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::value::unsigned32;
 use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
 use crate::xml::Node;
 
-const RECONNECT: KeptAt = KeptAt::path("source/reconnect");
+const RECONNECT: UnmodeledPath = UnmodeledPath::path("source/reconnect");
 
 /// Reads the socket of a disk that is served by a daemon.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     disk: &mut Element<'_>,
     startup_policy: &mut Option<StartupPolicy>,
-    kept: &mut KeptInside,
+    kept: &mut UnmodeledContent,
 ) -> Option<VhostUserSocket> {
     let node = disk.child(AT)?;
-    let mut source = reader.open_child(disk, node, disk.whose);
+    let mut source = reader.open_child(disk, node, disk.owner);
     source.take("type", |word| (word == "unix").then_some(()));
     let path = source.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
     let mut socket = path.map(VhostUserSocket::new);
@@ -30,12 +30,12 @@ pub(super) fn read(
         *startup_policy = source.take("startupPolicy", StartupPolicy::from_wire);
     }
     if let (Some(socket), Some(node)) = (&mut socket, source.child("reconnect")) {
-        let mut reconnect = reader.open_child(&source, node, source.whose);
+        let mut reconnect = reader.open_child(&source, node, source.owner);
         socket.reconnect = reconnect.take("enabled", switch_from_yes_no);
         socket.reconnect_timeout = reconnect.take("timeout", unsigned32);
         kept.note(RECONNECT, reader.close(reconnect));
     }
-    kept.note(KeptAt::path(AT), reader.close(source));
+    kept.note(UnmodeledPath::path(AT), reader.close(source));
     refuse_images(reader, disk, node.node);
     socket
 }
@@ -63,7 +63,7 @@ pub(super) fn write<'k>(
     writer: &mut Writer<'k>,
     socket: &VhostUserSocket,
     startup_policy: Option<StartupPolicy>,
-    kept: &'k KeptInside,
+    kept: &'k UnmodeledContent,
 ) {
     let VhostUserSocket {
         path,
@@ -73,7 +73,7 @@ pub(super) fn write<'k>(
         config_wce: _,
         served: _,
     } = socket;
-    writer.start(AT, kept.at(KeptAt::path(AT)));
+    writer.start(AT, kept.at(UnmodeledPath::path(AT)));
     writer.attribute("type", "unix");
     writer.attribute("path", path);
     writer.optional("startupPolicy", startup_policy);

@@ -57,7 +57,7 @@ pub enum Field {
 
 /// The owner of a [`Field`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Whose {
+pub struct FieldOwner {
     /// Index of the disk, controller, iothread or throttle group.
     pub index: usize,
     /// Depth of the image in the disk's chain.
@@ -66,16 +66,16 @@ pub struct Whose {
 
 impl Field {
     /// The full path; `None` for a disk's field inside a `<backingStore>`, which does not belong to the disk.
-    pub const fn path(self, whose: Whose) -> Option<FieldPath> {
+    pub const fn path(self, owner: FieldOwner) -> Option<FieldPath> {
         match self {
             Field::Domain(field) => Some(FieldPath::Domain(field)),
-            Field::Disk(field) if whose.depth == 0 => Some(FieldPath::Disk(whose.index, field)),
+            Field::Disk(field) if owner.depth == 0 => Some(FieldPath::Disk(owner.index, field)),
             Field::Disk(_) => None,
-            Field::Image(field) => Some(FieldPath::Image(whose.index, whose.depth, field)),
-            Field::Controller(field) => Some(FieldPath::Controller(whose.index, field)),
-            Field::IoThread(field) => Some(FieldPath::IoThread(whose.index, field)),
-            Field::Iotune(field) => Some(FieldPath::Iotune(whose.index, field)),
-            Field::ThrottleGroup(field) => Some(FieldPath::ThrottleGroup(whose.index, field)),
+            Field::Image(field) => Some(FieldPath::Image(owner.index, owner.depth, field)),
+            Field::Controller(field) => Some(FieldPath::Controller(owner.index, field)),
+            Field::IoThread(field) => Some(FieldPath::IoThread(owner.index, field)),
+            Field::Iotune(field) => Some(FieldPath::Iotune(owner.index, field)),
+            Field::ThrottleGroup(field) => Some(FieldPath::ThrottleGroup(owner.index, field)),
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct NotCarried {
     /// The part of the guest: lower case, no full stop.
     pub what: String,
     /// True if the guest would lack a disk, or see other data.
-    pub is_grave: bool,
+    pub changes_guest: bool,
 }
 
 /// The intermediate results of making a spec.
@@ -32,9 +32,18 @@ pub(super) struct Report(Vec<NotCarried>);
 
 impl Report {
     /// Notes something that is not carried.
-    pub(super) fn leave(&mut self, at: FieldPath, what: impl Into<String>, is_grave: bool) {
+    pub(super) fn report_dropped(
+        &mut self,
+        at: FieldPath,
+        what: impl Into<String>,
+        changes_guest: bool,
+    ) {
         let what = what.into();
-        self.0.push(NotCarried { at, what, is_grave });
+        self.0.push(NotCarried {
+            at,
+            what,
+            changes_guest,
+        });
     }
 }
 
@@ -171,7 +180,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
         ),
     ] {
         if is_set {
-            report.leave(at(field), what, false);
+            report.report_dropped(at(field), what, false);
         }
     }
     let iothreads = iothreads_of(domain, report);
@@ -191,7 +200,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
 fn huge_pages_of(pages: &HugePages, report: &mut Report) -> HugePagesSpec {
     if pages.page_sizes.len() > 1 {
         let what = "several sizes of huge pages";
-        report.leave(FieldPath::Domain(DomainField::HugePages), what, false);
+        report.report_dropped(FieldPath::Domain(DomainField::HugePages), what, false);
     }
     match pages.page_sizes.first() {
         Some(size) => HugePagesSpec::Size(*size),
@@ -205,7 +214,7 @@ fn guest_type_of(domain_type: Option<&DomainType>, report: &mut Report) -> Optio
         DomainType::Qemu => Some(GuestType::Qemu),
         DomainType::Other(word) => {
             let what = format!("the type of guest '{word}'");
-            report.leave(FieldPath::Domain(DomainField::DomainType), what, false);
+            report.report_dropped(FieldPath::Domain(DomainField::DomainType), what, false);
             None
         }
     }
@@ -224,17 +233,17 @@ fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
     for (nth, thread) in domain.iothreads.iter().enumerate() {
         if thread.polling != Polling::default() {
             let at = FieldPath::IoThread(nth, IoThreadField::Polling);
-            report.leave(at, "how long the iothread polls", false);
+            report.report_dropped(at, "how long the iothread polls", false);
         }
         if thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some() {
             let at = FieldPath::IoThread(nth, IoThreadField::ThreadPoolMax);
-            report.leave(at, "the size of the iothread's pool", false);
+            report.report_dropped(at, "the size of the iothread's pool", false);
         }
     }
     let count = domain.iothreads.len();
     if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
         let what = "the disks without an iothread, although some exist,";
-        report.leave(FieldPath::Domain(DomainField::IoThreads), what, false);
+        report.report_dropped(FieldPath::Domain(DomainField::IoThreads), what, false);
         return None;
     }
     Some(IoThreadCount::Number(
@@ -277,7 +286,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
         (TargetBus::Fdc, _) => BusSpec::Fdc,
         (TargetBus::Sd, _) => BusSpec::Sd,
         (bus @ (TargetBus::Xen | TargetBus::Uml), _) => {
-            report.leave(
+            report.report_dropped(
                 at(DiskField::TargetBus),
                 format!("a disk on bus '{bus}'"),
                 true,
@@ -298,7 +307,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
     fields_of(nth, disk, &mut spec, report);
     if is_networked && spec.io.take().is_some() {
         let what = "`io`, which only affects files and devices,";
-        report.leave(at(DiskField::Aio), what, false);
+        report.report_dropped(at(DiskField::Aio), what, false);
     }
     if is_empty {
         spec.cache = backend.cache;
@@ -321,7 +330,7 @@ fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) 
     let mut rows = frontend.iothread_mapping.iter();
     if rows.any(|row| !row.queues.is_empty()) {
         let at = FieldPath::Disk(nth, DiskField::IoThreadMapping);
-        report.leave(at, "the mapping of queues to iothreads", false);
+        report.report_dropped(at, "the mapping of queues to iothreads", false);
     }
     spec.iotune = backend.iotune.as_ref().map(IotuneSpec::of_model);
     for field in DISK_FIELDS {
@@ -340,7 +349,7 @@ fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) 
         );
         let is_usual = *field == DiskField::Address && !is_placed(frontend);
         if disk.has(*field) && disk_row(*field).spec.is_none() && !is_told_elsewhere && !is_usual {
-            report.leave(
+            report.report_dropped(
                 FieldPath::Disk(nth, *field),
                 format!("`{}`", field.label()),
                 false,
@@ -376,7 +385,7 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
                 return Some(EmptySpec {}.into());
             }
             let at = FieldPath::Disk(nth, DiskField::Source);
-            report.leave(at, "a disk without a source", true);
+            report.report_dropped(at, "a disk without a source", true);
             return None;
         }
     };
@@ -413,17 +422,17 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
         ),
     ] {
         if is_set {
-            report.leave(at(field), what, true);
+            report.report_dropped(at(field), what, true);
             return None;
         }
     }
     if reservations.is_some() {
         let what = "the helper for persistent reservations";
-        report.leave(at(ImageField::Reservations), what, false);
+        report.report_dropped(at(ImageField::Reservations), what, false);
     }
     if let Backing::Image(_) = backing {
         let what = "the backing images, which the header of the image names,";
-        report.leave(FieldPath::Image(nth, 1, ImageField::Image), what, false);
+        report.report_dropped(FieldPath::Image(nth, 1, ImageField::Image), what, false);
     }
     if let Protocol::Network(source) = protocol {
         return network_of(nth, disk, image, source, report).map(BackendSpec::from);
@@ -433,12 +442,12 @@ fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpe
             "a source of type '{}'",
             protocol.source_type().unwrap_or("unknown")
         );
-        report.leave(at(ImageField::Source), what, true);
+        report.report_dropped(at(ImageField::Source), what, true);
         return None;
     };
     let is_lun = disk.frontend.effective_device() == Device::Lun;
     let spec = storage_of(storage, format.unwrap_or(Format::Raw), is_lun);
-    spec.map_err(|what| report.leave(at(ImageField::Format), what, true))
+    spec.map_err(|what| report.report_dropped(at(ImageField::Format), what, true))
         .ok()
 }
 
@@ -489,12 +498,12 @@ fn vhost_user_of(nth: usize, socket: &VhostUserSocket, report: &mut Report) -> V
     // In a spec it is off, so that the guest's flushes are kept.
     if *config_wce == Some(Switch::On) {
         let what = format!("`{}`", DiskField::ConfigWce.label());
-        report.leave(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
+        report.report_dropped(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
     }
     let serves = served.as_deref().and_then(served_of);
     if served.is_some() && serves.is_none() {
         let at = FieldPath::Disk(nth, DiskField::Source);
-        report.leave(at, "the image that the daemon serves", false);
+        report.report_dropped(at, "the image that the daemon serves", false);
     }
     VhostUserBlkSpec {
         serves,

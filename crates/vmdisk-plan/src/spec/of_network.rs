@@ -43,21 +43,21 @@ pub(super) fn network_of(
     let at = |field| FieldPath::Image(nth, 0, field);
     if !PROTOCOLS.contains(&protocol) {
         let what = format!("a source on {protocol}, which current QEMU does not support,");
-        report.leave(at(ImageField::NetworkProtocol), what, true);
+        report.report_dropped(at(ImageField::NetworkProtocol), what, true);
         return None;
     }
     let mut servers = Vec::with_capacity(hosts.len());
     for host in hosts {
         let Some(server) = host_of(host) else {
             let what = "a server with RDMA transport";
-            report.leave(at(ImageField::Hosts), what, true);
+            report.report_dropped(at(ImageField::Hosts), what, true);
             return None;
         };
         servers.push(server);
     }
     if !cookies.is_empty() {
         let what = "the cookies for the server, which may be secret,";
-        report.leave(at(ImageField::Cookies), what, false);
+        report.report_dropped(at(ImageField::Cookies), what, false);
     }
     let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
     let format = image.format.unwrap_or(Format::Raw);
@@ -89,7 +89,7 @@ pub(super) fn network_of(
     };
     if spec.only_read_because().is_some() && disk.is_writable() {
         let what = format!("write access, which QEMU does not support over {protocol},");
-        report.leave(FieldPath::Disk(nth, DiskField::ReadOnly), what, false);
+        report.report_dropped(FieldPath::Disk(nth, DiskField::ReadOnly), what, false);
     }
     Some(spec)
 }
@@ -129,7 +129,7 @@ fn identity_of(
     if protocol == NetworkProtocol::Ssh && !has_key {
         // libvirt refuses it, and QEMU alone has the keys of its user.
         let what = "the user name without a key or an agent,";
-        report.leave(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
+        report.report_dropped(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
         return None;
     }
     Some(NetworkIdentitySpec::of_model(identity))
@@ -145,7 +145,7 @@ fn login_of(
     let Authentication { username, secret } = login;
     let (Some(username), Some(secret)) = (username, secret) else {
         let what = "credentials without a user name and a libvirt secret,";
-        report.leave(at, what, false);
+        report.report_dropped(at, what, false);
         return None;
     };
     let Secret {
@@ -163,14 +163,14 @@ fn login_of(
         },
         SecretReference::File { .. } | SecretReference::Object(_) => {
             let what = "credentials with a secret that libvirt does not have,";
-            report.leave(at, what, false);
+            report.report_dropped(at, what, false);
             return None;
         }
     };
     let expected = secret_type(protocol);
     if word.as_deref() != Some(expected) {
         let what = format!("the type of the secret, which is '{expected}' then,");
-        report.leave(at, what, false);
+        report.report_dropped(at, what, false);
     }
     Some(AuthenticationSpec {
         username: username.clone(),

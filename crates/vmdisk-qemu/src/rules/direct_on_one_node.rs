@@ -37,7 +37,7 @@ declare_rule! {
         group: Group::Performance,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "the file is open without O_DIRECT",

@@ -43,7 +43,7 @@ declare_rule! {
         group: Group::Space,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "16644 KiB stay 16644 KiB after the guest trims them; with discard=unmap on both nodes 260 KiB are left",

@@ -44,7 +44,7 @@ declare_rule! {
         group: Group::DataSafety,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "two guests start on one image when either says locking=off, and the second is refused otherwise",

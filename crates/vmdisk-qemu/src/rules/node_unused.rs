@@ -50,7 +50,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "accepted silently; query-block has no such drive",

@@ -49,7 +49,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 10.0.13 and 11.1",

@@ -36,7 +36,7 @@ declare_rule! {
         group: Group::Security,
         severity: Severity::Advice,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY",

@@ -44,7 +44,7 @@ declare_rule! {
         group: Group::DataSafety,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "a byte written by the guest is in the image afterwards; with -drive it is not",

@@ -42,7 +42,7 @@ declare_rule! {
         group: Group::Performance,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "vectors=0 and vectors=2 with 4 queues are accepted silently",

@@ -42,7 +42,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
                 figures: "QMP answers nothing until a client connects",

@@ -73,7 +73,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
             Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),

@@ -47,7 +47,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("Invalid value for attribute '…' in element '…': '…'.", "src/util/virxml.c, virXMLPropEnumInternal"),
             Evidence::refused_by_libvirt("Invalid value for attribute '…' in element '…': Zero is not permitted", "src/util/virxml.c, virXMLPropUInt"),

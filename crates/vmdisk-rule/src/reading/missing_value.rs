@@ -40,7 +40,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("missing source information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),

@@ -48,7 +48,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("SCSI controller only supports 1 bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
             Evidence::refused_by_libvirt("target must be 0 for controller model 'lsilogic'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),

@@ -52,7 +52,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::Measured {
                 figures: "`domxml-to-native` of a disk on nbd with io='native' has no `aio`, and of one on a file it has",

@@ -66,7 +66,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
         ],

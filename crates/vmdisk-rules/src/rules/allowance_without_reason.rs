@@ -38,7 +38,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_text: true,
+        applies_to_foreign_guests: true,
         evidence: &[Evidence::Source("the allowance itself")],
         supersedes: &[],
         check: Allowances,

@@ -51,7 +51,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt_at_start("storage format '…' does not support backing store", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetFormatProps"),
         ],

@@ -56,7 +56,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
         ],

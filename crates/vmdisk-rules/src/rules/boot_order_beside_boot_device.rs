@@ -60,7 +60,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
         ],

@@ -82,7 +82,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("queues attribute in disk driver element is only supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("queue_size attribute in disk driver is only supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),

@@ -258,7 +258,7 @@ fn long(
 
 /// True if this libvirt limits the nesting of objects in QEMU's answers.
 fn limits_nesting(context: &Context<'_>) -> bool {
-    context.is_taken_by_libvirt() && context.target.has_bug(Bug::DeepChain).is_yes()
+    context.is_for_libvirt() && context.target.has_bug(Bug::DeepChain).is_yes()
 }
 
 fn disk_of(at: FieldPath) -> DiskName {

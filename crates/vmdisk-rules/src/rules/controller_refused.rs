@@ -60,7 +60,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("Invalid value for attribute 'type' in element 'controller': '…'", "src/util/virxml.c, virXMLPropEnumInternal"),
             Evidence::refused_by_libvirt("Multiple '…' controllers with index '…'", "src/conf/domain_conf.c, virDomainDefRejectDuplicateControllers"),

@@ -52,7 +52,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("<dataStore> feature available only with qcow2 images", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("only 'raw' images supported as <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),

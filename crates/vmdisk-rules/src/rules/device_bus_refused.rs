@@ -41,7 +41,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
             Evidence::refused_by_libvirt("Invalid bus type '…' for floppy disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),

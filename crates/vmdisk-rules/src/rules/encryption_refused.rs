@@ -54,7 +54,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("supplying <cipher> for domain disk definition is unnecessary", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("old qcow/qcow2 encryption is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),

@@ -60,7 +60,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("unknown driver format value '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverSourceParseXML"),
             Evidence::refused_by_libvirt("unknown storage source format '…'", "src/conf/domain_conf.c, virDomainStorageSourceParseBase"),

@@ -60,7 +60,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("driver serial '…' contains unsafe characters", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskSerial"),
             Evidence::refused_by_libvirt("Malformed wwn: ", "src/util/virutil.c, virValidateWWN"),

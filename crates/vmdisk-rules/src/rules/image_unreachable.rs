@@ -56,7 +56,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::Measured {
                 figures: "`Could not open '/tmp/lab/home/alice/a.img': Permission denied` with mode 0666 on the file and 0700 on its directory",

@@ -345,7 +345,7 @@ fn is_on(
 }
 
 fn snapshot_of_disk(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
-    if !context.is_taken_by_libvirt() {
+    if !context.is_for_libvirt() {
         return;
     }
     let at = FieldPath::Disk(index, DiskField::Snapshot);
@@ -379,7 +379,7 @@ fn snapshot_of_disk(context: &Context<'_>, report: &mut Report, index: usize, di
 /// Overlays above an image that has internal snapshots.
 fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
     let Some(row) =
-        open_row(context, Bug::SnapshotDeletesImage).filter(|_| context.is_taken_by_libvirt())
+        open_row(context, Bug::SnapshotDeletesImage).filter(|_| context.is_for_libvirt())
     else {
         return;
     };

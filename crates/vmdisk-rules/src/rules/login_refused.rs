@@ -50,7 +50,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),

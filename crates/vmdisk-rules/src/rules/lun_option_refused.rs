@@ -44,7 +44,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::refused_by_libvirt("scsi-block 'lun' devices do not support the serial property", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),

@@ -62,7 +62,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt_at_start("iSCSI protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetISCSIProps"),
             Evidence::refused_by_libvirt_at_start("nbd protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetNBDProps"),

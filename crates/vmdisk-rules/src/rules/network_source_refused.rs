@@ -59,7 +59,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("'sheepdog' protocol is no longer supported by any hypervisor driver", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("'tftp' protocol is not supported with this QEMU binary", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),

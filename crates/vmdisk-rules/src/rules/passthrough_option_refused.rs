@@ -40,7 +40,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("unfiltered sgio is no longer supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("rawio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),

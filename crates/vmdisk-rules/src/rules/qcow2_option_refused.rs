@@ -48,7 +48,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("metadata cache max size control is supported only with qcow2 images", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'discard_no_unref' only works with qcow2 disk format", "src/conf/domain_validate.c, virDomainDiskDefValidate"),

@@ -40,7 +40,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::Measured {
                 figures: "the schema refuses it, define accepts it, and create fails with `Cannot access storage file`",

@@ -66,7 +66,7 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::Measured {
                 figures: "define succeeds, and dumpxml has `<controller type='scsi' index='0' model='lsilogic'>`",

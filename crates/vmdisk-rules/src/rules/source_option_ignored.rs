@@ -59,7 +59,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if !context.is_taken_by_libvirt() {
+    if !context.is_for_libvirt() {
         return;
     }
     for (index, _, top) in context.images() {

@@ -41,7 +41,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk startupPolicy '…' is not allowed for disk of '…' type", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
             Evidence::refused_by_libvirt("disk startupPolicy '…' is allowed only for cdrom or floppy", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),

@@ -51,7 +51,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("invalid disk target '…', partitions can't appear in disk targets", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
             Evidence::refused_by_libvirt("Unknown disk name '…' and no address specified", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),

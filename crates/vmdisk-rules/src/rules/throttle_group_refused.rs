@@ -53,7 +53,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("block 'throttlefilters' can't be used together with 'iotune' for disk '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateThrottleFilters"),
             Evidence::refused_by_libvirt("cdrom device with throttle filters isn't supported", "src/conf/domain_validate.c, virDomainDiskDefValidateThrottleFilters"),

@@ -45,7 +45,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("transient disk '…' must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
             Evidence::refused_by_libvirt("transient disk '…' must not be read-only", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),

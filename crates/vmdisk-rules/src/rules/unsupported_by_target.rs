@@ -143,10 +143,10 @@ const OLDEST_QEMU: Version = Version(5, 2, 0);
 const OLDEST_LIBVIRT: Version = Version(7, 0, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    report_later_words(context, report);
+    report_versioned_syntax(context, report);
     for feature in FEATURES {
         let row = feature.capability.row();
-        if row.component == Component::Libvirt && !context.is_taken_by_libvirt() {
+        if row.component == Component::Libvirt && !context.is_for_libvirt() {
             continue;
         }
         match context.can(feature.capability) {
@@ -178,7 +178,7 @@ fn is_everywhere(row: &Row) -> bool {
 }
 
 /// Reports elements, attributes and values that are newer than the target's libvirt; the table of features has priority.
-fn report_later_words(context: &Context<'_>, report: &mut Report) {
+fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
     use vmdisk_model::{DiskField, ImageField};
 
     let libvirt = context.target.libvirt;

@@ -46,7 +46,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("USB is disabled for this domain, but USB devices are present in the domain XML", "src/qemu/qemu_domain_address.c, qemuDomainUSBAddressAddControllers"),
         ],

@@ -41,7 +41,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("vhostuser disk supports only virtio bus", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
             Evidence::refused_by_libvirt("only snapshot=no is supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),

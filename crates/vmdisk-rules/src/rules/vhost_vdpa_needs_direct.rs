@@ -48,7 +48,7 @@ declare_rule! {
         group: Group::Startup,
         severity: Severity::Error,
         since: "0.1.0",
-        is_about_libvirt: true,
+        libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk type '…' requires cache mode '…' or '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         ],

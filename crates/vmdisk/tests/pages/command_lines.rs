@@ -87,7 +87,7 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
 fn what_is_said_of_a_guest_is_said_of_its_command_line() {
     let mut differ: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let (mut alike, mut without) = (0, 0);
-    for rule in RULES.iter().filter(|rule| !rule.is_about_libvirt) {
+    for rule in RULES.iter().filter(|rule| !rule.libvirt_only) {
         for example in rule.examples() {
             let is_reported = example.says("reported");
             if example.says("args") || !(is_reported || example.says("not-reported")) {

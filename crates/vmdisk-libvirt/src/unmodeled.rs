@@ -6,7 +6,7 @@ use crate::writer::name_of;
 
 /// The unmodeled parts of one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeptParts {
+pub(crate) struct UnmodeledParts {
     /// Attributes, each by its name, and as written (`name='value'`).
     pub(crate) attributes: Vec<(String, String)>,
     /// Inner elements, as written.
@@ -18,9 +18,9 @@ pub(crate) struct KeptParts {
     pub(crate) text: Option<String>,
 }
 
-impl KeptParts {
+impl UnmodeledParts {
     pub(crate) fn is_empty(&self) -> bool {
-        let KeptParts {
+        let UnmodeledParts {
             attributes,
             children,
             duplicates,
@@ -37,7 +37,7 @@ impl KeptParts {
 
 /// Position of an element in its disk, controller or guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KeptAt {
+pub(crate) struct UnmodeledPath {
     /// Depth in the backing chain.
     pub(crate) depth: usize,
     /// The element, such as `driver/iothreads`; empty for the outermost.
@@ -46,9 +46,9 @@ pub(crate) struct KeptAt {
     pub(crate) nth: usize,
 }
 
-impl KeptAt {
+impl UnmodeledPath {
     pub(crate) const fn path(path: &'static str) -> Self {
-        KeptAt {
+        UnmodeledPath {
             depth: 0,
             path,
             nth: 0,
@@ -56,7 +56,7 @@ impl KeptAt {
     }
 
     pub(crate) const fn nth(path: &'static str, nth: usize) -> Self {
-        KeptAt {
+        UnmodeledPath {
             depth: 0,
             path,
             nth,
@@ -64,7 +64,7 @@ impl KeptAt {
     }
 
     pub(crate) const fn deep(path: &'static str, depth: usize) -> Self {
-        KeptAt {
+        UnmodeledPath {
             depth,
             path,
             nth: 0,
@@ -72,7 +72,7 @@ impl KeptAt {
     }
 }
 
-static NOTHING: KeptParts = KeptParts {
+static NOTHING: UnmodeledParts = UnmodeledParts {
     attributes: Vec::new(),
     children: Vec::new(),
     duplicates: Vec::new(),
@@ -85,13 +85,13 @@ static NOTHING: KeptParts = KeptParts {
 /// Comments and white space between elements are not kept. To change single values of a file, use
 /// [`edits`](crate::edits).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptInside {
-    parts: BTreeMap<KeptAt, KeptParts>,
+pub struct UnmodeledContent {
+    parts: BTreeMap<UnmodeledPath, UnmodeledParts>,
     /// Elements of the source that were written in the disk, as libvirt did before 3.9.
     in_old_place: BTreeSet<&'static str>,
 }
 
-impl KeptInside {
+impl UnmodeledContent {
     /// True if the model covers everything.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -145,7 +145,7 @@ impl KeptInside {
         })
     }
 
-    pub(crate) fn note(&mut self, at: KeptAt, parts: KeptParts) {
+    pub(crate) fn note(&mut self, at: UnmodeledPath, parts: UnmodeledParts) {
         if !parts.is_empty() {
             self.parts.insert(at, parts);
         }
@@ -161,7 +161,7 @@ impl KeptInside {
         depth == 0 && self.in_old_place.contains(name)
     }
 
-    pub(crate) fn at(&self, at: KeptAt) -> &KeptParts {
+    pub(crate) fn at(&self, at: UnmodeledPath) -> &UnmodeledParts {
         self.parts.get(&at).unwrap_or(&NOTHING)
     }
 
@@ -190,28 +190,28 @@ pub struct ElementWithData<'k> {
 
 /// The unmodeled parts of a document, for writing it back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct Unmodeled {
     /// Of the guest: everything outside its disks and their controllers.
-    pub guest: KeptInside,
+    pub guest: UnmodeledContent,
     /// Of each disk, in the order of [`Domain::disks`](vmdisk_model::Domain::disks).
-    pub disks: Vec<KeptInside>,
+    pub disks: Vec<UnmodeledContent>,
     /// Of each controller, in the order of [`Domain::controllers`](vmdisk_model::Domain::controllers).
-    pub controllers: Vec<KeptInside>,
+    pub controllers: Vec<UnmodeledContent>,
 }
 
-static NOTHING_INSIDE: KeptInside = KeptInside {
+static NOTHING_INSIDE: UnmodeledContent = UnmodeledContent {
     parts: BTreeMap::new(),
     in_old_place: BTreeSet::new(),
 };
 
-impl Kept {
+impl Unmodeled {
     /// The unmodeled parts of the nth disk; empty for a disk that was added later.
-    pub fn disk(&self, nth: usize) -> &KeptInside {
+    pub fn disk(&self, nth: usize) -> &UnmodeledContent {
         self.disks.get(nth).unwrap_or(&NOTHING_INSIDE)
     }
 
     /// The unmodeled parts of the nth controller; empty for one that was added later.
-    pub fn controller(&self, nth: usize) -> &KeptInside {
+    pub fn controller(&self, nth: usize) -> &UnmodeledContent {
         self.controllers.get(nth).unwrap_or(&NOTHING_INSIDE)
     }
 }
