@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use vmdisk_qmp::Qemu;
+use vmdisk_qmp::QemuProcess;
 
 /// Runs a command of qemu-io on a node that no device uses.
 ///
 /// # Panics
 /// If QEMU does not answer.
-pub fn io(qemu: &mut Qemu, node: &str, command: &str) -> String {
+pub fn io(qemu: &mut QemuProcess, node: &str, command: &str) -> String {
     let line = format!("qemu-io {node} \"{command}\"");
     let answer = qemu
         .ask("human-monitor-command", json!({ "command-line": line }))
@@ -21,7 +21,7 @@ pub fn io(qemu: &mut Qemu, node: &str, command: &str) -> String {
 ///
 /// # Panics
 /// If the process has ended.
-pub fn open_files(qemu: &Qemu) -> Vec<(PathBuf, u32)> {
+pub fn open_files(qemu: &QemuProcess) -> Vec<(PathBuf, u32)> {
     let process = qemu.process_id();
     let mut files = Vec::new();
     let folder = std::fs::read_dir(format!("/proc/{process}/fd")).expect("it runs");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use vmdisk::facts::btrfs_regime::{TABLE, VENDORS, Write};
-use vmdisk::facts::direct_io::trials::{Seen, TRIALS, Trial};
+use vmdisk::facts::direct_io::trials::{DirectIoTrial, Seen, TRIALS};
 use vmdisk::facts::{Fact, Facts, FsKind, HostIndex, Version};
 
 /// Returns the page.
@@ -134,7 +134,7 @@ fn trials(out: &mut String) {
         then read back: data with a wrong checksum is unreadable.\n\n\
          | place | Linux | result | unreadable after the race | method |\n|---|---|---|---|---|\n",
     );
-    for Trial {
+    for DirectIoTrial {
         filesystem,
         with,
         kernel,

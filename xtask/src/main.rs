@@ -15,6 +15,7 @@ mod memory;
 mod new_rule;
 mod qemus;
 mod race;
+mod type_names;
 
 use std::path::PathBuf;
 
@@ -102,6 +103,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Find public types of two crates that have one name
+    TypeNames,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -128,6 +131,7 @@ fn main() -> anyhow::Result<()> {
         Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
+        Chore::TypeNames => type_names::run(),
         Chore::Race {
             rounds,
             count,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, OFlags};
 
 pub(crate) use change::volume;
-pub use change::{Change, PREFIX, QueueSetting};
+pub use change::{HostChange, PREFIX, QueueSetting};
 
 use crate::Error;
 
@@ -26,7 +26,7 @@ pub const FOLDER: &str = "/run/vmdisk-bench";
 pub struct HostChanges {
     path: PathBuf,
     file: File,
-    made: Vec<Change>,
+    made: Vec<HostChange>,
 }
 
 /// The outcome of reverting changes.
@@ -78,7 +78,7 @@ impl HostChanges {
     ///
     /// # Errors
     /// If it cannot be recorded or applied.
-    pub fn make(&mut self, change: Change) -> Result<(), Error> {
+    pub fn make(&mut self, change: HostChange) -> Result<(), Error> {
         change.check()?;
         let mut line = serde_json::to_string(&change)
             .expect("a change holds only text, numbers and maps with text as keys");
@@ -109,7 +109,10 @@ impl HostChanges {
     ///
     /// # Errors
     /// If it cannot be reverted; it stays in the journal.
-    pub(crate) fn revert_one(&mut self, is_meant: impl Fn(&Change) -> bool) -> Result<(), Error> {
+    pub(crate) fn revert_one(
+        &mut self,
+        is_meant: impl Fn(&HostChange) -> bool,
+    ) -> Result<(), Error> {
         if let Some(place) = self.made.iter().rposition(is_meant) {
             self.made[place].revert()?;
             self.made.remove(place);
@@ -153,7 +156,7 @@ impl Drop for HostChanges {
     }
 }
 
-fn undo_all(made: &[Change]) -> RevertOutcome {
+fn undo_all(made: &[HostChange]) -> RevertOutcome {
     let mut outcome = RevertOutcome::default();
     for change in made.iter().rev() {
         match change.revert() {
@@ -209,7 +212,7 @@ pub fn revert_left_over(folder: &Path) -> RevertOutcome {
             if !line.ends_with('\n') {
                 continue;
             }
-            match serde_json::from_str::<Change>(line) {
+            match serde_json::from_str::<HostChange>(line) {
                 Ok(change) if change.check().is_ok() => changes.push(change),
                 _ => {
                     is_understood = false;

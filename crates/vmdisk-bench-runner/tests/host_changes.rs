@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use vmdisk_bench_runner::host_changes::{Change, HostChanges, QueueSetting, revert_left_over};
+use vmdisk_bench_runner::host_changes::{HostChange, HostChanges, QueueSetting, revert_left_over};
 use vmdisk_facts::DeviceNumber;
 use vmdisk_testing::{LoopDevice, needed};
 
@@ -74,10 +74,10 @@ fn a_scheduler_is_reverted_with_the_settings_that_the_kernel_changed() {
         .into();
     let mut changes = HostChanges::begin(&folder).unwrap();
     changes
-        .make(Change::queue(device.number, QueueSetting::Scheduler, &other).unwrap())
+        .make(HostChange::queue(device.number, QueueSetting::Scheduler, &other).unwrap())
         .unwrap();
     changes
-        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .make(HostChange::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
         .unwrap();
     assert!(device.setting("scheduler").contains(&format!("[{other}]")));
     assert_eq!(device.setting("read_ahead_kb"), "1236");
@@ -101,7 +101,7 @@ fn changes_of_a_killed_run_are_reverted_by_the_next_start() {
     let before = device.setting("read_ahead_kb");
     let mut changes = HostChanges::begin(&folder).unwrap();
     changes
-        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .make(HostChange::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
         .unwrap();
     assert!(revert_left_over(&folder).done.is_empty(), "its run lives");
     assert_eq!(device.setting("read_ahead_kb"), "1236");
@@ -136,7 +136,7 @@ fn an_interrupted_revert_is_finished_by_the_next_start() {
     };
     let queue = |name: &str| format!("/sys/dev/block/{}/queue/{name}", device.number);
     fs::write(queue("nr_requests"), "77").unwrap();
-    let change = Change::queue(device.number, QueueSetting::Scheduler, &other).unwrap();
+    let change = HostChange::queue(device.number, QueueSetting::Scheduler, &other).unwrap();
     let mut changes = HostChanges::begin(&folder).unwrap();
     changes.make(change).unwrap();
     // The scheduler is reverted, but not yet the settings that the kernel changed with it.
@@ -155,7 +155,7 @@ fn a_later_change_by_another_program_is_kept() {
     let folder = folder.path().join("state");
     let mut changes = HostChanges::begin(&folder).unwrap();
     changes
-        .make(Change::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
+        .make(HostChange::queue(device.number, QueueSetting::ReadAheadKb, "1236").unwrap())
         .unwrap();
     let path = format!("/sys/dev/block/{}/queue/read_ahead_kb", device.number);
     fs::write(path, "244").unwrap();

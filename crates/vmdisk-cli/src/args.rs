@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
 use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
-use vmdisk_collect::Group;
+use vmdisk_collect::FactGroup;
 
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
@@ -453,7 +453,7 @@ pub(crate) struct CollectArgs {
         value_delimiter = ',',
         value_parser = group_parser()
     )]
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<FactGroup>,
     /// How to write the facts.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FactsFormat::Json)]
     pub(crate) format: FactsFormat,
@@ -656,9 +656,9 @@ fn policy_parser() -> impl TypedValueParser<Value = Policy> {
     })
 }
 
-fn group_parser() -> impl TypedValueParser<Value = Group> {
-    PossibleValuesParser::new(Group::ALL.map(Group::name))
-        .map(|word| Group::from_name(&word).unwrap_or(Group::Core))
+fn group_parser() -> impl TypedValueParser<Value = FactGroup> {
+    PossibleValuesParser::new(FactGroup::ALL.map(FactGroup::name))
+        .map(|word| FactGroup::from_name(&word).unwrap_or(FactGroup::Core))
 }
 
 fn level_parser() -> impl TypedValueParser<Value = Level> {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::Target;
-use vmdisk::facts::capability::{Row, TABLE};
+use vmdisk::facts::capability::{CapabilityRow, TABLE};
 use vmdisk::facts::known_bad;
 use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 
@@ -143,9 +143,9 @@ fn json(target: &Target, asked: Option<&Introspection>) -> String {
     text
 }
 
-fn capability(row: &Row, target: &Target) -> Capability {
+fn capability(row: &CapabilityRow, target: &Target) -> Capability {
     let (answer, basis) = words(target.can(row.capability));
-    let Row {
+    let CapabilityRow {
         capability: _, // its name tells
         name,
         about,
@@ -175,8 +175,8 @@ fn capability(row: &Row, target: &Target) -> Capability {
     }
 }
 
-fn known_bug(row: &known_bad::Row, target: &Target) -> KnownBug {
-    let known_bad::Row {
+fn known_bug(row: &known_bad::KnownBadRow, target: &Target) -> KnownBug {
+    let known_bad::KnownBadRow {
         bug,
         name,
         about,

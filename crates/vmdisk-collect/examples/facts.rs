@@ -1,6 +1,6 @@
 //! Prints the facts of this host and of the paths given, as JSON: `facts [--root DIR] [--lvm] [PATH]…`.
 
-use vmdisk_collect::{Group, Request, collect};
+use vmdisk_collect::{FactGroup, Request, collect};
 
 #[expect(clippy::print_stdout, reason = "printing is what the example is for")]
 fn main() {
@@ -10,7 +10,7 @@ fn main() {
         if argument == "--root" {
             request.root = arguments.next().unwrap_or_default().into();
         } else if argument == "--lvm" {
-            request.groups.insert(Group::Lvm);
+            request.groups.insert(FactGroup::Lvm);
         } else {
             request.paths.push(argument.into());
         }

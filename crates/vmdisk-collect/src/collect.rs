@@ -22,10 +22,10 @@ use crate::libvirt;
 use crate::memory;
 use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, obstacle};
-use crate::paths::{self, Place};
+use crate::paths::{self, RealPath};
 use crate::programs::{self, Packages};
 use crate::record::{ANSWERS, Answer, RECORDING, RecordedRequest};
-use crate::request::{Group, Request};
+use crate::request::{FactGroup, Request};
 use crate::root::Root;
 use crate::timeout::{WaitError, within};
 use crate::trial;
@@ -63,7 +63,7 @@ pub fn collect(request: &Request) -> Facts {
         collected_at: Fact::Known(request.collected_at.clone()),
         ..Facts::default()
     };
-    if request.groups.contains(&Group::Core) {
+    if request.groups.contains(&FactGroup::Core) {
         collect_host(&root, request, &mut facts);
     }
     let user = facts
@@ -103,7 +103,7 @@ pub fn collect(request: &Request) -> Facts {
 fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Option<Request> {
     let recorded = recorded?;
     let is_open = request.paths.is_empty() && request.chains.is_empty();
-    if !is_open || request.groups != BTreeSet::from([Group::Core]) {
+    if !is_open || request.groups != BTreeSet::from([FactGroup::Core]) {
         return None;
     }
     Some(Request {
@@ -112,7 +112,7 @@ fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Op
         groups: recorded
             .groups
             .iter()
-            .filter_map(|name| Group::from_name(name))
+            .filter_map(|name| FactGroup::from_name(name))
             .collect(),
         collected_at: recorded.collected_at.clone(),
         ..request.clone()
@@ -140,12 +140,12 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
     let packages = Packages::read(root);
     let run = request
         .groups
-        .contains(&Group::Programs)
+        .contains(&FactGroup::Programs)
         .then_some(request.timeout);
     facts.qemu = programs::qemu(root, &packages, run);
     facts.libvirt = libvirt::libvirt(root, &packages);
     facts.limits = host::limits(root, facts.libvirt.is_known());
-    if request.groups.contains(&Group::Kvm) {
+    if request.groups.contains(&FactGroup::Kvm) {
         let mut kvm = std::mem::take(&mut facts.kvm);
         let limit = request.timeout.max(TRIAL);
         kvm::try_kvm(root, &mut kvm, &facts.cpu.arch, &facts.qemu, limit);
@@ -168,8 +168,8 @@ pub(crate) struct Paths<'a> {
     pub(crate) hung: HashSet<usize>,
     /// Number of timeouts.
     pub(crate) timeouts: u32,
-    pub(crate) files: BTreeMap<String, (File, Option<Place>)>,
-    pub(crate) directories: BTreeMap<String, (Directory, Option<Place>)>,
+    pub(crate) files: BTreeMap<String, (File, Option<RealPath>)>,
+    pub(crate) directories: BTreeMap<String, (Directory, Option<RealPath>)>,
     pub(crate) errors: Vec<CollectError>,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Paths<'a> {
     }
 
     fn collect_into(mut self, facts: &mut Facts) {
-        if self.request.groups.contains(&Group::Core) {
+        if self.request.groups.contains(&FactGroup::Core) {
             facts.cgroups = cgroups::cgroups(self.root, &self.mounts);
         }
         let requested = self.requested_paths();
@@ -349,7 +349,7 @@ impl<'a> Paths<'a> {
             .or_insert((found, place));
     }
 
-    fn file(&mut self, path: &str) -> (File, Option<Place>) {
+    fn file(&mut self, path: &str) -> (File, Option<RealPath>) {
         if let Some(answer) = self.root.answers().files.get(path) {
             return answer.restore();
         }
@@ -369,7 +369,7 @@ impl<'a> Paths<'a> {
         (file, place)
     }
 
-    fn directory(&mut self, path: &str) -> (Directory, Option<Place>) {
+    fn directory(&mut self, path: &str) -> (Directory, Option<RealPath>) {
         if let Some(answer) = self.root.answers().directories.get(path) {
             return answer.restore();
         }
@@ -474,7 +474,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the index of a path's mount in the table.
-    pub(crate) fn mount_of(&self, place: &Place) -> Option<usize> {
+    pub(crate) fn mount_of(&self, place: &RealPath) -> Option<usize> {
         place
             .mount_id
             .and_then(|id| self.mounts.by_id(id))

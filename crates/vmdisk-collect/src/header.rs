@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use vmdisk_facts::path::Backing;
+use vmdisk_facts::path::BackingFact;
 use vmdisk_facts::{Fact, ImageHeader, Reason};
 use vmdisk_image::{
     BackingReference, Header, ImageFormat, Name, Qcow2Compression, Qcow2Encryption, ReadAt,
@@ -46,7 +46,7 @@ fn facts(header: &Header) -> ImageHeader {
         virtual_size: header.virtual_size().map_or(Fact::Absent, Fact::Known),
         cluster: header.cluster_size().map_or(Fact::Absent, Fact::Known),
         backing: header.backing().map_or(Fact::Absent, |backing| {
-            Fact::Known(Backing {
+            Fact::Known(BackingFact {
                 path: name(backing.reference),
                 format: match backing.format {
                     Some(format) => Fact::Known(text(format)),

@@ -8,13 +8,13 @@
 use rustix::io::Errno;
 use rustix::io_uring::{io_uring_params, io_uring_setup};
 use vmdisk_facts::Fact;
-use vmdisk_facts::path::Outcome;
+use vmdisk_facts::path::TrialOutcome;
 
 use crate::obstacle::errno_name;
 use crate::root::Root;
 
 /// Returns the result of io_uring_setup(2), or the recorded one.
-pub(crate) fn setup(root: &Root) -> Fact<Outcome> {
+pub(crate) fn setup(root: &Root) -> Fact<TrialOutcome> {
     if !root.is_live() {
         return root.answers().io_uring_setup.clone();
     }
@@ -26,12 +26,12 @@ pub(crate) fn setup(root: &Root) -> Fact<Outcome> {
 }
 
 /// Requests a ring without entries, which always fails: the error is EINVAL if io_uring is allowed.
-fn asked() -> Outcome {
+fn asked() -> TrialOutcome {
     let mut parameters = io_uring_params::default();
     // SAFETY: without flags the kernel dereferences no pointers in the parameters, and writes only to them.
     let ring = unsafe { io_uring_setup(0, &mut parameters) };
     match ring {
-        Ok(_) | Err(Errno::INVAL) => Outcome::Ok,
-        Err(error) => Outcome::Failed(errno_name(error)),
+        Ok(_) | Err(Errno::INVAL) => TrialOutcome::Ok,
+        Err(error) => TrialOutcome::Failed(errno_name(error)),
     }
 }

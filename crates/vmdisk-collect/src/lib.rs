@@ -2,7 +2,7 @@
 //!
 //! [`collect`] needs no root privileges and writes nothing; inaccessible facts become unknown with a reason.
 //! It reads procfs, sysfs, statx(2) and image headers, and starts no program unless a group other than
-//! [`Group::Core`] is requested. With a root other than `/` it reads a system recorded into a directory;
+//! [`FactGroup::Core`] is requested. With a root other than `/` it reads a system recorded into a directory;
 //! answers of the kernel come from the recording made with [`Request::record`], or are not collected.
 //!
 //! ```
@@ -61,7 +61,7 @@ mod zfs;
 pub use collect::collect;
 pub use image_file::{FileIdentity, ImageFile, ImageFileError, read_image};
 pub use record::RECORDING;
-pub use request::{Group, Request};
+pub use request::{FactGroup, Request};
 pub use secrets::without_secrets;
 
 /// Entry points of the fuzz targets; not part of the public interface.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_facts::host::{HugePages, Memory, NodePages, NumaNode};
+use vmdisk_facts::host::{HugePagePool, Memory, NodePages, NumaNode};
 use vmdisk_facts::{Fact, Reason};
 
 use crate::obstacle::{fact_of, obstacle};
@@ -46,7 +46,7 @@ fn number(root: &Root, path: &str) -> Fact<u64> {
     fact_of(path, root.text(path), |text| text.parse().ok())
 }
 
-fn hugepages(root: &Root) -> BTreeMap<u64, HugePages> {
+fn hugepages(root: &Root) -> BTreeMap<u64, HugePagePool> {
     let at = "/sys/kernel/mm/hugepages";
     let sizes = root.names(at).unwrap_or_default();
     let nodes = node_numbers(root);
@@ -65,7 +65,7 @@ fn hugepages(root: &Root) -> BTreeMap<u64, HugePages> {
             };
             (node, pages)
         };
-        let pages = HugePages {
+        let pages = HugePagePool {
             nr: of("nr_hugepages"),
             free: of("free_hugepages"),
             reserved: of("resv_hugepages"),

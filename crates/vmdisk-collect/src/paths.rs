@@ -22,19 +22,19 @@ use crate::root::Root;
 #[derive(Debug)]
 pub(crate) struct FileReport {
     pub(crate) file: File,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<RealPath>,
 }
 
 /// The facts about a directory, and its location in the mount table.
 #[derive(Debug)]
 pub(crate) struct DirectoryReport {
     pub(crate) directory: Directory,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<RealPath>,
 }
 
 /// The real location of a path.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RealPath {
     /// The path with all links resolved.
     pub(crate) real: PathBuf,
     /// The id of its mount (Linux 5.8).
@@ -107,7 +107,7 @@ pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> Direc
                         directory.qemu_access = access::of(Path::new(given), &real, user);
                         live_directory(&mut directory, &real)
                     } else {
-                        Place {
+                        RealPath {
                             real,
                             mount_id: None,
                             space: None,
@@ -200,7 +200,7 @@ fn text_of(path: &Path) -> Fact<String> {
     }
 }
 
-fn recorded_file(root: &Root, file: &mut File, real: &Path) -> Place {
+fn recorded_file(root: &Root, file: &mut File, real: &Path) -> RealPath {
     if let Ok(metadata) = fs::symlink_metadata(root.host(real)) {
         // A device node cannot be recorded; an empty file stands in for it, and its facts are in sysfs.
         let device = real
@@ -226,7 +226,7 @@ fn recorded_file(root: &Root, file: &mut File, real: &Path) -> Place {
             }
         }
     }
-    Place {
+    RealPath {
         real: real.to_owned(),
         mount_id: None,
         space: None,
@@ -240,8 +240,8 @@ fn recorded_device(root: &Root, name: &Path) -> Option<DeviceNumber> {
     DeviceNumber::parse(&root.text(format!("/sys/class/block/{name}/dev")).ok()?)
 }
 
-fn live_file(file: &mut File, real: &Path) -> Place {
-    let mut place = Place {
+fn live_file(file: &mut File, real: &Path) -> RealPath {
+    let mut place = RealPath {
         real: real.to_owned(),
         mount_id: None,
         space: None,
@@ -398,8 +398,8 @@ fn flags(opened: &fs::File, path: &str) -> (Fact<bool>, Fact<bool>) {
     }
 }
 
-fn live_directory(directory: &mut Directory, real: &Path) -> Place {
-    let mut place = Place {
+fn live_directory(directory: &mut Directory, real: &Path) -> RealPath {
+    let mut place = RealPath {
         real: real.to_owned(),
         mount_id: None,
         space: Some(space(real)),

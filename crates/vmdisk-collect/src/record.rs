@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use vmdisk_facts::path::Outcome;
+use vmdisk_facts::path::TrialOutcome;
 use vmdisk_facts::{Directory, Fact, File};
 
 use crate::kvm::Trial;
-use crate::paths::{Place, Space};
+use crate::paths::{RealPath, Space};
 
 /// The name of a failed recording among the errors of facts.
 pub const RECORDING: &str = "the recording";
@@ -39,7 +39,7 @@ pub(crate) struct Answers {
     pub(crate) kvm_trial: Trial,
     /// The result of io_uring_setup(2).
     #[serde(skip_serializing_if = "Fact::is_not_collected")]
-    pub(crate) io_uring_setup: Fact<Outcome>,
+    pub(crate) io_uring_setup: Fact<TrialOutcome>,
     /// Why programs gave no output, by the path of the output in the recording.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) failed: BTreeMap<String, Fact<String>>,
@@ -78,7 +78,7 @@ pub(crate) struct Answer<T> {
 
 impl<T: Clone> Answer<T> {
     /// Creates an answer from facts and their location.
-    pub(crate) fn new(found: &T, place: Option<&Place>) -> Self {
+    pub(crate) fn new(found: &T, place: Option<&RealPath>) -> Self {
         Self {
             found: found.clone(),
             real: place.map(|place| place.real.clone()),
@@ -92,8 +92,8 @@ impl<T: Clone> Answer<T> {
     }
 
     /// Returns the recorded facts and location.
-    pub(crate) fn restore(&self) -> (T, Option<Place>) {
-        let place = self.real.as_ref().map(|real| Place {
+    pub(crate) fn restore(&self) -> (T, Option<RealPath>) {
+        let place = self.real.as_ref().map(|real| RealPath {
             real: real.clone(),
             mount_id: self.mount_id,
             space: match &self.space {

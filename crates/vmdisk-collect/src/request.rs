@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A request for facts.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The root of the system: `/`, or a recorded system. If only [`Group::Core`] is requested, a recorded system repeats
+    /// The root of the system: `/`, or a recorded system. If only [`FactGroup::Core`] is requested, a recorded system repeats
     /// the request of its recording, with its time.
     pub root: PathBuf,
     /// Requested images, devices and directories, as absolute paths.
@@ -20,7 +20,7 @@ pub struct Request {
     /// more than the facts.
     pub record: Option<PathBuf>,
     /// The requested groups of facts; groups that start programs are not in the default.
-    pub groups: BTreeSet<Group>,
+    pub groups: BTreeSet<FactGroup>,
     /// Directory for the direct I/O trial, which uses an unnamed file of 64 KiB; nothing else is written.
     pub probe_direct_io: Option<PathBuf>,
     /// The time of collection for the facts, RFC 3339 in UTC; the collector reads no clock.
@@ -37,7 +37,7 @@ impl Request {
             paths: Vec::new(),
             chains: Vec::new(),
             record: None,
-            groups: BTreeSet::from([Group::Core]),
+            groups: BTreeSet::from([FactGroup::Core]),
             probe_direct_io: None,
             collected_at: collected_at.into(),
             timeout: Duration::from_secs(2),
@@ -47,7 +47,7 @@ impl Request {
 
 /// A group of facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
+pub enum FactGroup {
     /// Facts in files and from the kernel: the host, and the requested paths.
     Core,
     /// LVM's thin pools and settings; starts `lvs` and `lvmconfig`, which need root.
@@ -64,7 +64,7 @@ pub enum Group {
     Kvm,
 }
 
-impl Group {
+impl FactGroup {
     /// All groups, in report order.
     pub const ALL: [Self; 7] = [
         Self::Core,

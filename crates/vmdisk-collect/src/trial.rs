@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use vmdisk_facts::path::{Dio, DioAlign, Outcome};
+use vmdisk_facts::path::{Dio, DioAlign, TrialOutcome};
 use vmdisk_facts::{Fact, Reason};
 
 use crate::obstacle::{errno_name, obstacle};
@@ -50,14 +50,14 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
         Err(error) => Fact::Unknown(obstacle("a direct write of 64 KiB", &error.into())),
     };
     let w512 = match rustix::io::pwrite(&nameless, &buffer.bytes()[..512], 512) {
-        Ok(_) => Fact::Known(Outcome::Ok),
+        Ok(_) => Fact::Known(TrialOutcome::Ok),
         Err(error) => failed(error),
     };
     Dio {
         dioalign,
         mem,
         off,
-        open: Fact::Known(Outcome::Ok),
+        open: Fact::Known(TrialOutcome::Ok),
         nowait_overwrite,
         w512,
         ..Dio::default()
@@ -67,7 +67,7 @@ pub(crate) fn in_directory(directory: &Path) -> Dio {
 /// Overwrites the data with RWF_NOWAIT until only the filesystem's write path can be a reason to wait.
 ///
 /// The metadata of the first write may still be pending, so a single attempt proves nothing.
-fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<Outcome> {
+fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<TrialOutcome> {
     const ATTEMPTS: u32 = 5;
     // The result does not matter: this only completes the first write.
     let _ = rustix::fs::fdatasync(file);
@@ -77,7 +77,7 @@ fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<Outcome> {
             thread::sleep(Duration::from_millis(5));
         }
         match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::NOWAIT) {
-            Ok(_) => return Fact::Known(Outcome::Ok),
+            Ok(_) => return Fact::Known(TrialOutcome::Ok),
             Err(Errno::AGAIN) => outcome = failed(Errno::AGAIN),
             Err(error) => return failed(error),
         }
@@ -85,8 +85,8 @@ fn overwrite_without_waiting(file: &OwnedFd, bytes: &[u8]) -> Fact<Outcome> {
     outcome
 }
 
-fn failed(error: Errno) -> Fact<Outcome> {
-    Fact::Known(Outcome::Failed(errno_name(error)))
+fn failed(error: Errno) -> Fact<TrialOutcome> {
+    Fact::Known(TrialOutcome::Failed(errno_name(error)))
 }
 
 fn no_trial(directory: &Path, error: Errno) -> Dio {

@@ -17,8 +17,8 @@ use crate::lvm;
 use crate::lvm_config;
 use crate::mapper;
 use crate::mountinfo::MountLine;
-use crate::paths::{Place, Space};
-use crate::request::Group;
+use crate::paths::{RealPath, Space};
+use crate::request::FactGroup;
 use crate::root::Root;
 use crate::zfs;
 
@@ -42,7 +42,7 @@ impl Paths<'_> {
             .collect();
         let mut written = self.written_mounts(&listed, used, &mount_ids, &device_ids);
         self.write_paths(facts, &mount_ids);
-        if self.request.groups.contains(&Group::Zfs) {
+        if self.request.groups.contains(&FactGroup::Zfs) {
             let filesystems = &mut written.filesystems;
             zfs::complete(self.root, filesystems, &mut blockdevs, limit, &mut errors);
         }
@@ -62,16 +62,16 @@ impl Paths<'_> {
         errors: &mut Vec<CollectError>,
     ) {
         let root: &Root = self.root;
-        let is_requested = |group: Group| self.request.groups.contains(&group);
-        if is_requested(Group::Lvm) {
+        let is_requested = |group: FactGroup| self.request.groups.contains(&group);
+        if is_requested(FactGroup::Lvm) {
             facts.lvm_config = lvm_config::ask(root, limit);
             let threshold = &facts.lvm_config.thin_pool_autoextend_threshold;
             lvm::complete(root, blockdevs, threshold, limit, errors);
         }
-        if is_requested(Group::Dm) {
+        if is_requested(FactGroup::Dm) {
             mapper::complete(root, blockdevs, limit, errors);
         }
-        if is_requested(Group::Nvme) {
+        if is_requested(FactGroup::Nvme) {
             drivers::complete_nvme(root, blockdevs, limit, errors);
         }
     }
@@ -137,11 +137,11 @@ impl Paths<'_> {
     fn write_paths(&self, facts: &mut Facts, mount_ids: &HashMap<usize, String>) {
         let locks = Locks::read(self.root);
         let mount_at =
-            |place: &Option<Place>| place.as_ref().and_then(|place| self.mount_of(place));
-        let kind_at = |place: &Option<Place>| {
+            |place: &Option<RealPath>| place.as_ref().and_then(|place| self.mount_of(place));
+        let kind_at = |place: &Option<RealPath>| {
             mount_at(place).map(|mount| FsKind::from(self.mounts.lines[mount].fstype.as_str()))
         };
-        let id_at = |place: &Option<Place>| {
+        let id_at = |place: &Option<RealPath>| {
             let id = mount_at(place).and_then(|mount| mount_ids.get(&mount).cloned());
             id.map_or(Fact::NotCollected, Fact::Known)
         };
@@ -170,7 +170,7 @@ impl Paths<'_> {
         }
     }
 
-    fn lock_of(&self, locks: &Locks, file: &File, place: Option<&Place>) -> Fact<Lock> {
+    fn lock_of(&self, locks: &Locks, file: &File, place: Option<&RealPath>) -> Fact<Lock> {
         let device = place
             .and_then(|place| self.mount_of(place))
             .map(|mount| self.mounts.lines[mount].device);

@@ -10,9 +10,9 @@ use std::process::Command;
 
 use vmdisk_collect::{Request, collect};
 use vmdisk_facts::btrfs_regime::{self, Write};
-use vmdisk_facts::path::{DioAlign, Directory, File, Outcome};
+use vmdisk_facts::path::{DioAlign, Directory, File, TrialOutcome};
 use vmdisk_facts::{
-    Buffered, Confidence, Fact, Facts, FsKind, HostIndex, Reason, Verdict, Version,
+    Buffered, DirectIoBasis, DirectIoEffect, Fact, Facts, FsKind, HostIndex, Reason, Version,
 };
 use vmdisk_testing::{LoopDevice, needed, run};
 
@@ -95,7 +95,7 @@ fn facts_of(paths: &[&str], probe: Option<&str>) -> Facts {
     facts
 }
 
-fn verdict(facts: &Facts, path: &str) -> (Verdict, Confidence) {
+fn verdict(facts: &Facts, path: &str) -> (DirectIoEffect, DirectIoBasis) {
     let direct = HostIndex::new(facts).direct_io(path);
     let direct = direct
         .settled()
@@ -125,7 +125,7 @@ fn write(path: &str) {
 }
 
 /// Returns the table's verdicts for this kernel: for files with checksums, and for files without on a redundant profile.
-fn by_the_table(facts: &Facts) -> (Verdict, Verdict) {
+fn by_the_table(facts: &Facts) -> (DirectIoEffect, DirectIoEffect) {
     let kernel = facts
         .kernel
         .version
@@ -135,9 +135,9 @@ fn by_the_table(facts: &Facts) -> (Verdict, Verdict) {
     let row = btrfs_regime::regime(*kernel, vendor)
         .known()
         .expect("a kernel the table knows");
-    let of = |write: Write, direct: Verdict, why: Buffered| match write {
+    let of = |write: Write, direct: DirectIoEffect, why: Buffered| match write {
         Write::Direct => direct,
-        Write::Buffered => Verdict::AcceptedButBuffered(why),
+        Write::Buffered => DirectIoEffect::AcceptedButBuffered(why),
         Write::Refused | Write::Bounced | Write::NotVerified => {
             panic!("no test was written for {row:?}")
         }
@@ -145,12 +145,12 @@ fn by_the_table(facts: &Facts) -> (Verdict, Verdict) {
     (
         of(
             row.checksummed,
-            Verdict::DirectUnstableChecksums,
+            DirectIoEffect::DirectUnstableChecksums,
             Buffered::BtrfsChecksums,
         ),
         of(
             row.plain_redundant,
-            Verdict::DirectUnstableMirrors,
+            DirectIoEffect::DirectUnstableMirrors,
             Buffered::BtrfsRedundant,
         ),
     )
@@ -229,9 +229,9 @@ fn btrfs_facts_have_flags_profile_and_checksum() {
             .iter()
             .any(|device| device.mounted_at.value().is_some_and(holds))
     );
-    let table = Confidence::FromVersionTable;
+    let table = DirectIoBasis::FromVersionTable;
     assert_eq!(verdict(&facts, &plain), (by_the_table(&facts).0, table));
-    assert_eq!(verdict(&facts, &new), (Verdict::Direct, table));
+    assert_eq!(verdict(&facts, &new), (DirectIoEffect::Direct, table));
 }
 
 #[test]
@@ -243,12 +243,12 @@ fn a_trial_on_btrfs_agrees_with_the_table() {
     let facts = facts_of(&[], Some(&nocow));
     assert_eq!(
         directory(&facts, &nocow).dio.nowait_overwrite,
-        Fact::Known(Outcome::Ok)
+        Fact::Known(TrialOutcome::Ok)
     );
-    let probed = (Verdict::Direct, Confidence::Probed);
+    let probed = (DirectIoEffect::Direct, DirectIoBasis::Probed);
     assert_eq!(verdict(&facts, &format!("{nocow}/x.img")), probed);
     let facts = facts_of(&[], Some(&point));
-    let waits = Fact::Known(Outcome::Failed("EAGAIN".to_owned()));
+    let waits = Fact::Known(TrialOutcome::Failed("EAGAIN".to_owned()));
     assert_eq!(directory(&facts, &point).dio.nowait_overwrite, waits);
     assert_eq!(
         verdict(&facts, &format!("{point}/x.img")).0,
@@ -298,7 +298,10 @@ fn mirrored_btrfs_buffers_where_its_kernel_does() {
         .nowait_overwrite
         .value()
         .is_some_and(|outcome| outcome.failed_with("EAGAIN"));
-    assert_eq!(waited, matches!(expected, Verdict::AcceptedButBuffered(_)));
+    assert_eq!(
+        waited,
+        matches!(expected, DirectIoEffect::AcceptedButBuffered(_))
+    );
 }
 
 #[test]
@@ -330,13 +333,16 @@ fn xfs_gives_its_alignment() {
         .expect("decided");
     assert_eq!(
         (direct.verdict, direct.confidence),
-        (Verdict::Direct, Confidence::Observed)
+        (DirectIoEffect::Direct, DirectIoBasis::Observed)
     );
     assert_eq!(
         direct.alignment.map(|alignment| alignment.offset),
         Some(512)
     );
-    assert_eq!(directory(&facts, &point).dio.w512, Fact::Known(Outcome::Ok));
+    assert_eq!(
+        directory(&facts, &point).dio.w512,
+        Fact::Known(TrialOutcome::Ok)
+    );
 }
 
 #[test]
@@ -360,7 +366,7 @@ fn a_filesystem_of_4k_sectors_refuses_512_bytes() {
         direct.alignment.map(|alignment| alignment.offset),
         Some(4096)
     );
-    let refused = Fact::Known(Outcome::Failed("EINVAL".to_owned()));
+    let refused = Fact::Known(TrialOutcome::Failed("EINVAL".to_owned()));
     assert_eq!(directory(&facts, &point).dio.w512, refused);
     let block = index
         .block_device(&device)
@@ -395,8 +401,8 @@ fn ext4_with_data_journal_takes_o_direct_and_ignores_it() {
         .value()
         .map(|ext4| ext4.data_mode.clone());
     assert_eq!(mode, Some(Fact::Known("journal".to_owned())));
-    let journal = Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal);
-    assert_eq!(verdict(&facts, &image), (journal, Confidence::Observed));
+    let journal = DirectIoEffect::AcceptedButBuffered(Buffered::Ext4DataJournal);
+    assert_eq!(verdict(&facts, &image), (journal, DirectIoBasis::Observed));
     let Some((_mounted, point)) = needed(made("data=ordered")) else {
         return;
     };
@@ -404,7 +410,7 @@ fn ext4_with_data_journal_takes_o_direct_and_ignores_it() {
     write(&image);
     assert_eq!(
         verdict(&facts_of(&[&image], None), &image).0,
-        Verdict::Direct
+        DirectIoEffect::Direct
     );
 }
 
@@ -433,9 +439,9 @@ fn a_default_data_mode_is_detected() {
         "mountinfo hides it"
     );
     // For a new file there is no statx(2).
-    let journal = Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal);
+    let journal = DirectIoEffect::AcceptedButBuffered(Buffered::Ext4DataJournal);
     let new = format!("{point}/new.img");
-    assert_eq!(verdict(&facts, &new), (journal, Confidence::Observed));
+    assert_eq!(verdict(&facts, &new), (journal, DirectIoBasis::Observed));
 }
 
 #[test]
@@ -457,8 +463,8 @@ fn tmpfs_and_an_overlay_over_it_are_the_page_cache() {
     write(&one);
     // tmpfs accepts O_DIRECT since Linux 6.6.
     let expected = |facts: &Facts| match facts.kernel.version.value() {
-        Some(version) if *version < Version(6, 6, 0) => Verdict::Unsupported,
-        Some(_) | None => Verdict::AcceptedButBuffered(Buffered::Tmpfs),
+        Some(version) if *version < Version(6, 6, 0) => DirectIoEffect::Unsupported,
+        Some(_) | None => DirectIoEffect::AcceptedButBuffered(Buffered::Tmpfs),
     };
     let facts = facts_of(&[&one], None);
     assert_eq!(verdict(&facts, &one).0, expected(&facts));
@@ -479,12 +485,12 @@ fn a_filesystem_without_direct_io_refuses_the_trial() {
         return;
     };
     let facts = facts_of(&[], Some(&point));
-    let refused = Fact::Known(Outcome::Failed("EINVAL".to_owned()));
+    let refused = Fact::Known(TrialOutcome::Failed("EINVAL".to_owned()));
     assert_eq!(directory(&facts, &point).dio.open, refused);
     let image = format!("{point}/a.img");
     assert_eq!(
         verdict(&facts, &image),
-        (Verdict::Unsupported, Confidence::Probed)
+        (DirectIoEffect::Unsupported, DirectIoBasis::Probed)
     );
 }
 

@@ -6,11 +6,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vmdisk_collect::{Group, Request, collect};
+use vmdisk_collect::{FactGroup, Request, collect};
 use vmdisk_facts::blockdev::Percent;
 use vmdisk_facts::host::KvmObstacle;
 use vmdisk_facts::{
-    BlockDevice, BlockKind, Fact, Facts, FsKind, HostIndex, Reason, Target, Verdict, Version,
+    BlockDevice, BlockKind, DirectIoEffect, Fact, Facts, FsKind, HostIndex, Reason, Target, Version,
 };
 
 fn sysroots() -> PathBuf {
@@ -18,7 +18,7 @@ fn sysroots() -> PathBuf {
 }
 
 /// Collects the facts of a recorded system, and compares them with the expected facts.
-fn recorded(name: &str, paths: &[&str], groups: &[Group]) -> Facts {
+fn recorded(name: &str, paths: &[&str], groups: &[FactGroup]) -> Facts {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = sysroots().join(name);
     request.paths = paths.iter().map(PathBuf::from).collect();
@@ -46,7 +46,7 @@ fn debian() -> Facts {
         "/var/lib/libvirt/images/new.img",
         "/srv/old vms/x.img",
     ];
-    recorded("debian-thin-on-md", &paths, &[Group::Lvm])
+    recorded("debian-thin-on-md", &paths, &[FactGroup::Lvm])
 }
 
 fn ids(devices: &[&BlockDevice]) -> Vec<String> {
@@ -250,7 +250,7 @@ fn a_network_mount_shows_its_dangerous_options() {
         .direct_io("/mnt/nfs/guests/a.qcow2")
         .known()
         .expect("NFS does direct I/O");
-    assert_eq!(direct.verdict, Verdict::Direct);
+    assert_eq!(direct.verdict, DirectIoEffect::Direct);
     assert_eq!(
         index.leaves_of("/mnt/nfs/guests/a.qcow2"),
         Fact::Absent,
@@ -278,7 +278,7 @@ fn limited() -> Facts {
     recorded(
         "rhel-zfs-limits",
         &["/srv/vms/web1.img", "/dev/zvol/tank/vm1"],
-        &[Group::Zfs],
+        &[FactGroup::Zfs],
     )
 }
 
@@ -349,7 +349,7 @@ fn zfs_reports_properties_of_datasets_and_volumes() {
     assert_eq!(zfs.recordsize, Fact::Known(128 << 10));
     assert_eq!(zfs.version, Fact::Known(Version(2, 3, 4)));
     let direct = index.direct_io(image).known().expect("both are known");
-    assert_eq!(direct.verdict, Verdict::Direct);
+    assert_eq!(direct.verdict, DirectIoEffect::Direct);
     let device = index
         .block_device("/dev/zvol/tank/vm1")
         .known()
@@ -370,7 +370,7 @@ fn an_empty_directory_yields_unknown_facts() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.root = directory.path().to_owned();
-    request.groups.insert(Group::Lvm);
+    request.groups.insert(FactGroup::Lvm);
     request.paths = ["/a/b", "/", "relative", "/dev/sda"]
         .map(PathBuf::from)
         .to_vec();

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use vmdisk_collect::{Group, Request, collect};
+use vmdisk_collect::{FactGroup, Request, collect};
 use vmdisk_facts::{BlockKind, Fact, Facts, HostIndex};
 
 fn folder() -> PathBuf {
@@ -49,7 +49,12 @@ fn replayed(name: &str) -> Facts {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = unpack(&tree, root.path());
     request.root = root.path().to_owned();
-    request.groups = BTreeSet::from([Group::Core, Group::Lvm, Group::Dm, Group::Nvme]);
+    request.groups = BTreeSet::from([
+        FactGroup::Core,
+        FactGroup::Lvm,
+        FactGroup::Dm,
+        FactGroup::Nvme,
+    ]);
     let mut facts = collect(&request);
     let text = fs::read_to_string(folder().join(format!("{name}.facts.json"))).unwrap();
     let mut expected = Facts::parse(&text).unwrap().facts;

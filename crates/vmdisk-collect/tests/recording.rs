@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vmdisk_collect::{Group, Request, collect};
+use vmdisk_collect::{FactGroup, Request, collect};
 use vmdisk_facts::{Fact, Facts, HostIndex};
 
 /// Collects facts about paths while recording, and again from the recording.
 fn both(paths: &[&Path], recording: &Path) -> (Facts, Facts) {
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = paths.iter().map(PathBuf::from).collect();
-    request.groups = BTreeSet::from([Group::Core, Group::Lvm]);
+    request.groups = BTreeSet::from([FactGroup::Core, FactGroup::Lvm]);
     request.record = Some(recording.to_owned());
     let found = collect(&request);
     request.record = None;
@@ -88,7 +88,7 @@ fn an_empty_request_repeats_the_request_of_the_recording() {
     let recording = tempfile::tempdir().unwrap();
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = vec![image];
-    request.groups = Group::ALL.into_iter().collect();
+    request.groups = FactGroup::ALL.into_iter().collect();
     // Only the outcome of a trial guest is recorded.
     request.record = Some(recording.path().to_owned());
     let found = collect(&request);
@@ -100,7 +100,7 @@ fn an_empty_request_repeats_the_request_of_the_recording() {
 #[test]
 fn a_qemu_reports_its_capabilities() {
     let mut request = Request::new("2026-11-20T05:00:00Z");
-    request.groups = BTreeSet::from([Group::Core, Group::Programs]);
+    request.groups = BTreeSet::from([FactGroup::Core, FactGroup::Programs]);
     let facts = collect(&request);
     let Some(qemu) = facts.newest_qemu().known() else {
         let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");

@@ -11,7 +11,7 @@ use serde::de::{
 use vmdisk_source::{Span, nearest};
 
 use crate::path::Path;
-use crate::{Member, Node, Value};
+use crate::{Entry, Node, Value};
 
 /// A key that a type does not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -275,9 +275,9 @@ impl<'de> SeqAccess<'de> for ListReader<'_> {
 
 struct MapReader<'a> {
     at: NodeReader<'a>,
-    rest: &'a [Member],
+    rest: &'a [Entry],
     known: &'static [&'static str],
-    current: Option<&'a Member>,
+    current: Option<&'a Entry>,
 }
 
 impl<'de> MapAccess<'de> for MapReader<'_> {

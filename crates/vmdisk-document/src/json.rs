@@ -4,7 +4,7 @@
 
 use vmdisk_source::Span;
 
-use crate::{Document, MAX_DEPTH, Member, Node, SyntaxError, Value};
+use crate::{Document, Entry, MAX_DEPTH, Node, SyntaxError, Value};
 
 /// Reads a JSON text of at most `max_values` values.
 ///
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(items)
     }
 
-    fn map(&mut self, depth: usize) -> Result<Vec<Member>, SyntaxError> {
+    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, SyntaxError> {
         let mut members = Vec::new();
         while self.goes_on(b'}', members.is_empty())? {
             let start = self.at;
@@ -100,7 +100,7 @@ impl Reader<'_> {
             }
             self.at += 1;
             self.skip_space();
-            members.push(Member {
+            members.push(Entry {
                 key,
                 key_span,
                 node: self.node(depth + 1)?,

@@ -8,13 +8,13 @@
 //! number of values, in which an alias counts as many values as it repeats.
 //!
 //! ```
-//! use vmdisk_document::{Step, read_yaml};
+//! use vmdisk_document::{PathStep, read_yaml};
 //!
 //! let text = "disks:\n- path: /srv/a.img\n  size: 4G\n";
 //! let document = read_yaml(text, 1000)?;
 //! let disk = document.root.get("disks").and_then(|disks| disks.item(0)).expect("there is one disk");
 //! assert_eq!(disk.get("size").and_then(|size| size.span.slice(text)), Some("4G"));
-//! let path = [Step::Key("disks"), Step::Index(0), Step::Key("cache")];
+//! let path = [PathStep::Key("disks"), PathStep::Index(0), PathStep::Key("cache")];
 //! assert_eq!(document.root.nearest(path).span, disk.span, "a missing key belongs to its map");
 //! # Ok::<(), vmdisk_document::SyntaxError>(())
 //! ```
@@ -30,7 +30,7 @@ mod yaml;
 
 pub use de::{Ignored, ValueError, from_node};
 pub use json::read_json;
-pub use value::{Member, Node, Step, Value};
+pub use value::{Entry, Node, PathStep, Value};
 pub use yaml::read_yaml;
 
 use vmdisk_source::Span;

@@ -25,13 +25,13 @@ pub enum Value {
     /// A list.
     List(Vec<Node>),
     /// Keys and values in the order of the text; a key may occur twice.
-    Map(Vec<Member>),
+    Map(Vec<Entry>),
 }
 
 impl Value {
     /// A map of these keys and values.
     pub fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Value)>) -> Self {
-        let member = |(key, value): (K, Value)| Member {
+        let member = |(key, value): (K, Value)| Entry {
             key: key.into(),
             key_span: Span::default(),
             node: value.into(),
@@ -173,7 +173,7 @@ pub struct Node {
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member {
+pub struct Entry {
     /// The key.
     pub key: String,
     /// The place of the key.
@@ -184,7 +184,7 @@ pub struct Member {
 
 /// One step from a value to one inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum PathStep<'a> {
     /// To the value of a key.
     Key(&'a str),
     /// To the nth item of a list, from 0.
@@ -203,7 +203,7 @@ impl From<Value> for Node {
 
 impl Node {
     /// The members of a map; empty for every other value.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[Entry] {
         if let Value::Map(members) = &self.value {
             members
         } else {
@@ -212,7 +212,7 @@ impl Node {
     }
 
     /// The first member of a map with this key.
-    pub fn member(&self, key: &str) -> Option<&Member> {
+    pub fn member(&self, key: &str) -> Option<&Entry> {
         self.members().iter().find(|member| member.key == key)
     }
 
@@ -235,20 +235,20 @@ impl Node {
         self.items().get(index)
     }
 
-    fn step(&self, step: Step<'_>) -> Option<&Node> {
+    fn step(&self, step: PathStep<'_>) -> Option<&Node> {
         match step {
-            Step::Key(key) => self.get(key),
-            Step::Index(index) => self.item(index),
+            PathStep::Key(key) => self.get(key),
+            PathStep::Index(index) => self.item(index),
         }
     }
 
     /// The value at the end of a path.
-    pub fn find<'a>(&self, path: impl IntoIterator<Item = Step<'a>>) -> Option<&Node> {
+    pub fn find<'a>(&self, path: impl IntoIterator<Item = PathStep<'a>>) -> Option<&Node> {
         path.into_iter().try_fold(self, Node::step)
     }
 
     /// The value at the end of a path, or the last one on the way that exists.
-    pub fn nearest<'a>(&self, path: impl IntoIterator<Item = Step<'a>>) -> &Node {
+    pub fn nearest<'a>(&self, path: impl IntoIterator<Item = PathStep<'a>>) -> &Node {
         let mut node = self;
         for step in path {
             match node.step(step) {
@@ -260,7 +260,7 @@ impl Node {
     }
 
     /// A key that is written twice in one map, if there is one.
-    pub fn duplicate_key(&self) -> Option<&Member> {
+    pub fn duplicate_key(&self) -> Option<&Entry> {
         let mut seen = std::collections::HashSet::new();
         let in_map = self.members().iter().find_map(|member| {
             if seen.insert(&member.key) {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag};
 use vmdisk_source::Span;
 
-use crate::{Comment, Document, MAX_DEPTH, Member, Node, SyntaxError, Value};
+use crate::{Comment, Document, Entry, MAX_DEPTH, Node, SyntaxError, Value};
 
 /// Reads one YAML document of at most `max_values` values; an alias counts as many values as it repeats.
 ///
@@ -234,7 +234,7 @@ impl<'t> Reader<'t> {
     }
 
     fn map(&mut self, start: Span, depth: usize) -> Result<Node, SyntaxError> {
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<Entry> = Vec::new();
         let mut span = start;
         loop {
             let (event, at) = self.next()?;
@@ -256,7 +256,7 @@ impl<'t> Reader<'t> {
                 // A value that is not written belongs to its key, not to what follows.
                 node.span = Span::empty(after_colon(self.text, at.end));
             }
-            members.push(Member {
+            members.push(Entry {
                 key,
                 key_span: at,
                 node,

@@ -75,7 +75,7 @@ fn values_and_keys_have_places() {
         (Some("a"), "{b: [1, 'two']}".into())
     );
     let two = root
-        .find([Step::Key("a"), Step::Key("b"), Step::Index(1)])
+        .find([PathStep::Key("a"), PathStep::Key("b"), PathStep::Index(1)])
         .unwrap();
     assert_eq!(slice(two), "'two'");
     let item = root.get("list").and_then(|list| list.item(0)).unwrap();

@@ -25,7 +25,7 @@ pub enum Write {
 
 /// One range of upstream kernels that behave alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct BtrfsRow {
     /// The first kernel of the range.
     pub from: Version,
     /// The first kernel after the range.
@@ -48,8 +48,8 @@ const BOTH_BUFFERED: &str =
     "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
 
 /// The ranges, in order and without gaps, each up to but not including the next.
-pub const TABLE: &[Row] = &[
-    Row {
+pub const TABLE: &[BtrfsRow] = &[
+    BtrfsRow {
         from: Version(0, 0, 0),
         until: Version(2, 6, 35),
         checksummed: Write::Refused,
@@ -150,8 +150,8 @@ const fn row(
     checksummed: Write,
     plain_redundant: Write,
     source: &'static str,
-) -> Row {
-    Row {
+) -> BtrfsRow {
+    BtrfsRow {
         from,
         until,
         checksummed,
@@ -163,7 +163,7 @@ const fn row(
 
 /// Kernels of vendors who carry patches back without the version number showing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VendorRow {
+pub struct BtrfsVendorRow {
     /// The vendors, as `ID` in os-release spells them.
     pub vendors: &'static [&'static str],
     /// The first kernel of the range.
@@ -177,20 +177,20 @@ pub struct VendorRow {
 /// Where the upstream table must not be used: no claim is better than a wrong one.
 ///
 /// Below 6.4 nobody is known to have carried the fallback back, and from 6.15 on every kernel has it.
-pub const VENDORS: &[VendorRow] = &[
-    VendorRow {
+pub const VENDORS: &[BtrfsVendorRow] = &[
+    BtrfsVendorRow {
         vendors: &["ubuntu", "proxmox"],
         from: Version(6, 6, 0),
         until: Version(6, 15, 0),
         why: "Ubuntu's kernels, and Proxmox's that are made of them, take patches from other stable lines than their own",
     },
-    VendorRow {
+    BtrfsVendorRow {
         vendors: &["sles", "opensuse-leap"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
         why: "SUSE's kernels carry btrfs patches back while their version stays",
     },
-    VendorRow {
+    BtrfsVendorRow {
         vendors: &["rhel", "centos", "almalinux", "rocky", "ol"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
@@ -199,12 +199,12 @@ pub const VENDORS: &[VendorRow] = &[
 ];
 
 /// Returns the row of a kernel, or the reason why it is unknown.
-pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
+pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static BtrfsRow> {
     let theirs = VENDORS.iter().find(|row| {
         vendor.is_some_and(|vendor| row.vendors.contains(&vendor))
             && (row.from..row.until).contains(&kernel)
     });
-    if let Some(VendorRow { why, .. }) = theirs {
+    if let Some(BtrfsVendorRow { why, .. }) = theirs {
         return Fact::unknown(
             Reason::Undecided,
             format!(
@@ -224,7 +224,7 @@ pub fn regime(kernel: Version, vendor: Option<&str>) -> Fact<&'static Row> {
 mod tests {
     use super::*;
 
-    fn at(text: &str) -> &'static Row {
+    fn at(text: &str) -> &'static BtrfsRow {
         regime(text.parse().unwrap(), None).known().unwrap()
     }
 

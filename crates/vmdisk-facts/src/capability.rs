@@ -37,7 +37,7 @@ pub enum Probe {
 
 /// One capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct CapabilityRow {
     /// The capability.
     pub capability: Capability,
     /// Its name in facts and messages.
@@ -127,7 +127,7 @@ impl Target {
 
 impl Capability {
     /// Its row in the table.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static CapabilityRow {
         // The table is in the order of the enum; a test holds it to that.
         &TABLE[self as usize]
     }
@@ -158,8 +158,8 @@ macro_rules! capabilities {
         }
 
         /// One row per capability, in the order of [`Capability`].
-        pub const TABLE: &[Row] = &[
-            $(Row {
+        pub const TABLE: &[CapabilityRow] = &[
+            $(CapabilityRow {
                 capability: Capability::$variant,
                 name: $name,
                 about: concat!($($doc),+).trim_ascii_start(),

@@ -20,9 +20,9 @@ use crate::version::Version;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectIo {
     /// The effect.
-    pub verdict: Verdict,
+    pub verdict: DirectIoEffect,
     /// The basis of the verdict.
-    pub confidence: Confidence,
+    pub confidence: DirectIoBasis,
     /// The alignment that requests need, if statx(2) returned it.
     pub alignment: Option<Alignment>,
     /// The facts that decided, as a clause for a message (`statx gives alignment 0 on ext4 with data=journal`).
@@ -31,7 +31,7 @@ pub struct DirectIo {
 
 /// The effect of O_DIRECT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum DirectIoEffect {
     /// open(2) refuses it, and QEMU does not start.
     Unsupported,
     /// open(2) accepts it, and writes still use the page cache.
@@ -68,7 +68,7 @@ pub enum Buffered {
 
 /// The basis of a verdict, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Confidence {
+pub enum DirectIoBasis {
     /// It was tried there.
     Probed,
     /// The kernel or the mount says so.
@@ -79,7 +79,7 @@ pub enum Confidence {
     Declared,
 }
 
-impl fmt::Display for Confidence {
+impl fmt::Display for DirectIoBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Probed => "probed",
@@ -101,7 +101,7 @@ pub struct Alignment {
 
 /// Everything that the conclusion may use, for one path.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct DirectIoInputs<'a> {
     /// Observations of direct I/O on the path.
     pub dio: &'a Dio,
     /// Its mount, when that is collected.
@@ -117,7 +117,7 @@ pub struct Evidence<'a> {
 }
 
 /// Concludes for a path on a filesystem.
-pub fn on_filesystem(evidence: Evidence<'_>) -> Fact<DirectIo> {
+pub fn on_filesystem(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let concluded = seen(evidence.dio, Some(evidence)).unwrap_or_else(|| by_kind(evidence));
     with_declared(concluded, evidence.dio)
 }
@@ -126,15 +126,19 @@ pub fn on_filesystem(evidence: Evidence<'_>) -> Fact<DirectIo> {
 pub fn on_block_device(dio: &Dio) -> Fact<DirectIo> {
     let concluded = seen(dio, None).unwrap_or_else(|| {
         concluded(
-            Verdict::Direct,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Direct,
+            DirectIoBasis::FromVersionTable,
             "block devices do direct I/O".to_owned(),
         )
     });
     with_declared(concluded, dio)
 }
 
-fn concluded(verdict: Verdict, confidence: Confidence, because: String) -> Fact<DirectIo> {
+fn concluded(
+    verdict: DirectIoEffect,
+    confidence: DirectIoBasis,
+    because: String,
+) -> Fact<DirectIo> {
     Fact::Known(DirectIo {
         verdict,
         confidence,
@@ -148,13 +152,13 @@ fn undecided(why: impl Into<String>) -> Fact<DirectIo> {
 }
 
 /// The conclusion from trial and statx(2) alone, whatever the filesystem.
-fn seen(dio: &Dio, evidence: Option<Evidence<'_>>) -> Option<Fact<DirectIo>> {
+fn seen(dio: &Dio, evidence: Option<DirectIoInputs<'_>>) -> Option<Fact<DirectIo>> {
     if let Fact::Known(outcome) = &dio.open
         && outcome.failed_with("EINVAL")
     {
         return Some(concluded(
-            Verdict::Unsupported,
-            Confidence::Probed,
+            DirectIoEffect::Unsupported,
+            DirectIoBasis::Probed,
             "open with O_DIRECT gave EINVAL there".to_owned(),
         ));
     }
@@ -170,15 +174,15 @@ fn seen(dio: &Dio, evidence: Option<Evidence<'_>>) -> Option<Fact<DirectIo>> {
                 (Buffered::SaysNo, "statx gives direct I/O alignment 0")
             };
             Some(concluded(
-                Verdict::AcceptedButBuffered(why),
-                Confidence::Observed,
+                DirectIoEffect::AcceptedButBuffered(why),
+                DirectIoBasis::Observed,
                 because.to_owned(),
             ))
         }
         (Fact::Known(DioAlign::Set), Fact::Known(memory), Fact::Known(offset)) => {
             Some(Fact::Known(DirectIo {
-                verdict: Verdict::Direct,
-                confidence: Confidence::Observed,
+                verdict: DirectIoEffect::Direct,
+                confidence: DirectIoBasis::Observed,
                 alignment: Some(Alignment {
                     memory: *memory,
                     offset: *offset,
@@ -192,19 +196,19 @@ fn seen(dio: &Dio, evidence: Option<Evidence<'_>>) -> Option<Fact<DirectIo>> {
     }
 }
 
-fn by_kind(evidence: Evidence<'_>) -> Fact<DirectIo> {
+fn by_kind(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let Filesystem { kind, .. } = evidence.filesystem;
     let direct = || {
         concluded(
-            Verdict::Direct,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Direct,
+            DirectIoBasis::FromVersionTable,
             format!("{kind} does direct I/O"),
         )
     };
     let refused = || {
         concluded(
-            Verdict::Unsupported,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Unsupported,
+            DirectIoBasis::FromVersionTable,
             format!("{kind} has no direct I/O"),
         )
     };
@@ -244,7 +248,7 @@ fn by_kind(evidence: Evidence<'_>) -> Fact<DirectIo> {
 }
 
 /// Whether ext3 or ext4 journals data.
-fn data_journal(evidence: Evidence<'_>) -> Fact<bool> {
+fn data_journal(evidence: DirectIoInputs<'_>) -> Fact<bool> {
     let from_fs = evidence
         .filesystem
         .ext4
@@ -267,17 +271,17 @@ fn data_journal(evidence: Evidence<'_>) -> Fact<bool> {
     }
 }
 
-fn on_ext(evidence: Evidence<'_>) -> Fact<DirectIo> {
+fn on_ext(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let kind = &evidence.filesystem.kind;
     match data_journal(evidence) {
         Fact::Known(true) => concluded(
-            Verdict::AcceptedButBuffered(Buffered::Ext4DataJournal),
-            Confidence::Observed,
+            DirectIoEffect::AcceptedButBuffered(Buffered::Ext4DataJournal),
+            DirectIoBasis::Observed,
             format!("{kind} is mounted with data=journal"),
         ),
         Fact::Known(false) | Fact::Absent => concluded(
-            Verdict::Direct,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Direct,
+            DirectIoBasis::FromVersionTable,
             format!("{kind} does direct I/O unless it is mounted with data=journal"),
         ),
         Fact::Unknown(unknown) => Fact::Unknown(unknown),
@@ -289,14 +293,14 @@ fn on_tmpfs(kernel: &Kernel) -> Fact<DirectIo> {
     kernel.version.clone().and_then(|version| {
         if version >= Version(6, 6, 0) {
             concluded(
-                Verdict::AcceptedButBuffered(Buffered::Tmpfs),
-                Confidence::FromVersionTable,
+                DirectIoEffect::AcceptedButBuffered(Buffered::Tmpfs),
+                DirectIoBasis::FromVersionTable,
                 format!("tmpfs takes O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
             )
         } else {
             concluded(
-                Verdict::Unsupported,
-                Confidence::FromVersionTable,
+                DirectIoEffect::Unsupported,
+                DirectIoBasis::FromVersionTable,
                 format!("tmpfs refuses O_DIRECT before Linux 6.6 (Linux {version})"),
             )
         }
@@ -309,24 +313,24 @@ fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
     let direct = zfs.and_then(|zfs| zfs.direct.clone());
     match (version, direct) {
         (_, Fact::Known(direct)) if direct == "disabled" => concluded(
-            Verdict::AcceptedButBuffered(Buffered::ZfsDisabled),
-            Confidence::Observed,
+            DirectIoEffect::AcceptedButBuffered(Buffered::ZfsDisabled),
+            DirectIoBasis::Observed,
             "the ZFS dataset has direct=disabled".to_owned(),
         ),
         // zfs-0.8.0 is the first to accept the flag (openzfs/zfs pull request 7823).
         (Fact::Known(version), _) if version < Version(0, 8, 0) => concluded(
-            Verdict::Unsupported,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Unsupported,
+            DirectIoBasis::FromVersionTable,
             format!("ZFS before 0.8 refuses O_DIRECT (ZFS {version})"),
         ),
         (Fact::Known(version), _) if version < Version(2, 3, 0) => concluded(
-            Verdict::AcceptedButBuffered(Buffered::ZfsIgnored),
-            Confidence::FromVersionTable,
+            DirectIoEffect::AcceptedButBuffered(Buffered::ZfsIgnored),
+            DirectIoBasis::FromVersionTable,
             format!("ZFS before 2.3 ignores O_DIRECT (ZFS {version})"),
         ),
         (Fact::Known(_), Fact::Known(direct)) => concluded(
-            Verdict::Direct,
-            Confidence::FromVersionTable,
+            DirectIoEffect::Direct,
+            DirectIoBasis::FromVersionTable,
             format!(
                 "ZFS does direct I/O for aligned requests since 2.3, and the dataset has direct={direct}"
             ),
@@ -345,26 +349,28 @@ fn with_declared(concluded_fact: Fact<DirectIo>, dio: &Dio) -> Fact<DirectIo> {
         return concluded_fact;
     };
     let declared = match declared {
-        DeclaredVerdict::Unsupported => Verdict::Unsupported,
-        DeclaredVerdict::AcceptedButBuffered => Verdict::AcceptedButBuffered(Buffered::Declared),
-        DeclaredVerdict::Direct => Verdict::Direct,
-        DeclaredVerdict::DirectUnstableChecksums => Verdict::DirectUnstableChecksums,
-        DeclaredVerdict::DirectUnstableMirrors => Verdict::DirectUnstableMirrors,
+        DeclaredVerdict::Unsupported => DirectIoEffect::Unsupported,
+        DeclaredVerdict::AcceptedButBuffered => {
+            DirectIoEffect::AcceptedButBuffered(Buffered::Declared)
+        }
+        DeclaredVerdict::Direct => DirectIoEffect::Direct,
+        DeclaredVerdict::DirectUnstableChecksums => DirectIoEffect::DirectUnstableChecksums,
+        DeclaredVerdict::DirectUnstableMirrors => DirectIoEffect::DirectUnstableMirrors,
         DeclaredVerdict::DirectCowOrBuffered => return concluded_fact,
     };
-    let agrees = |found: Verdict| match (found, declared) {
-        (Verdict::AcceptedButBuffered(_), Verdict::AcceptedButBuffered(_)) => true,
+    let agrees = |found: DirectIoEffect| match (found, declared) {
+        (DirectIoEffect::AcceptedButBuffered(_), DirectIoEffect::AcceptedButBuffered(_)) => true,
         _ => found == declared,
     };
     match concluded_fact {
         Fact::Known(found) if agrees(found.verdict) => Fact::Known(found),
-        Fact::Known(found) if found.confidence <= Confidence::Observed => Fact::unknown(
+        Fact::Known(found) if found.confidence <= DirectIoBasis::Observed => Fact::unknown(
             Reason::Conflict,
             format!("the facts declare another verdict, but {}", found.because),
         ),
         Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => concluded(
             declared,
-            Confidence::Declared,
+            DirectIoBasis::Declared,
             "the facts declare it".to_owned(),
         ),
     }

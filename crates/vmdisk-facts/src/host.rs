@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
-use crate::path::Outcome;
+use crate::path::TrialOutcome;
 use crate::version::Version;
 
 /// The running kernel; the effect of O_DIRECT on btrfs depends on it.
@@ -113,7 +113,7 @@ pub struct Limits {
     /// What io_uring_setup(2) gave the collector: `ok`, `EPERM` where the kernel denies it, `ENOSYS` or `EPERM` where a
     /// seccomp filter does. QEMU's own user and filter may be others.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_uring_setup: Fact<Outcome>,
+    pub io_uring_setup: Fact<TrialOutcome>,
     /// Whether a seccomp filter is on the collector, as in containers; QEMU's own is another.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub seccomp: Fact<bool>,
@@ -146,12 +146,13 @@ pub struct Memory {
     pub thp: Fact<String>,
     /// Huge pages by size in KiB (`2048`, `1048576`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hugepages: BTreeMap<u64, HugePages>,
+    pub hugepages: BTreeMap<u64, HugePagePool>,
 }
 
 /// Huge pages of one size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HugePages {
+#[schemars(rename = "HugePages")]
+pub struct HugePagePool {
     /// How many exist.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub nr: Fact<u64>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::blockdev::{BlockDevice, DeviceNumber};
-use crate::direct_io::{self, DirectIo, Evidence};
+use crate::direct_io::{self, DirectIo, DirectIoInputs};
 use crate::fact::{Fact, Reason};
 use crate::facts::Facts;
 use crate::filesystem::{Filesystem, FsKind};
@@ -387,7 +387,7 @@ impl<'a> HostIndex<'a> {
                 (None, Some(around)) => Cow::Borrowed(around),
                 (None, None) => Cow::Borrowed(&nothing),
             };
-            let concluded = direct_io::on_filesystem(Evidence {
+            let concluded = direct_io::on_filesystem(DirectIoInputs {
                 dio: &dio,
                 mount: mount.known(),
                 filesystem,
@@ -485,7 +485,8 @@ fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
         w512,
         verdict,
     } = own;
-    let trial = |own: &Fact<crate::path::Outcome>, around: &Fact<crate::path::Outcome>| {
+    let trial = |own: &Fact<crate::path::TrialOutcome>,
+                 around: &Fact<crate::path::TrialOutcome>| {
         if alike {
             own.clone().or(around.clone())
         } else {

@@ -9,7 +9,7 @@ use crate::version::Version;
 
 /// Kernels of vendors that are built without io_uring although their version has it upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VendorRow {
+pub struct IoUringVendorRow {
     /// The vendors, as `ID` in os-release spells them.
     pub vendors: &'static [&'static str],
     /// The version that all these kernels have.
@@ -21,7 +21,7 @@ pub struct VendorRow {
 }
 
 /// The vendors' kernels without io_uring.
-pub const VENDORS: &[VendorRow] = &[VendorRow {
+pub const VENDORS: &[IoUringVendorRow] = &[IoUringVendorRow {
     vendors: &["rhel", "centos", "almalinux", "rocky", "ol"],
     version: Version(5, 14, 0),
     // 9.0 has build 70, 9.2 build 284, and 9.3 build 362.
@@ -51,7 +51,7 @@ pub fn lacking(kernel: &Kernel) -> Option<String> {
     let vendor = kernel.vendor.value()?;
     let release = kernel.release.value()?;
     let build = Version::leading(release.split_once('-')?.1)?.0;
-    let is_without = |row: &&VendorRow| {
+    let is_without = |row: &&IoUringVendorRow| {
         row.vendors.contains(&vendor.as_str())
             && row.version == version
             && row.builds.contains(&build)

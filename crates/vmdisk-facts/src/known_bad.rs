@@ -46,7 +46,7 @@ impl Program {
 
 /// One bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct KnownBadRow {
     /// The bug.
     pub bug: Bug,
     /// Its name, never changed once released.
@@ -67,7 +67,7 @@ pub struct Row {
 /// The end of a range without a known fix.
 pub const NEVER: Version = Version(u32::MAX, 0, 0);
 
-impl Row {
+impl KnownBadRow {
     /// True if a build has the bug; unknown for builds that were not tried.
     pub fn answer(&self, build: Version) -> Answer {
         let is_in = |range: &Range<Version>| range.contains(&build);
@@ -124,7 +124,7 @@ impl Row {
 
 impl Bug {
     /// Its row in the table.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static KnownBadRow {
         // The table is in the order of the enum; a test checks it.
         &TABLE[self as usize]
     }
@@ -187,8 +187,8 @@ macro_rules! known_bad {
         }
 
         /// One row for each bug, in the order of [`Bug`].
-        pub const TABLE: &[Row] = &[
-            $(Row {
+        pub const TABLE: &[KnownBadRow] = &[
+            $(KnownBadRow {
                 bug: Bug::$variant,
                 name: $name,
                 about: concat!($($doc),+).trim_ascii_start(),

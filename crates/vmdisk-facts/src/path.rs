@@ -176,13 +176,13 @@ pub struct Dio {
     pub read_off: Fact<u64>,
     /// Whether open(2) took O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub open: Fact<Outcome>,
+    pub open: Fact<TrialOutcome>,
     /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nowait_overwrite: Fact<Outcome>,
+    pub nowait_overwrite: Fact<TrialOutcome>,
     /// The result of a 512-byte write with O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub w512: Fact<Outcome>,
+    pub w512: Fact<TrialOutcome>,
     /// The conclusion that a person declares; it never overrides observations.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub verdict: Fact<DeclaredVerdict>,
@@ -210,21 +210,21 @@ pub enum DioAlign {
 /// How a trial ended: `ok` or the error's name (`EINVAL`, `EAGAIN`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// It succeeded.
     Ok,
     /// The name of the error it failed with.
     Failed(String),
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// Whether it failed with this error.
     pub fn failed_with(&self, name: &str) -> bool {
         matches!(self, Self::Failed(error) if error == name)
     }
 }
 
-impl From<String> for Outcome {
+impl From<String> for TrialOutcome {
     fn from(word: String) -> Self {
         if word == "ok" {
             Self::Ok
@@ -234,16 +234,16 @@ impl From<String> for Outcome {
     }
 }
 
-impl From<Outcome> for String {
-    fn from(outcome: Outcome) -> Self {
+impl From<TrialOutcome> for String {
+    fn from(outcome: TrialOutcome) -> Self {
         match outcome {
-            Outcome::Ok => "ok".to_owned(),
-            Outcome::Failed(name) => name,
+            TrialOutcome::Ok => "ok".to_owned(),
+            TrialOutcome::Failed(name) => name,
         }
     }
 }
 
-impl JsonSchema for Outcome {
+impl JsonSchema for TrialOutcome {
     fn schema_name() -> Cow<'static, str> {
         "Outcome".into()
     }
@@ -334,12 +334,13 @@ pub struct ImageHeader {
     pub data_file_raw: Fact<bool>,
     /// The image below; absent when there is none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub backing: Fact<Backing>,
+    pub backing: Fact<BackingFact>,
 }
 
 /// The image below another, as the upper one names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Backing {
+#[schemars(rename = "Backing")]
+pub struct BackingFact {
     /// The written name, without credentials: relative, absolute, or with a protocol.
     pub path: String,
     /// Its format; absent when the header has none, so that QEMU would have to probe it.

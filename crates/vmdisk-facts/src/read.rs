@@ -39,7 +39,7 @@ impl std::fmt::Display for Warning {
 
 /// Why a facts file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum FactsError {
     /// It is larger than [`MAX_BYTES`].
     #[error("the facts file has {bytes} bytes, more than the {MAX_BYTES} that are read")]
     TooLarge {
@@ -78,12 +78,12 @@ pub enum ReadError {
 
 impl Facts {
     /// Reads facts from JSON.
-    pub fn from_json(text: &str) -> Result<Read, ReadError> {
+    pub fn from_json(text: &str) -> Result<Read, FactsError> {
         read(text, "JSON", read_json)
     }
 
     /// Reads facts from YAML.
-    pub fn from_yaml(text: &str) -> Result<Read, ReadError> {
+    pub fn from_yaml(text: &str) -> Result<Read, FactsError> {
         read(text, "YAML", read_yaml)
     }
 
@@ -93,9 +93,9 @@ impl Facts {
     /// use vmdisk_facts::{Facts, Version};
     /// let read = Facts::parse("kernel:\n  version: [6, 12, 77]\n")?;
     /// assert!(read.facts.kernel.version.is(&Version(6, 12, 77)));
-    /// # Ok::<(), vmdisk_facts::ReadError>(())
+    /// # Ok::<(), vmdisk_facts::FactsError>(())
     /// ```
-    pub fn parse(text: &str) -> Result<Read, ReadError> {
+    pub fn parse(text: &str) -> Result<Read, FactsError> {
         let start = without_mark(text).trim_start();
         if start.starts_with(['{', '[']) {
             Self::from_json(text)
@@ -136,15 +136,15 @@ fn read(
     text: &str,
     syntax: &'static str,
     read: fn(&str, usize) -> Result<vmdisk_document::Document, SyntaxError>,
-) -> Result<Read, ReadError> {
+) -> Result<Read, FactsError> {
     if text.len() > MAX_BYTES {
-        return Err(ReadError::TooLarge { bytes: text.len() });
+        return Err(FactsError::TooLarge { bytes: text.len() });
     }
     let text = without_mark(text);
     let position = |span: Span| LineIndex::new(text).position(text, span.start);
     let not_of_the_syntax = |error: SyntaxError| {
         let Position { line, column } = position(error.span);
-        ReadError::Syntax {
+        FactsError::Syntax {
             syntax,
             message: format!("{} at line {line} column {column}", error.message),
         }
@@ -157,12 +157,12 @@ fn read(
         }));
     }
     from_root(&root).map_err(|failure| match failure {
-        Failure::Version { found, advice } => ReadError::Version { found, advice },
+        Failure::Version { found, advice } => FactsError::Version { found, advice },
         Failure::Value {
             path,
             span,
             message,
-        } => ReadError::Value {
+        } => FactsError::Value {
             path: path.unwrap_or_else(|| "the facts file".to_owned()),
             position: position(span),
             message,

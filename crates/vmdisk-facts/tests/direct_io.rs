@@ -1,6 +1,6 @@
 //! The verdict on O_DIRECT follows the strongest evidence, and stays open where nothing decides.
 
-use vmdisk_facts::{Buffered, Confidence, Fact, Facts, HostIndex, Reason, Verdict};
+use vmdisk_facts::{Buffered, DirectIoBasis, DirectIoEffect, Fact, Facts, HostIndex, Reason};
 
 /// A host with one image `/i/a.img` in a directory `/i` of one filesystem.
 fn host(kernel: &str, filesystem: &str, options: &str, directory: &str, file: &str) -> Facts {
@@ -17,7 +17,7 @@ fn host(kernel: &str, filesystem: &str, options: &str, directory: &str, file: &s
     read.facts
 }
 
-fn verdict(facts: &Facts) -> Option<(Verdict, Confidence)> {
+fn verdict(facts: &Facts) -> Option<(DirectIoEffect, DirectIoBasis)> {
     HostIndex::new(facts)
         .direct_io("/i/a.img")
         .known()
@@ -36,8 +36,8 @@ const PLAIN: &str = "nodatasum: null, nodatacow: null";
 const SINGLE: &str = "kind: btrfs, btrfs: {data_profile: [single]}";
 const RAID1: &str = "kind: btrfs, btrfs: {data_profile: [raid1]}";
 const BALANCING: &str = "kind: btrfs, btrfs: {data_profile: [single, raid1]}";
-const TABLE: Confidence = Confidence::FromVersionTable;
-use Verdict::{
+const TABLE: DirectIoBasis = DirectIoBasis::FromVersionTable;
+use DirectIoEffect::{
     AcceptedButBuffered, Direct, DirectUnstableChecksums, DirectUnstableMirrors, Unsupported,
 };
 
@@ -191,11 +191,11 @@ fn a_trial_takes_precedence_over_the_table() {
     let ok = "nocow: true, dio: {open: ok, dioalign: unset, nowait_overwrite: ok}";
     assert_eq!(
         verdict(&host("6, 18, 44", SINGLE, PLAIN, ok, "present: false")),
-        Some((Direct, Confidence::Probed))
+        Some((Direct, DirectIoBasis::Probed))
     );
     assert_eq!(
         verdict(&host("6, 1, 192", RAID1, PLAIN, ok, "present: false")),
-        Some((DirectUnstableMirrors, Confidence::Probed))
+        Some((DirectUnstableMirrors, DirectIoBasis::Probed))
     );
     let refused = "dio: {open: EINVAL}";
     assert_eq!(
@@ -206,7 +206,7 @@ fn a_trial_takes_precedence_over_the_table() {
             refused,
             "present: false"
         )),
-        Some((Unsupported, Confidence::Probed))
+        Some((Unsupported, DirectIoBasis::Probed))
     );
 }
 
@@ -231,7 +231,7 @@ fn statx_has_three_answers() {
     let set = |mem: u32, off: u32| {
         format!("present: true, dio: {{dioalign: set, mem: {mem}, off: {off}}}")
     };
-    let observed = Confidence::Observed;
+    let observed = DirectIoBasis::Observed;
     let facts = host("6, 18, 44", "kind: xfs", "", "nocow: null", &set(512, 4096));
     assert_eq!(verdict(&facts), Some((Direct, observed)));
     let alignment = HostIndex::new(&facts)
@@ -288,7 +288,7 @@ fn without_statx_the_filesystem_and_its_options_decide() {
         verdict(&at("5, 10, 0", "kind: ext4", "data: journal")),
         Some((
             AcceptedButBuffered(Buffered::Ext4DataJournal),
-            Confidence::Observed
+            DirectIoBasis::Observed
         ))
     );
     assert_eq!(
@@ -344,7 +344,7 @@ fn zfs_depends_on_its_version_and_property() {
         verdict(&at("version: [2, 3, 2], direct: disabled")),
         Some((
             AcceptedButBuffered(Buffered::ZfsDisabled),
-            Confidence::Observed
+            DirectIoBasis::Observed
         ))
     );
     assert_eq!(reason(&at("version: [2, 3, 2]")), Some(Reason::Undecided));
@@ -404,7 +404,7 @@ fn a_declaration_fills_gaps_and_never_overrides_observations() {
         "nocow: null",
         &declared("direct"),
     );
-    assert_eq!(verdict(&fuse), Some((Direct, Confidence::Declared)));
+    assert_eq!(verdict(&fuse), Some((Direct, DirectIoBasis::Declared)));
     // A person may know better than the table …
     let xfs = host(
         "6, 12, 0",
@@ -413,7 +413,7 @@ fn a_declaration_fills_gaps_and_never_overrides_observations() {
         "nocow: null",
         &declared("unsupported"),
     );
-    assert_eq!(verdict(&xfs), Some((Unsupported, Confidence::Declared)));
+    assert_eq!(verdict(&xfs), Some((Unsupported, DirectIoBasis::Declared)));
     // … but not better than the kernel itself.
     let seen = "present: true, dio: {dioalign: set, mem: 512, off: 512, verdict: unsupported}";
     assert_eq!(

@@ -1,7 +1,7 @@
 //! A facts file is read in both syntaxes, mistakes have places, and nothing is lost silently.
 
 use vmdisk_facts::{
-    Answer, Basis, Capability, Fact, Facts, FsKind, MAX_BYTES, ReadError, Reason, Target, Version,
+    Answer, Basis, Capability, Fact, Facts, FactsError, FsKind, MAX_BYTES, Reason, Target, Version,
 };
 
 const SAMPLE: &str = r#"{
@@ -155,7 +155,7 @@ fn a_wrong_value_is_reported_by_its_path() {
     ];
     for (text, place, complaint) in cases {
         match Facts::from_json(text) {
-            Err(ReadError::Value { path, message, .. }) => {
+            Err(FactsError::Value { path, message, .. }) => {
                 assert_eq!(path, place, "{text}: {message}");
                 assert!(message.contains(complaint), "{text}: {message}");
             }
@@ -192,11 +192,11 @@ fn a_newer_major_version_is_refused_with_both_numbers() {
     );
     assert!(matches!(
         Facts::from_yaml("schema_version: 2.0\n").unwrap_err(),
-        ReadError::Version { .. }
+        FactsError::Version { .. }
     ));
     assert!(matches!(
         Facts::from_yaml("schema_version: 0.9\n").unwrap_err(),
-        ReadError::Version { .. }
+        FactsError::Version { .. }
     ));
 }
 
@@ -300,7 +300,7 @@ fn a_file_without_limits_is_stopped_early() {
     let long = " ".repeat(MAX_BYTES + 1);
     assert_eq!(
         Facts::parse(&long),
-        Err(ReadError::TooLarge {
+        Err(FactsError::TooLarge {
             bytes: MAX_BYTES + 1
         })
     );

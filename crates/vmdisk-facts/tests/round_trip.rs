@@ -11,11 +11,14 @@ use vmdisk_facts::blockdev::{
 use vmdisk_facts::cgroup::{Cgroup, Cgroups, IoMax};
 use vmdisk_facts::filesystem::{Btrfs, Ext4, Overlay, Zfs};
 use vmdisk_facts::host::{
-    Cpu, HugePages, Kernel, Kvm, KvmObstacle, Limits, Memory, NodePages, NumaNode, Qemu, Security,
+    Cpu, HugePagePool, Kernel, Kvm, KvmObstacle, Limits, Memory, NodePages, NumaNode, Qemu,
+    Security,
 };
 use vmdisk_facts::libvirt::{Libvirt, QemuConf, QemuUser};
 use vmdisk_facts::lvm_config::LvmConfig;
-use vmdisk_facts::path::{Backing, DeclaredVerdict, Dio, DioAlign, Inode, Lock, Mode, Outcome};
+use vmdisk_facts::path::{
+    BackingFact, DeclaredVerdict, Dio, DioAlign, Inode, Lock, Mode, TrialOutcome,
+};
 use vmdisk_facts::{
     BlockDevice, BlockKind, CollectError, Collector, DeviceNumber, Directory, Fact, Facts, File,
     FileKind, Filesystem, FsKind, Host, HostIndex, ImageHeader, Mount, OptionValue, Reason,
@@ -76,7 +79,7 @@ fn device_number() -> impl Strategy<Value = DeviceNumber> {
 }
 
 fn dio() -> impl Strategy<Value = Dio> {
-    let outcome = || fact(text().prop_map(Outcome::from));
+    let outcome = || fact(text().prop_map(TrialOutcome::from));
     let align = prop::sample::select(vec![DioAlign::Set, DioAlign::Unset]);
     let verdict = prop::sample::select(vec![
         DeclaredVerdict::Unsupported,
@@ -114,7 +117,7 @@ fn dio() -> impl Strategy<Value = Dio> {
 fn image() -> impl Strategy<Value = ImageHeader> {
     let flag = || fact(any::<bool>());
     let small = || fact(any::<u32>());
-    let backing = (text(), fact(text())).prop_map(|(path, format)| Backing { path, format });
+    let backing = (text(), fact(text())).prop_map(|(path, format)| BackingFact { path, format });
     let numbers = (
         small(),
         fact(any::<u64>()),
@@ -631,7 +634,7 @@ fn host_groups() -> impl Strategy<Value = Facts> {
         (number(), number()).prop_map(|(nr, free)| NodePages { nr, free }),
         0..3,
     );
-    let pages = (number(), number(), on_nodes).prop_map(|(nr, free, nodes)| HugePages {
+    let pages = (number(), number(), on_nodes).prop_map(|(nr, free, nodes)| HugePagePool {
         nr,
         free,
         reserved: Fact::Absent,

@@ -6,7 +6,7 @@ use crate::DeviceModel::{
     Floppy, IdeCd, IdeHd, NvmeNamespace, ScsiBlock, ScsiCd, ScsiHd, UsbStorage, VhostUserBlk,
     VirtioBlk,
 };
-use crate::Form::{Positive, WordOr, YesNo};
+use crate::ValueForm::{Positive, WordOr, YesNo};
 use crate::row::{FieldRow, libvirt, no_libvirt, rows};
 use crate::{DeviceModel, Later, Takers};
 

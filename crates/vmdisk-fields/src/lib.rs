@@ -39,7 +39,7 @@ pub use limit::{LIMIT_FIELDS, LimitRow, limit};
 pub use phrase::{
     ControllerName, DiskName, Phrase, Piece, all_of, apply, check_template, either, one_of, quoted,
 };
-pub use row::{FieldRow, Form, Later, LibvirtPlace, Since, Spelling};
+pub use row::{FieldRow, Later, LibvirtPlace, Since, Spelling, ValueForm};
 pub use setting::{Setting, noun, setting};
 pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;

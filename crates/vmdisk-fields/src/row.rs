@@ -12,7 +12,7 @@ pub type Later = (&'static str, Since, Option<Since>);
 
 /// How libvirt writes a value where the kind of the field leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueForm {
     /// As the kind of the field has it.
     Usual,
     /// A switch as `yes` and `no`.
@@ -31,7 +31,7 @@ pub struct LibvirtPlace {
     /// The libvirt that first knew it; `None` if none does, and `place` is QEMU's word.
     pub since: Option<Since>,
     /// How the value is written.
-    pub form: Form,
+    pub form: ValueForm,
     /// Words that came later than the attribute.
     pub versioned_syntax: &'static [Later],
 }
@@ -127,7 +127,7 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
         libvirt: LibvirtPlace {
             place,
             since: Some(since),
-            form: Form::Usual,
+            form: ValueForm::Usual,
             versioned_syntax: &[],
         },
         takers: Takers::ALL,
@@ -159,7 +159,7 @@ impl FieldRow {
         self
     }
 
-    pub(crate) const fn form(mut self, form: Form) -> Self {
+    pub(crate) const fn form(mut self, form: ValueForm) -> Self {
         self.libvirt.form = form;
         self
     }

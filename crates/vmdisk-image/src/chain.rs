@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use vmdisk_image::chain::{End, Found, Place, Resolved, Top, walk};
+//! use vmdisk_image::chain::{End, Found, ResolvedName, Resolution, Top, walk};
 //! use vmdisk_image::{Header, ImageFormat, probe};
 //!
 //! # fn overlay(backing: &[u8]) -> Vec<u8> {
@@ -36,12 +36,12 @@
 //!     format: Some(ImageFormat::Qcow2),
 //! };
 //! let chain = walk(top, |reference| match &reference.place {
-//!     Place::Path(path) if files.contains_key(path.as_bytes()) => Resolved::Found(Box::new(Found {
+//!     ResolvedName::Path(path) if files.contains_key(path.as_bytes()) => Resolution::Found(Box::new(Found {
 //!         identity: path.as_bytes().to_vec(),
 //!         location: path.clone(),
 //!         header: header(path.as_bytes()),
 //!     })),
-//!     _ => Resolved::Missing { reason: "no such file".into() },
+//!     _ => Resolution::Missing { reason: "no such file".into() },
 //! });
 //! assert_eq!(chain.links.len(), 2);
 //! assert_eq!(chain.links[1].location.as_bytes(), b"/images/base.img");
@@ -79,7 +79,7 @@ pub struct Reference<'a> {
     /// The recorded name.
     pub backing: &'a BackingReference,
     /// The resolved name.
-    pub place: Place,
+    pub place: ResolvedName,
     /// The recorded format.
     pub format: RecordedFormat,
     /// The number of images above it.
@@ -88,7 +88,7 @@ pub struct Reference<'a> {
 
 /// A resolved name, without file system access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ResolvedName {
     /// A path, absolute or relative like the location of the referencing image. Neither `..` nor links are resolved.
     Path(Name),
     /// `file:` with a relative path, which QEMU resolves in its working directory.
@@ -149,7 +149,7 @@ impl RecordedFormat {
 
 /// The caller's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolved<I> {
+pub enum Resolution<I> {
     /// The image exists.
     Found(Box<Found<I>>),
     /// The image does not exist.
@@ -236,21 +236,21 @@ pub enum End {
     /// The backing file does not exist.
     Missing {
         /// Its location.
-        place: Place,
+        place: ResolvedName,
         /// The caller's reason.
         reason: String,
     },
     /// The backing file could not be read.
     Unreadable {
         /// Its location.
-        place: Place,
+        place: ResolvedName,
         /// The caller's reason.
         reason: String,
     },
     /// The caller did not follow the reference.
     NotFollowed {
         /// Its location.
-        place: Place,
+        place: ResolvedName,
         /// The caller's reason.
         reason: String,
     },
@@ -268,7 +268,7 @@ pub enum End {
 pub fn walk<I, F>(top: Top<I>, mut resolve: F) -> Chain<I>
 where
     I: Clone + Eq + Hash,
-    F: FnMut(&Reference<'_>) -> Resolved<I>,
+    F: FnMut(&Reference<'_>) -> Resolution<I>,
 {
     let Top {
         identity,
@@ -312,7 +312,7 @@ where
 fn step<I>(
     link: &Link<I>,
     depth: usize,
-    resolve: &mut impl FnMut(&Reference<'_>) -> Resolved<I>,
+    resolve: &mut impl FnMut(&Reference<'_>) -> Resolution<I>,
 ) -> Result<Link<I>, End> {
     if link.opened_as() == Some(ImageFormat::Raw) {
         return Err(End::Base);
@@ -329,7 +329,7 @@ fn step<I>(
         None => RecordedFormat::None,
     };
     let place = place(&link.location, backing.reference);
-    if place == Place::Unresolvable {
+    if place == ResolvedName::Unresolvable {
         return Err(End::Unresolvable);
     }
     let reference = Reference {
@@ -339,7 +339,7 @@ fn step<I>(
         depth: depth + 1,
     };
     match resolve(&reference) {
-        Resolved::Found(found) => {
+        Resolution::Found(found) => {
             let Found {
                 identity,
                 location,
@@ -352,15 +352,15 @@ fn step<I>(
                 recorded: reference.format,
             })
         }
-        Resolved::Missing { reason } => Err(End::Missing {
+        Resolution::Missing { reason } => Err(End::Missing {
             place: reference.place,
             reason,
         }),
-        Resolved::Unreadable { reason } => Err(End::Unreadable {
+        Resolution::Unreadable { reason } => Err(End::Unreadable {
             place: reference.place,
             reason,
         }),
-        Resolved::NotFollowed { reason } => Err(End::NotFollowed {
+        Resolution::NotFollowed { reason } => Err(End::NotFollowed {
             place: reference.place,
             reason,
         }),
@@ -374,29 +374,29 @@ fn step<I>(
 ///
 /// ```
 /// use vmdisk_image::BackingReference;
-/// use vmdisk_image::chain::{Place, place};
+/// use vmdisk_image::chain::{ResolvedName, place};
 ///
 /// let base = BackingReference::from_bytes(b"../base.img");
-/// assert_eq!(place(&"/srv/vm/top.qcow2".into(), &base), Place::Path("/srv/vm/../base.img".into()));
+/// assert_eq!(place(&"/srv/vm/top.qcow2".into(), &base), ResolvedName::Path("/srv/vm/../base.img".into()));
 /// ```
 #[must_use]
-pub fn place(location: &Name, reference: &BackingReference) -> Place {
+pub fn place(location: &Name, reference: &BackingReference) -> ResolvedName {
     match reference {
-        BackingReference::Absolute(path) => Place::Path(path.clone()),
-        BackingReference::Json(name) => Place::Json(name.clone()),
+        BackingReference::Absolute(path) => ResolvedName::Path(path.clone()),
+        BackingReference::Json(name) => ResolvedName::Json(name.clone()),
         BackingReference::Protocol { scheme, name } if scheme.as_bytes() == b"file" => {
             let path = &name.as_bytes()[b"file:".len()..];
             match path.first() {
-                Some(b'/') => Place::Path(path.into()),
-                Some(_) | None => Place::WorkingDirectory(path.into()),
+                Some(b'/') => ResolvedName::Path(path.into()),
+                Some(_) | None => ResolvedName::WorkingDirectory(path.into()),
             }
         }
-        BackingReference::Protocol { scheme: _, name } => Place::Protocol(name.clone()),
+        BackingReference::Protocol { scheme: _, name } => ResolvedName::Protocol(name.clone()),
         BackingReference::Relative(path) => relative(location, path),
     }
 }
 
-fn relative(location: &Name, path: &Name) -> Place {
+fn relative(location: &Name, path: &Name) -> ResolvedName {
     let join = |place: &[u8]| {
         let directory = place
             .iter()
@@ -405,11 +405,11 @@ fn relative(location: &Name, path: &Name) -> Place {
         Name::new([&place[..directory], path.as_bytes()].concat())
     };
     match BackingReference::from_bytes(location.as_bytes()) {
-        BackingReference::Json(_) => Place::Unresolvable,
-        BackingReference::Absolute(base) => Place::Path(join(base.as_bytes())),
+        BackingReference::Json(_) => ResolvedName::Unresolvable,
+        BackingReference::Absolute(base) => ResolvedName::Path(join(base.as_bytes())),
         // An image without a name has an empty location.
-        BackingReference::Relative(base) if base.is_empty() => Place::Unresolvable,
-        BackingReference::Relative(base) => Place::Path(join(base.as_bytes())),
+        BackingReference::Relative(base) if base.is_empty() => ResolvedName::Unresolvable,
+        BackingReference::Relative(base) => ResolvedName::Path(join(base.as_bytes())),
         BackingReference::Protocol { scheme, name } => {
             let after = scheme.as_bytes().len() + 1;
             let (protocol, rest) = name.as_bytes().split_at(after.min(name.as_bytes().len()));
@@ -420,7 +420,7 @@ fn relative(location: &Name, path: &Name) -> Place {
                     &BackingReference::from_bytes(&[protocol, joined.as_bytes()].concat()),
                 );
             }
-            Place::Protocol(Name::new([protocol, joined.as_bytes()].concat()))
+            ResolvedName::Protocol(Name::new([protocol, joined.as_bytes()].concat()))
         }
     }
 }

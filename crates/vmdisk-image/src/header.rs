@@ -31,7 +31,7 @@ pub enum Header {
 
 /// A backing file or parent in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backing<'a> {
+pub struct HeaderBacking<'a> {
     /// The file.
     pub reference: &'a BackingReference,
     /// Its recorded format; without one QEMU probes, and libvirt (6.0) refuses.
@@ -123,14 +123,14 @@ impl Header {
 
     /// Returns the backing file as QEMU would open it, or a parent, which QEMU does not support.
     #[must_use]
-    pub fn backing(&self) -> Option<Backing<'_>> {
+    pub fn backing(&self) -> Option<HeaderBacking<'_>> {
         let (reference, format, is_raw) = match self {
             Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), false),
             Self::Vmdk(header) => (&header.parent, None, false),
             Self::Unchecked(header) => (&header.backing_file, None, header.backing_is_raw),
             Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => return None,
         };
-        reference.as_ref().map(|reference| Backing {
+        reference.as_ref().map(|reference| HeaderBacking {
             reference,
             format,
             is_raw,

@@ -42,7 +42,7 @@ mod vmdk;
 
 pub use defect::{Defect, DefectKind, Effect};
 pub use format::ImageFormat;
-pub use header::{Backing, FileRole, Header, probe};
+pub use header::{FileRole, Header, HeaderBacking, probe};
 pub use luks::{KeySlot, Luks1Header, Luks2Header};
 pub use name::Name;
 pub use qcow2::{

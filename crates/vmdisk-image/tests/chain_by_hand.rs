@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::support::image::{Image, qcow2_v3, with_backing, with_extensions};
 use vmdisk_image::chain::{
-    Chain, End, Found, MAX_IMAGES, Place, RecordedFormat, Resolved, Top, place, walk,
+    Chain, End, Found, MAX_IMAGES, RecordedFormat, Resolution, ResolvedName, Top, place, walk,
 };
 use vmdisk_image::{BackingReference, Extension, ImageFormat, Name};
 
@@ -33,8 +33,8 @@ fn walked(files: &Files, top: &str, format: Option<ImageFormat>) -> Chain<String
         format,
     };
     walk(top, |reference| {
-        let Place::Path(path) = &reference.place else {
-            return Resolved::NotFollowed {
+        let ResolvedName::Path(path) = &reference.place else {
+            return Resolution::NotFollowed {
                 reason: "not a path".into(),
             };
         };
@@ -42,16 +42,16 @@ fn walked(files: &Files, top: &str, format: Option<ImageFormat>) -> Chain<String
         match files.get(&name) {
             Some(image) if name.ends_with(".unreadable") => {
                 assert!(!image.0.is_empty());
-                Resolved::Unreadable {
+                Resolution::Unreadable {
                     reason: "permission denied".into(),
                 }
             }
-            Some(image) => Resolved::Found(Box::new(Found {
+            Some(image) => Resolution::Found(Box::new(Found {
                 identity: name,
                 location: path.clone(),
                 header: image.header(),
             })),
-            None => Resolved::Missing {
+            None => Resolution::Missing {
                 reason: "no such file".into(),
             },
         }
@@ -127,12 +127,12 @@ fn loops_are_found_by_identity_and_not_by_name() {
         format: None,
     };
     let chain = walk(top, |reference| {
-        let Place::Path(path) = &reference.place else {
+        let ResolvedName::Path(path) = &reference.place else {
             panic!("{reference:?}")
         };
         let name = path.as_str().unwrap().replace("./", "");
         let identity = i32::from(name == "/b");
-        Resolved::Found(Box::new(Found {
+        Resolution::Found(Box::new(Found {
             identity,
             location: path.clone(),
             header: files[&name].header(),
@@ -155,7 +155,7 @@ fn missing_unreadable_and_unfollowed_images_end_the_chain_with_their_place() {
         ("/protocol-format", overlay("gone", Some("file"))),
     ]);
     let end = |name: &str| walked(&files, name, Some(ImageFormat::Qcow2)).end;
-    let gone = Place::Path("/gone".into());
+    let gone = ResolvedName::Path("/gone".into());
     assert_eq!(
         end("/missing"),
         End::Missing {
@@ -166,21 +166,21 @@ fn missing_unreadable_and_unfollowed_images_end_the_chain_with_their_place() {
     assert!(matches!(
         end("/unreadable"),
         End::Unreadable {
-            place: Place::Path(_),
+            place: ResolvedName::Path(_),
             ..
         }
     ));
     assert!(matches!(
         end("/remote"),
         End::NotFollowed {
-            place: Place::Protocol(_),
+            place: ResolvedName::Protocol(_),
             ..
         }
     ));
     assert!(matches!(
         end("/json"),
         End::NotFollowed {
-            place: Place::Json(_),
+            place: ResolvedName::Json(_),
             ..
         }
     ));
@@ -222,7 +222,7 @@ fn a_format_other_than_the_recorded_one_is_reported() {
 
 #[test]
 fn names_are_joined_as_in_qemu() {
-    let path = |path: &str| Place::Path(path.into());
+    let path = |path: &str| ResolvedName::Path(path.into());
     let cases = [
         ("/srv/top", "base", path("/srv/base")),
         ("/srv/top", "../base", path("/srv/../base")),
@@ -236,24 +236,24 @@ fn names_are_joined_as_in_qemu() {
         (
             "/srv/top",
             "file:base",
-            Place::WorkingDirectory("base".into()),
+            ResolvedName::WorkingDirectory("base".into()),
         ),
         (
             "/srv/top",
             "nbd://host/x",
-            Place::Protocol("nbd://host/x".into()),
+            ResolvedName::Protocol("nbd://host/x".into()),
         ),
-        ("/srv/top", "json:{}", Place::Json("json:{}".into())),
+        ("/srv/top", "json:{}", ResolvedName::Json("json:{}".into())),
         ("file:/srv/top", "base", path("/srv/base")),
         (
             "http://host/dir/top",
             "base",
-            Place::Protocol("http://host/dir/base".into()),
+            ResolvedName::Protocol("http://host/dir/base".into()),
         ),
         ("http://host/dir/top", "/base", path("/base")),
-        ("json:{}", "base", Place::Unresolvable),
+        ("json:{}", "base", ResolvedName::Unresolvable),
         ("json:{}", "/base", path("/base")),
-        ("", "base", Place::Unresolvable),
+        ("", "base", ResolvedName::Unresolvable),
         ("", "/base", path("/base")),
     ];
     for (location, name, expected) in cases {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::support::counting::{Counting, File};
-use vmdisk_image::chain::{Chain, End, Found, Place, RecordedFormat, Resolved, Top, walk};
+use vmdisk_image::chain::{Chain, End, Found, RecordedFormat, Resolution, ResolvedName, Top, walk};
 use vmdisk_image::{
     BackingReference, DefectKind, Effect, Header, ImageFormat, MAX_BYTES_READ, Name, RawContent,
     probe,
@@ -83,20 +83,20 @@ fn chain(images: &Path, location: &str, format: Option<ImageFormat>) -> Chain<Pa
         format,
     };
     walk(top, |reference| match &reference.place {
-        Place::Path(location) => match file(images, location.as_str().unwrap()) {
-            Some(path) => Resolved::Found(Box::new(Found {
+        ResolvedName::Path(location) => match file(images, location.as_str().unwrap()) {
+            Some(path) => Resolution::Found(Box::new(Found {
                 header: header(&path),
                 identity: path,
                 location: location.clone(),
             })),
-            None => Resolved::Missing {
+            None => Resolution::Missing {
                 reason: "no such file".into(),
             },
         },
-        place @ (Place::WorkingDirectory(_)
-        | Place::Protocol(_)
-        | Place::Json(_)
-        | Place::Unresolvable) => Resolved::NotFollowed {
+        place @ (ResolvedName::WorkingDirectory(_)
+        | ResolvedName::Protocol(_)
+        | ResolvedName::Json(_)
+        | ResolvedName::Unresolvable) => Resolution::NotFollowed {
             reason: format!("{place:?}"),
         },
     })
@@ -254,7 +254,7 @@ fn compare(name: &str, chain: &Chain<PathBuf>, blocks: &[Block], data_file: Opti
         Some(block) => {
             assert_eq!(block["type"], "network", "{name}");
             let End::NotFollowed {
-                place: Place::Protocol(remote),
+                place: ResolvedName::Protocol(remote),
                 ..
             } = &chain.end
             else {
@@ -305,7 +305,7 @@ fn broken_chains_of_the_corpus_are_broken_where_libvirt_says() {
         matches!(
             missing,
             End::Missing {
-                place: Place::Path(_),
+                place: ResolvedName::Path(_),
                 ..
             }
         ),

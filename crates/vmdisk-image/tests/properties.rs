@@ -10,7 +10,7 @@ use crate::support::fuzz::fuzz_probe;
 use crate::support::image::{Image, qcow2_v2, qcow2_v3, with_backing, with_extensions};
 use crate::support::microsoft::{vhdx, vpc_differencing};
 use proptest::prelude::*;
-use vmdisk_image::chain::{End, Found, MAX_IMAGES, Place, Resolved, Top, place, walk};
+use vmdisk_image::chain::{End, Found, MAX_IMAGES, Resolution, ResolvedName, Top, place, walk};
 use vmdisk_image::{BackingReference, Extension, Header, ImageFormat, Name, Table};
 
 /// Sound images of every format, of which mutations are made.
@@ -173,7 +173,7 @@ proptest! {
     ) {
         let location = Name::from(format!("{directory}{file}").as_str());
         let place = place(&location, &BackingReference::from_bytes(name.as_bytes()));
-        prop_assert_eq!(place, Place::Path(format!("{directory}{name}").as_str().into()));
+        prop_assert_eq!(place, ResolvedName::Path(format!("{directory}{name}").as_str().into()));
     }
 
     /// Any map of images to backing files: the walk ends, and where, is what following it by hand gives.
@@ -196,10 +196,10 @@ proptest! {
         let mut asked = 0;
         let chain = walk(top, |reference| {
             asked += 1;
-            let Place::Path(path) = &reference.place else { panic!("{reference:?}") };
+            let ResolvedName::Path(path) = &reference.place else { panic!("{reference:?}") };
             match by_name.get(path.as_str().unwrap()) {
-                Some(&index) => Resolved::Found(Box::new(Found { identity: index, location: path.clone(), header: header(index) })),
-                None => Resolved::Missing { reason: "no such file".into() },
+                Some(&index) => Resolution::Found(Box::new(Found { identity: index, location: path.clone(), header: header(index) })),
+                None => Resolution::Missing { reason: "no such file".into() },
             }
         });
         let mut path = vec![0];

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::support::agree::read;
 use crate::support::qemu;
 use serde_json::Value;
-use vmdisk_image::chain::{Chain, End, Found, Place, RecordedFormat, Resolved, Top, walk};
+use vmdisk_image::chain::{Chain, End, Found, RecordedFormat, Resolution, ResolvedName, Top, walk};
 use vmdisk_image::{ImageFormat, Name};
 
 /// Walks from a file, by paths relative to `directory`; identity is the canonical path.
@@ -25,19 +25,19 @@ fn chain(directory: &Path, file: &str, format: Option<ImageFormat>) -> Chain<Pat
         format,
     };
     walk(top, |reference| {
-        let Place::Path(path) = &reference.place else {
-            return Resolved::NotFollowed {
+        let ResolvedName::Path(path) = &reference.place else {
+            return Resolution::NotFollowed {
                 reason: "not a file".into(),
             };
         };
         let name = path.as_str().unwrap();
         match identity(name) {
-            Ok(identity) => Resolved::Found(Box::new(Found {
+            Ok(identity) => Resolution::Found(Box::new(Found {
                 identity,
                 location: path.clone(),
                 header: read(directory, name),
             })),
-            Err(error) => Resolved::Missing {
+            Err(error) => Resolution::Missing {
                 reason: error.to_string(),
             },
         }
@@ -153,7 +153,7 @@ fn qemu_finds_the_same_loops_and_missing_files() {
     let walked = chain(directory, "c.qcow2", Some(ImageFormat::Qcow2));
     assert_eq!(walked.links.len(), 3);
     assert!(
-        matches!(walked.end, End::Missing { place: Place::Path(path), .. } if path.as_bytes() == b"gone.qcow2")
+        matches!(walked.end, End::Missing { place: ResolvedName::Path(path), .. } if path.as_bytes() == b"gone.qcow2")
     );
 }
 

@@ -9,10 +9,10 @@ use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
 use crate::reader::Reader;
-use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath};
+use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath, name_of};
 use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, FieldOwner};
-use crate::writer::{Unwritable, Writer, name_of};
+use crate::writer::{Unwritable, Writer};
 use crate::xml::Node;
 use crate::{
     blkiotune, controller, disk, iothreads, memory_backing, os, seclabel, throttle_groups,

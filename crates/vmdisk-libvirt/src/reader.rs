@@ -10,7 +10,7 @@ use vmdisk_source::{Edit, Place, SourceMap, Span, VersionedSyntax, WordKind};
 use crate::element::{Child, Element};
 use crate::rules;
 use crate::unmodeled::UnmodeledParts;
-use crate::vocabulary::{AttributeSpec, ElementSpec, Field, FieldOwner, Need, Since, Value};
+use crate::vocabulary::{AttributeSpec, ElementSpec, Field, FieldOwner, Need, Since, ValueSpec};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 use crate::xml::{Attribute, Node};
 
@@ -217,7 +217,7 @@ impl<'t> Reader<'t> {
             .content
             .and_then(|content| Some((content, node.text().1?)));
         match text {
-            Some((Value::Text, span)) => span,
+            Some((ValueSpec::Text, span)) => span,
             Some((_, span)) => self.trimmed(span),
             None => node.tag(),
         }
@@ -229,9 +229,9 @@ impl<'t> Reader<'t> {
         Span::new(start, start + text.trim().len())
     }
 
-    fn check_content(&mut self, element: &Element<'_>, content: Value) {
+    fn check_content(&mut self, element: &Element<'_>, content: ValueSpec) {
         let (text, span) = element.node.text();
-        let text = if content == Value::Text {
+        let text = if content == ValueSpec::Text {
             &text[..]
         } else {
             text.trim()
@@ -282,12 +282,19 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn check_value(&mut self, known: Value, name: &str, value: &str, at: FieldPath, span: Span) {
+    fn check_value(
+        &mut self,
+        known: ValueSpec,
+        name: &str,
+        value: &str,
+        at: FieldPath,
+        span: Span,
+    ) {
         let Err(fault) = known.check(value) else {
             return;
         };
         let what = match known {
-            Value::Words(_) | Value::WordsAnd(..) => "unknown",
+            ValueSpec::Words(_) | ValueSpec::WordsAnd(..) => "unknown",
             _ => "invalid",
         };
         let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);

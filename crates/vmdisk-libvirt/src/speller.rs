@@ -1,6 +1,6 @@
 //! The spelling of settings in libvirt XML.
 
-use vmdisk_fields::{Form, Setting, Speller, controller, disk};
+use vmdisk_fields::{Setting, Speller, ValueForm, controller, disk};
 use vmdisk_model::{
     DiskField, Domain, DomainField, FieldKind, FieldPath, FieldValue, IoThreadId, Switch,
 };
@@ -151,7 +151,7 @@ pub(crate) fn text_of(at: FieldPath, value: &FieldValue) -> String {
         FieldPath::Controller(_, field) => Some(controller(field)),
         _ => None,
     };
-    let is_yes_no = row.is_some_and(|row| row.libvirt.form == Form::YesNo);
+    let is_yes_no = row.is_some_and(|row| row.libvirt.form == ValueForm::YesNo);
     let is_flag = row.is_some_and(|row| row.kind == Some(FieldKind::Flag)) || is_flag(at);
     match value {
         FieldValue::Set => "yes".to_owned(),

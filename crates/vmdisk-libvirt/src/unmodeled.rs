@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::writer::name_of;
-
 /// The unmodeled parts of one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnmodeledParts {
@@ -214,4 +212,11 @@ impl Unmodeled {
     pub fn controller(&self, nth: usize) -> &UnmodeledContent {
         self.controllers.get(nth).unwrap_or(&NOTHING_INSIDE)
     }
+}
+
+/// The written name of an element.
+pub(crate) fn name_of(element: &str) -> &str {
+    let element = element.strip_prefix('<').unwrap_or(element);
+    let end = element.find(['>', '/', ' ', '\t', '\r', '\n']);
+    &element[..end.unwrap_or(element.len())]
 }

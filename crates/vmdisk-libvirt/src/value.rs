@@ -3,7 +3,7 @@
 use vmdisk_model::Bytes;
 use vmdisk_source::nearest;
 
-use crate::vocabulary::Value;
+use crate::vocabulary::ValueSpec;
 
 /// A mistake in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct ValueFault {
     pub(crate) perhaps: Option<&'static str>,
 }
 
-impl Value {
+impl ValueSpec {
     /// Checks a value.
     pub(crate) fn check(self, text: &str) -> Result<(), ValueFault> {
         let fault = |expected: &str| {
@@ -27,22 +27,22 @@ impl Value {
             })
         };
         match self {
-            Value::Text => Ok(()),
-            Value::Words(words) => check_words(text, words, &[]),
-            Value::WordsAnd(words, others) => check_words(text, words, others),
-            Value::Unsigned32 if unsigned32(text).is_none() => {
+            ValueSpec::Text => Ok(()),
+            ValueSpec::Words(words) => check_words(text, words, &[]),
+            ValueSpec::WordsAnd(words, others) => check_words(text, words, others),
+            ValueSpec::Unsigned32 if unsigned32(text).is_none() => {
                 fault("expected a number from 0 to 4294967295")
             }
-            Value::Positive32 if unsigned32(text).is_none_or(|number| number == 0) => {
+            ValueSpec::Positive32 if unsigned32(text).is_none_or(|number| number == 0) => {
                 fault("expected a number from 1 to 4294967295")
             }
-            Value::Unsigned64 if unsigned64(text).is_none() => {
+            ValueSpec::Unsigned64 if unsigned64(text).is_none() => {
                 fault("expected a number from 0 to 18446744073709551615")
             }
-            Value::AnyBase if any_base(text).is_none() => {
+            ValueSpec::AnyBase if any_base(text).is_none() => {
                 fault("expected a number from 0 to 0xffffffff")
             }
-            Value::Uuid if !is_uuid(text) => fault("expected a UUID of 32 digits of base 16"),
+            ValueSpec::Uuid if !is_uuid(text) => fault("expected a UUID of 32 digits of base 16"),
             _ => Ok(()),
         }
     }
@@ -201,17 +201,17 @@ mod tests {
 
     #[test]
     fn a_wrong_word_is_told_what_was_expected_and_what_was_meant() {
-        let fault = Value::Words(&["none", "writeback"])
+        let fault = ValueSpec::Words(&["none", "writeback"])
             .check("writebak")
             .unwrap_err();
         assert_eq!(fault.expected, "expected one of `none`, `writeback`");
         assert_eq!(fault.meant, Some("writeback"));
-        let meant = |value: Value, text| value.check(text).unwrap_err().meant;
-        let switch = Value::Words(&["on", "off"]);
+        let meant = |value: ValueSpec, text| value.check(text).unwrap_err().meant;
+        let switch = ValueSpec::Words(&["on", "off"]);
         assert_eq!(meant(switch, "yes"), Some("on"));
         assert_eq!(meant(switch, "FALSE"), Some("off"));
-        assert_eq!(meant(Value::Words(&["yes", "no"]), "on"), Some("yes"));
-        let modes = Value::Words(&["threads", "native", "io_uring"]);
+        assert_eq!(meant(ValueSpec::Words(&["yes", "no"]), "on"), Some("yes"));
+        let modes = ValueSpec::Words(&["threads", "native", "io_uring"]);
         let fault = modes.check("uring").unwrap_err();
         assert_eq!((fault.meant, fault.perhaps), (None, Some("io_uring")));
     }

@@ -1,6 +1,6 @@
 //! Writes elements in libvirt's format: single quotes, two spaces per level.
 
-use crate::unmodeled::UnmodeledParts;
+use crate::unmodeled::{UnmodeledParts, name_of};
 use crate::xml::character::{escape_attribute, escape_text, is_xml_char};
 
 /// A value that XML cannot represent.
@@ -233,13 +233,6 @@ impl<'k> Writer<'k> {
             None => Ok(self.out),
         }
     }
-}
-
-/// The written name of an element.
-pub(crate) fn name_of(element: &str) -> &str {
-    let element = element.strip_prefix('<').unwrap_or(element);
-    let end = element.find(['>', '/', ' ', '\t', '\r', '\n']);
-    &element[..end.unwrap_or(element.len())]
 }
 
 #[cfg(test)]

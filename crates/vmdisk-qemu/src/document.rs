@@ -10,14 +10,14 @@ use vmdisk_source::{SourceMap, Span};
 use crate::board::Board;
 use crate::firmware::Firmware;
 use crate::slots::Slots;
-use crate::syntax::form::Form;
+use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The form of the text.
-    pub form: Form,
+    pub form: CommandLineForm,
     /// The guest; [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly) for lines of options that name
     /// neither program nor machine.
     pub domain: Domain,

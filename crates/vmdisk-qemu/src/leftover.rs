@@ -5,7 +5,7 @@ use crate::firmware::FoundFirmware;
 use crate::index::Index;
 use crate::lower::Lowered;
 use crate::parse::{Parsed, READCONFIG};
-use crate::syntax::form::Form;
+use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
 use crate::syntax::properties::Properties;
 
@@ -105,7 +105,7 @@ pub(crate) fn leftovers(
 }
 
 struct Leftovers {
-    form: Form,
+    form: CommandLineForm,
     /// True if the option is a part of the firmware; of `-machine`, only its flash is.
     is_firmware: bool,
     list: Vec<OtherOption>,
@@ -124,9 +124,13 @@ impl Leftovers {
     /// Records an option, or a part of it.
     fn part(&mut self, option: &WrittenOption, part: &str, has_data: bool) {
         let name = match self.form {
-            Form::ConfigFile => format!("[{}]", option.name),
-            Form::MonitorScript => option.name.clone(),
-            Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
+            CommandLineForm::ConfigFile => format!("[{}]", option.name),
+            CommandLineForm::MonitorScript => option.name.clone(),
+            CommandLineForm::ZeroBytes
+            | CommandLineForm::Json
+            | CommandLineForm::Lines
+            | CommandLineForm::Unit
+            | CommandLineForm::Shell => {
                 format!("-{}", option.name)
             }
         };

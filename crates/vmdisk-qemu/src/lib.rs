@@ -74,5 +74,5 @@ pub use read::{read, read_with};
 pub use rules::{RULES, check};
 pub use shell::shell_quote;
 pub use speller::CommandLineSpeller;
-pub use syntax::form::{Form, sniff};
+pub use syntax::form::{CommandLineForm, sniff};
 pub use write::write;

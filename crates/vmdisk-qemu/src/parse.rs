@@ -8,7 +8,7 @@ use crate::config_file;
 use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::overrides::apply_overrides;
-use crate::syntax::form::{Form, words};
+use crate::syntax::form::{CommandLineForm, words};
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
 
 /// The option that names a file with more options.
@@ -16,7 +16,7 @@ pub(crate) const READCONFIG: &str = "readconfig";
 
 /// The options of a command line and of the files that it names, in order.
 pub(crate) struct Parsed {
-    form: Form,
+    form: CommandLineForm,
     /// The span of the command line.
     whole: Span,
     program: Option<String>,
@@ -40,11 +40,15 @@ impl Parsed {
         let main = text.get(..command_line).unwrap_or(text);
         let words = words(main)?;
         let (own, faults) = match words.form {
-            Form::ConfigFile => config_file::read::options(text, Span::new(0, main.len()))?,
-            Form::MonitorScript => monitor::read::options(main)?,
-            Form::ZeroBytes | Form::Json | Form::Lines | Form::Unit | Form::Shell => {
-                options(&words.arguments, main)?
+            CommandLineForm::ConfigFile => {
+                config_file::read::options(text, Span::new(0, main.len()))?
             }
+            CommandLineForm::MonitorScript => monitor::read::options(main)?,
+            CommandLineForm::ZeroBytes
+            | CommandLineForm::Json
+            | CommandLineForm::Lines
+            | CommandLineForm::Unit
+            | CommandLineForm::Shell => options(&words.arguments, main)?,
         };
         let mut daemons = Vec::new();
         for arguments in &words.daemons {
@@ -93,7 +97,7 @@ impl Parsed {
         Ok(())
     }
 
-    pub(crate) const fn form(&self) -> Form {
+    pub(crate) const fn form(&self) -> CommandLineForm {
         self.form
     }
 

@@ -9,8 +9,8 @@ use proptest::sample::select;
 use vmdisk_facts::Target;
 use vmdisk_model::*;
 use vmdisk_qemu::{
-    ArgumentValue, Document, Form, Json, Options, QemuOption, Style, write, write_config_file,
-    write_monitor_script,
+    ArgumentValue, CommandLineForm, Document, Json, Options, QemuOption, Style, write,
+    write_config_file, write_monitor_script,
 };
 use vmdisk_rule::{Consumer, Context, Finding, Outcome};
 
@@ -614,7 +614,7 @@ proptest! {
         let Ok(file) = write_config_file(&domain, &options) else { return Ok(()) };
         prop_assert_eq!(vmdisk_qemu::sniff(&file.text), true);
         let document = vmdisk_qemu::read(&file.text).unwrap_or_else(|failure| panic!("{failure}: {}", file.text));
-        prop_assert_eq!(document.form, Form::ConfigFile);
+        prop_assert_eq!(document.form, CommandLineForm::ConfigFile);
         assert_understood(&document, &file.text, "[global]");
         // The program is named beside the file.
         let domain = Domain { architecture: None, ..domain };
@@ -631,7 +631,7 @@ proptest! {
         let Ok(script) = write_monitor_script(&domain, &options) else { return Ok(()) };
         let text = script.to_lines();
         let document = vmdisk_qemu::read(&text).unwrap_or_else(|failure| panic!("{failure}: {text}"));
-        prop_assert_eq!(document.form, Form::MonitorScript);
+        prop_assert_eq!(document.form, CommandLineForm::MonitorScript);
         assert_understood(&document, &text, "");
         // The machine is there already, and so are the iothreads that no disk speaks of.
         let used = |id: IoThreadId| text.contains(&format!("\"iothread{id}\""));

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail so")]
 
 use vmdisk_model::*;
-use vmdisk_qemu::{Document, Form, edits_of_all, read};
+use vmdisk_qemu::{CommandLineForm, Document, edits_of_all, read};
 use vmdisk_source::apply_edits;
 
 fn disk(text: &str) -> Disk {
@@ -39,35 +39,38 @@ fn one_guest_is_the_same_in_every_form() {
     for (text, form) in [
         (
             format!("qemu-system-x86_64 -S -drive '{drive}'"),
-            Form::Shell,
+            CommandLineForm::Shell,
         ),
         (
             format!("#!/bin/sh\nset -e\nexec sudo qemu-kvm \\\n -drive \"{drive}\" # x\n"),
-            Form::Shell,
+            CommandLineForm::Shell,
         ),
-        (format!("-nodefaults\n-drive '{drive}'\n-S"), Form::Shell),
+        (
+            format!("-nodefaults\n-drive '{drive}'\n-S"),
+            CommandLineForm::Shell,
+        ),
         (
             format!(
                 "2026-01-01 00:00:00.000+0000: starting up libvirt version: 9\nA=b \\\n/usr/bin/qemu-system-x86_64 \\\n-drive file=old\n\
                  2026-01-02 00:00:00.000+0000: starting up libvirt version: 9\nA=b \\\n/usr/bin/qemu-system-x86_64 \\\n-drive '{drive}'\n"
             ),
-            Form::Shell,
+            CommandLineForm::Shell,
         ),
         (
             format!("/usr/bin/qemu-system-x86_64\n-drive\n{drive}\n"),
-            Form::Lines,
+            CommandLineForm::Lines,
         ),
         (
             format!("/usr/bin/qemu-system-x86_64\0-drive\0{drive}\0"),
-            Form::ZeroBytes,
+            CommandLineForm::ZeroBytes,
         ),
         (
             format!(
                 "[Service]\nExecStartPre=/bin/true\nExecStart=/usr/bin/qemu-system-x86_64 \\\n  # disks\n  -drive \"{drive}\"\nRestart=no\n"
             ),
-            Form::Unit,
+            CommandLineForm::Unit,
         ),
-        (json.to_owned(), Form::Json),
+        (json.to_owned(), CommandLineForm::Json),
     ] {
         let document = read(&text).unwrap_or_else(|failure| panic!("{text}: {failure}"));
         assert_eq!(document.form, form, "{text}");

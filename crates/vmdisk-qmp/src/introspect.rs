@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use vmdisk_facts::capability::{Row, TABLE};
+use vmdisk_facts::capability::{CapabilityRow, TABLE};
 use vmdisk_facts::{Component, INTROSPECTION_VERSION, Introspection, Owner, Probe};
 
 use crate::error::QmpError;
 use crate::launch::Launch;
-use crate::qemu::Qemu;
+use crate::qemu::QemuProcess;
 use crate::schema::Schema;
 
 /// The device types whose properties are recorded: disks, their controllers, and the bridges they are connected to.
@@ -122,7 +122,7 @@ pub fn introspect(program: &Path, timeout: Duration) -> Result<Introspection, Qm
             .clone()
     };
     for row in TABLE.iter().filter(|row| row.component == Component::Qemu) {
-        let Row { name, probe, .. } = row;
+        let CapabilityRow { name, probe, .. } = row;
         let has = match probe {
             Probe::QmpSchema(path) => Ok(schema.has(path)),
             Probe::QomType(name) => properties(name).map(|found| found.is_some()),
@@ -170,11 +170,11 @@ pub fn introspect(program: &Path, timeout: Duration) -> Result<Introspection, Qm
 struct IntrospectionSession {
     program: PathBuf,
     timeout: Duration,
-    qemu: Option<Qemu>,
+    qemu: Option<QemuProcess>,
 }
 
 impl IntrospectionSession {
-    fn qemu(&mut self) -> Result<&mut Qemu, QmpError> {
+    fn qemu(&mut self) -> Result<&mut QemuProcess, QmpError> {
         let qemu = match self.qemu.take() {
             Some(qemu) => qemu,
             None => Launch::paused(&self.program)

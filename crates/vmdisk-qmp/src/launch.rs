@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::QmpError;
-use crate::qemu::Qemu;
+use crate::qemu::QemuProcess;
 use crate::stderr::StderrCollector;
 
 /// The id of our character device; no other option may use it.
@@ -86,7 +86,7 @@ impl Launch {
     ///
     /// # Errors
     /// If it does not start, refuses an option ([`QmpError::Ended`] with its message), or does not answer before the timeout.
-    pub fn start(self) -> Result<Qemu, QmpError> {
+    pub fn start(self) -> Result<QemuProcess, QmpError> {
         let Launch {
             program,
             arguments,
@@ -121,6 +121,6 @@ impl Launch {
                 return Err(error.into());
             }
         };
-        Qemu::greet(child, stderr, ours, timeout)
+        QemuProcess::greet(child, stderr, ours, timeout)
     }
 }

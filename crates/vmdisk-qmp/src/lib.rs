@@ -1,6 +1,6 @@
 //! Starts a QEMU, or connects to a running one, and queries it over QMP.
 //!
-//! [`Launch`] starts a binary with a private socket for its monitor; [`Qemu`] is the running
+//! [`Launch`] starts a binary with a private socket for its monitor; [`QemuProcess`] is the running
 //! process, which is killed on drop. [`Client`] alone connects to the socket of a QEMU that another program started.
 //! Every wait has a timeout, and every error includes QEMU's own messages.
 //!
@@ -31,4 +31,4 @@ pub use error::QmpError;
 pub use event::Event;
 pub use introspect::introspect;
 pub use launch::Launch;
-pub use qemu::Qemu;
+pub use qemu::QemuProcess;

@@ -13,7 +13,7 @@ use crate::stderr::StderrCollector;
 
 /// A running QEMU; dropping it kills the process.
 #[derive(Debug)]
-pub struct Qemu {
+pub struct QemuProcess {
     process: Process,
     client: Client,
 }
@@ -25,7 +25,7 @@ struct Process {
     stderr: StderrCollector,
 }
 
-impl Qemu {
+impl QemuProcess {
     pub(crate) fn greet(
         child: Child,
         stderr: StderrCollector,
@@ -34,7 +34,7 @@ impl Qemu {
     ) -> Result<Self, QmpError> {
         let mut process = Process { child, stderr };
         match Client::over(stream, timeout) {
-            Ok(client) => Ok(Qemu { process, client }),
+            Ok(client) => Ok(QemuProcess { process, client }),
             Err(error) => Err(process.explained(error)),
         }
     }

@@ -4,7 +4,7 @@ use vmdisk_rule::{Context, Missing};
 
 use std::collections::HashSet;
 
-use vmdisk_facts::path::Backing as Recorded;
+use vmdisk_facts::path::BackingFact as Recorded;
 use vmdisk_facts::{Fact, File, ImageHeader, NamedFile, named_file};
 use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};

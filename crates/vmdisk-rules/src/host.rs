@@ -4,7 +4,7 @@ use vmdisk_rule::{Confidence, Context, Missing, Report};
 
 pub(crate) use vmdisk_rule::image_facts::{file, header, qcow2_header};
 
-use vmdisk_facts::direct_io::Confidence as Basis;
+use vmdisk_facts::direct_io::DirectIoBasis as Basis;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
 use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image, ImageField};
 

@@ -8,7 +8,7 @@ use crate::FoundOn;
 
 /// A place in a text, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPlace {
     /// Bytes.
     pub span: Span,
     /// Line and column of the first character.
@@ -25,7 +25,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelatedPlace {
     /// The place.
-    pub place: Place,
+    pub place: TextPlace,
     /// Its relation to the finding.
     pub label: String,
 }
@@ -78,7 +78,7 @@ pub struct Diagnostic {
     /// The mistake; names the disk by its target.
     pub title: String,
     /// Where.
-    pub place: Place,
+    pub place: TextPlace,
     /// The label of the place.
     pub label: Option<String>,
     /// Further places.

@@ -11,7 +11,7 @@ use vmdisk_qemu::CommandLineSpeller;
 use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax};
 
 use crate::rules::Text;
-use crate::{Place, ReadFailure, ReadFailureKind};
+use crate::{ReadFailure, ReadFailureKind, TextPlace};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Debug)]
@@ -233,15 +233,15 @@ impl Document {
     }
 
     /// Where a field is written, or the nearest field around it.
-    pub fn place(&self, at: FieldPath) -> Place {
-        Place {
+    pub fn place(&self, at: FieldPath) -> TextPlace {
+        TextPlace {
             breadcrumb: self.breadcrumb(at),
             ..self.nearest_place(at)
         }
     }
 
     /// As [`place`](Self::place), without its name.
-    pub(crate) fn nearest_place(&self, at: FieldPath) -> Place {
+    pub(crate) fn nearest_place(&self, at: FieldPath) -> TextPlace {
         match self.source_map().resolve(at) {
             Some((found, place)) => self.unnamed_place(place.span, found == at),
             None => self.unnamed_place(Span::empty(0), false),
@@ -271,15 +271,15 @@ impl Document {
         }
     }
 
-    pub(crate) fn place_of_span(&self, at: FieldPath, span: Span, is_exact: bool) -> Place {
-        Place {
+    pub(crate) fn place_of_span(&self, at: FieldPath, span: Span, is_exact: bool) -> TextPlace {
+        TextPlace {
             breadcrumb: self.breadcrumb(at),
             ..self.unnamed_place(span, is_exact)
         }
     }
 
     /// A place without its name.
-    pub(crate) fn unnamed_place(&self, span: Span, is_exact: bool) -> Place {
+    pub(crate) fn unnamed_place(&self, span: Span, is_exact: bool) -> TextPlace {
         let position = |offset: usize| {
             let mut position = self.lines().position(&self.text, offset);
             if let Some(part) = self.config_file_at(span) {
@@ -288,7 +288,7 @@ impl Document {
             }
             position
         };
-        Place {
+        TextPlace {
             span,
             start: position(span.start),
             end: position(span.end),

@@ -120,7 +120,7 @@ pub use vmdisk_plan as plan;
 pub use vmdisk_source as source;
 
 pub use complete::complete;
-pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, Place, RelatedPlace, ResolvedFix};
+pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
     ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes,
     read_with_config_files,

@@ -9,7 +9,7 @@ use vmdisk_model::{
 };
 use vmdisk_source::Span;
 
-use crate::{Document, Place, Source};
+use crate::{Document, Source, TextPlace};
 
 /// Something that a conversion would not carry over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Loss {
     /// The field it belongs to.
     pub at: FieldPath,
     /// Where it stands.
-    pub place: Place,
+    pub place: TextPlace,
     /// True if the guest would see other data, or another machine, without it.
     pub changes_guest: bool,
 }

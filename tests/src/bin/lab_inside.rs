@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
-use vmdisk_collect::{Group, Request, collect};
+use vmdisk_collect::{FactGroup, Request, collect};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -65,7 +65,12 @@ fn record(name: &str, paths: &[&str]) -> anyhow::Result<()> {
     let folder = Path::new("/tmp/recording");
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = paths.iter().map(PathBuf::from).collect();
-    request.groups = BTreeSet::from([Group::Core, Group::Lvm, Group::Dm, Group::Nvme]);
+    request.groups = BTreeSet::from([
+        FactGroup::Core,
+        FactGroup::Lvm,
+        FactGroup::Dm,
+        FactGroup::Nvme,
+    ]);
     request.record = Some(folder.to_owned());
     let facts = collect(&request);
     let mut tree = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_image::chain::{Found, MAX_IMAGES, Place, Resolved, Top, walk};
+use vmdisk_image::chain::{Found, MAX_IMAGES, Resolution, ResolvedName, Top, walk};
 use vmdisk_image::{Header, ReadAt, ReadError, probe};
 
 /// Images of an input at most.
@@ -33,23 +33,23 @@ pub(super) fn check(mut input: &[u8]) {
     let chain = walk(top, |reference| {
         asked += 1;
         assert_eq!(reference.depth, asked, "the walk asks once for each image");
-        let (Place::Path(name)
-        | Place::WorkingDirectory(name)
-        | Place::Protocol(name)
-        | Place::Json(name)) = &reference.place
+        let (ResolvedName::Path(name)
+        | ResolvedName::WorkingDirectory(name)
+        | ResolvedName::Protocol(name)
+        | ResolvedName::Json(name)) = &reference.place
         else {
-            return Resolved::Missing {
+            return Resolution::Missing {
                 reason: "it cannot be".to_owned(),
             };
         };
         let number = name.as_bytes().last().map_or(0, |byte| usize::from(*byte)) % MOST_IMAGES;
         match headers.get(number) {
-            Some(header) => Resolved::Found(Box::new(Found {
+            Some(header) => Resolution::Found(Box::new(Found {
                 identity: number,
                 location: location(number),
                 header: header.clone(),
             })),
-            None => Resolved::Missing {
+            None => Resolution::Missing {
                 reason: "no such file".to_owned(),
             },
         }

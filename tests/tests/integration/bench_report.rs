@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use vmdisk_bench_runner::mock::Mock;
-use vmdisk_bench_runner::report::{self, BenchResult, Change};
+use vmdisk_bench_runner::report::{self, BenchResult, ChangeVerdict};
 use vmdisk_bench_runner::{
     Cancel, Engine, Entry, FindingSeverity, Header, Limits, LinterFinding, MachineMonitor, Noise,
     Plan, PlanOptions, Repetition, Runner, SCHEMA_VERSION, Settings, read_plan,
@@ -402,16 +402,21 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
     assert_eq!(compared.cells.len(), 1);
     let change = compared.cells[0].change.unwrap();
     assert!(change.low > 1.35 && change.high < 1.7, "{change:?}");
-    assert_eq!(compared.cells[0].verdict, Change::Faster);
+    assert_eq!(compared.cells[0].verdict, ChangeVerdict::Faster);
     assert!(compared.text().contains(" faster"), "{}", compared.text());
     let back = report::compare(&unsafe_cache, &none, TOLERANCE).unwrap();
-    assert_eq!(back.cells[0].verdict, Change::Slower);
+    assert_eq!(back.cells[0].verdict, ChangeVerdict::Slower);
     // A tolerance above the difference calls it none.
     let tolerant = report::compare(&unsafe_cache, &none, 0.9).unwrap();
-    assert_eq!(tolerant.cells[0].verdict, Change::AboutEqual);
+    assert_eq!(tolerant.cells[0].verdict, ChangeVerdict::AboutEqual);
     let same = report::compare(&none, &none, TOLERANCE).unwrap();
     assert_eq!(same.studied, None);
-    assert_eq!(same.cells[0].verdict, Change::AboutEqual, "{}", same.text());
+    assert_eq!(
+        same.cells[0].verdict,
+        ChangeVerdict::AboutEqual,
+        "{}",
+        same.text()
+    );
 
     for (other, why) in [
         (
@@ -437,7 +442,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
     let first = run_of("none", "virtio-blk", 1.0, "6.1");
     let second = run_of("none", "virtio-blk", 0.5, "6.1");
     let compare = |second: &BenchResult| report::compare(&first, second, TOLERANCE).unwrap();
-    assert_eq!(compare(&second).cells[0].verdict, Change::Slower);
+    assert_eq!(compare(&second).cells[0].verdict, ChangeVerdict::Slower);
     let mut slower_processor = second.clone();
     for round in &mut slower_processor.rounds {
         round.control *= 0.56;
@@ -458,7 +463,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
         ),
         (of_disturbed, "the machine was quiet in one run only"),
     ] {
-        assert_eq!(compared.cells[0].verdict, Change::MachineChanged);
+        assert_eq!(compared.cells[0].verdict, ChangeVerdict::MachineChanged);
         let text = compared.text();
         assert!(text.contains("No verdict") && text.contains(why), "{text}");
         assert!(text.contains("the machine changed"), "{text}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use vmdisk::facts::Version;
 use vmdisk::{LintOptions, lint, read_bytes};
-use vmdisk_qmp::{Launch, Qemu};
+use vmdisk_qmp::{Launch, QemuProcess};
 use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real};
 
 use crate::row::{as_shell, refusal, reported, words};
@@ -84,7 +84,7 @@ fn reads(setting: &Setting) -> usize {
     text.lines().filter(|line| line.contains("pread")).count()
 }
 
-fn start(qemu: &QemuBuild, options: &str, setting: &Setting) -> Qemu {
+fn start(qemu: &QemuBuild, options: &str, setting: &Setting) -> QemuProcess {
     Launch::running(qemu.emulator())
         .args(["-display", "none", "-no-user-config", "-accel", "tcg"])
         .args(words(options, setting))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use vmdisk::facts::Version;
 use vmdisk_collect::{Request, collect};
-use vmdisk_qmp::{Launch, Qemu};
+use vmdisk_qmp::{Launch, QemuProcess};
 use vmdisk_tests::{QemuBuild, has_program, io, on_each_qemu, open_files, real};
 
 use crate::row::{reported, reported_on, words};
@@ -49,17 +49,17 @@ struct Try<'a> {
 
 impl Try<'_> {
     /// Starts it with what is written.
-    fn start(&self) -> Qemu {
+    fn start(&self) -> QemuProcess {
         self.start_with(self.options)
     }
 
     /// Starts it with nodes alone: qemu-io wants a node that no device uses.
-    fn start_nodes(&self) -> Qemu {
+    fn start_nodes(&self) -> QemuProcess {
         let nodes = self.options.split(" -device").next().unwrap_or_default();
         self.start_with(nodes)
     }
 
-    fn start_with(&self, options: &str) -> Qemu {
+    fn start_with(&self, options: &str) -> QemuProcess {
         self.launch(options)
             .start()
             .unwrap_or_else(|error| panic!("{options}: {error}"))
@@ -88,7 +88,7 @@ impl Try<'_> {
     }
 
     /// The flags that a file is opened with.
-    fn flags(&self, qemu: &Qemu, name: &str) -> u32 {
+    fn flags(&self, qemu: &QemuProcess, name: &str) -> u32 {
         let path = self.path(name);
         let files = open_files(qemu);
         let found = files.iter().find(|(file, _)| *file == path);
@@ -97,12 +97,12 @@ impl Try<'_> {
 }
 
 /// A property of the device called `vda`.
-fn property(qemu: &mut Qemu, name: &str) -> Value {
+fn property(qemu: &mut QemuProcess, name: &str) -> Value {
     qemu.property("/machine/peripheral/vda", name).unwrap()
 }
 
 /// Done without a message.
-fn done(qemu: &mut Qemu, node: &str, command: &str) {
+fn done(qemu: &mut QemuProcess, node: &str, command: &str) {
     assert_eq!(io(qemu, node, command), "", "{command}");
 }
 
@@ -200,7 +200,7 @@ const ROWS: &[(u32, Silence)] = &[
             options: "-blockdev driver=file,node-name=f0,filename={a.qcow2} -blockdev driver=qcow2,node-name=q0,file=f0,read-only=on \
                       -device virtio-blk-pci,drive=q0,id=vda",
             shown: here(|it| {
-                let access = |qemu: &Qemu| it.flags(qemu, "a.qcow2") & O_ACCMODE;
+                let access = |qemu: &QemuProcess| it.flags(qemu, "a.qcow2") & O_ACCMODE;
                 assert_eq!(access(&it.start()), O_RDWR);
                 let both = it.with("filename={a.qcow2}", "filename={a.qcow2},read-only=on");
                 assert_eq!(access(&it.start_with(&both)), O_RDONLY);
@@ -419,7 +419,7 @@ const ROWS: &[(u32, Silence)] = &[
             options: "-smp 4 -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda,num-queues=4,vectors=0",
             shown: here(|it| {
                 // Vectors are in a BAR of their own, which is not there.
-                let bars = |qemu: &mut Qemu| {
+                let bars = |qemu: &mut QemuProcess| {
                     let buses = qemu.ask("query-pci", json!({})).unwrap();
                     let devices = buses[0]["devices"].as_array().unwrap().clone();
                     let disk = devices.iter().find(|it| it["qdev_id"] == "vda").unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vmdisk_qemu::{Argument, ArgumentValue, CommandLine, Json, JsonObject, QemuOption};
-use vmdisk_qmp::Qemu;
+use vmdisk_qmp::QemuProcess;
 
 use crate::qemu::{edges, node_of};
 
@@ -11,7 +11,7 @@ fn value(json: &Json) -> Value {
 }
 
 /// Every difference between a command line and the QEMU that was started with it.
-pub(crate) fn differences(qemu: &mut Qemu, line: &CommandLine) -> Vec<String> {
+pub(crate) fn differences(qemu: &mut QemuProcess, line: &CommandLine) -> Vec<String> {
     let mut found = Vec::new();
     let nodes = qemu.nodes().unwrap();
     let edges = edges(qemu);
@@ -90,7 +90,7 @@ fn node_differences(
     }
 }
 
-fn device_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<String>) {
+fn device_differences(qemu: &mut QemuProcess, argument: &Argument, found: &mut Vec<String>) {
     // libvirt's floppy controller alone has no id, and nothing to compare.
     let Some(id) = argument.property("id") else {
         return;
@@ -167,7 +167,7 @@ fn devfn(text: &str) -> Option<u64> {
     }
 }
 
-fn object_differences(qemu: &mut Qemu, argument: &Argument, found: &mut Vec<String>) {
+fn object_differences(qemu: &mut QemuProcess, argument: &Argument, found: &mut Vec<String>) {
     let id = argument.property("id").expect("every object has an id");
     let path = format!("/objects/{id}");
     for (key, written) in properties(argument) {

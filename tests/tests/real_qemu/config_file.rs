@@ -2,7 +2,7 @@
 
 use vmdisk_model::*;
 use vmdisk_qemu::{Options, write, write_config_file};
-use vmdisk_qmp::{Launch, Qemu, QmpError};
+use vmdisk_qmp::{Launch, QemuProcess, QmpError};
 use vmdisk_tests::{QemuBuild, on_each_qemu};
 
 use crate::agree::differences;
@@ -16,7 +16,7 @@ fn start(
     storage: &Storage,
     text: &str,
     beside: &[String],
-) -> Result<Qemu, QmpError> {
+) -> Result<QemuProcess, QmpError> {
     let path = storage.path("guest.cfg");
     std::fs::write(&path, text).unwrap();
     Launch::paused(build.emulator())

@@ -4,7 +4,7 @@ use serde_json::json;
 use vmdisk_facts::Capability;
 use vmdisk_model::*;
 use vmdisk_qemu::{Argument, CommandLine, Options, QemuOption, WriteProblems, write};
-use vmdisk_qmp::Qemu;
+use vmdisk_qmp::QemuProcess;
 use vmdisk_tests::{QemuBuild, on_each_qemu};
 
 use crate::agree::differences;
@@ -20,7 +20,7 @@ fn options(installed: &QemuBuild) -> Options {
 }
 
 /// Starts a guest and holds it against its command line.
-fn start(installed: &QemuBuild, domain: &Domain) -> (Qemu, CommandLine) {
+fn start(installed: &QemuBuild, domain: &Domain) -> (QemuProcess, CommandLine) {
     let line = write(domain, &options(installed)).unwrap_or_else(|problems| panic!("{problems}"));
     let mut qemu = start_paused(installed, &line)
         .unwrap_or_else(|error| panic!("{error}\n{}", line.to_shell()));

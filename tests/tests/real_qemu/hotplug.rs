@@ -3,7 +3,7 @@
 use serde_json::Value;
 use vmdisk_model::*;
 use vmdisk_qemu::{MonitorScript, Options, QemuOption, write, write_monitor_script};
-use vmdisk_qmp::{Launch, Qemu, QmpError};
+use vmdisk_qmp::{Launch, QemuProcess, QmpError};
 use vmdisk_tests::{QemuBuild, on_each_qemu};
 
 use crate::agree::differences;
@@ -14,7 +14,7 @@ use crate::storage::{Daemon, Storage};
 const PORTS: usize = 4;
 
 /// A machine without disks that can be plugged into; its memory is shared.
-fn empty(build: &QemuBuild, machine: &str) -> Qemu {
+fn empty(build: &QemuBuild, machine: &str) -> QemuProcess {
     let mut launch = Launch::paused(build.emulator()).args([
         "-nodefaults",
         "-accel",
@@ -38,7 +38,7 @@ fn empty(build: &QemuBuild, machine: &str) -> Qemu {
 }
 
 /// Sends the commands of a script, as a person would who pastes its lines.
-fn plug(qemu: &mut Qemu, script: &MonitorScript) -> Result<(), QmpError> {
+fn plug(qemu: &mut QemuProcess, script: &MonitorScript) -> Result<(), QmpError> {
     for line in script.to_lines().lines() {
         let command: Value = serde_json::from_str(line).unwrap();
         let name = command["execute"].as_str().unwrap();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use vmdisk_qemu::CommandLine;
-use vmdisk_qmp::{Launch, Qemu, QmpError};
+use vmdisk_qmp::{Launch, QemuProcess, QmpError};
 use vmdisk_tests::QemuBuild;
 pub(crate) use vmdisk_tests::{io, open_files};
 
 /// Starts a paused QEMU with the words of a command line.
-pub(crate) fn start_paused(build: &QemuBuild, line: &CommandLine) -> Result<Qemu, QmpError> {
+pub(crate) fn start_paused(build: &QemuBuild, line: &CommandLine) -> Result<QemuProcess, QmpError> {
     let words = line.argv();
     // The program of a whole guest stands first; here it is ours.
     let words = &words[usize::from(line.program.is_some())..];
@@ -15,7 +15,7 @@ pub(crate) fn start_paused(build: &QemuBuild, line: &CommandLine) -> Result<Qemu
 }
 
 /// The node that a device, or a part of it, has as its medium.
-pub(crate) fn node_of(qemu: &mut Qemu, path: &str) -> Result<Value, String> {
+pub(crate) fn node_of(qemu: &mut QemuProcess, path: &str) -> Result<Value, String> {
     let drives = qemu.ask("query-block", json!({})).unwrap();
     let below = format!("{path}/");
     let id = path.rsplit('/').next().unwrap_or_default();
@@ -33,7 +33,7 @@ pub(crate) fn node_of(qemu: &mut Qemu, path: &str) -> Result<Value, String> {
 }
 
 /// The child nodes of each node, as (parent, role, child).
-pub(crate) fn edges(qemu: &mut Qemu) -> Vec<(String, String, String)> {
+pub(crate) fn edges(qemu: &mut QemuProcess) -> Vec<(String, String, String)> {
     let graph = qemu.ask("x-debug-query-block-graph", json!({})).unwrap();
     let name_of = |id: &Value| {
         graph["nodes"]

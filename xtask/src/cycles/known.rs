@@ -74,7 +74,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-libvirt/src/driver.rs",
         "vmdisk-libvirt/src/metadata_cache.rs",
     ],
-    &["vmdisk-libvirt/src/kept.rs", "vmdisk-libvirt/src/writer.rs"],
     &[
         "vmdisk-libvirt/src/resolve/address.rs",
         "vmdisk-libvirt/src/resolve/controller.rs",

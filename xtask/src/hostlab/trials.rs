@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use vmdisk::facts::{Confidence, Fact, Facts, HostIndex, Verdict};
+use vmdisk::facts::{DirectIoBasis, DirectIoEffect, Fact, Facts, HostIndex};
 
 use super::boot::Outcome;
 use super::stacks::{Purpose, Stack};
@@ -118,11 +118,11 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
             match concluded {
                 Fact::Known(concluded) => {
                     let fits = match concluded.verdict {
-                        Verdict::Unsupported => seen == Seen::Refused,
-                        Verdict::AcceptedButBuffered(_) => seen == Seen::Buffered,
-                        Verdict::Direct
-                        | Verdict::DirectUnstableChecksums
-                        | Verdict::DirectUnstableMirrors => seen == Seen::Direct,
+                        DirectIoEffect::Unsupported => seen == Seen::Refused,
+                        DirectIoEffect::AcceptedButBuffered(_) => seen == Seen::Buffered,
+                        DirectIoEffect::Direct
+                        | DirectIoEffect::DirectUnstableChecksums
+                        | DirectIoEffect::DirectUnstableMirrors => seen == Seen::Direct,
                     };
                     if !fits {
                         wrong.push(format!(
@@ -163,23 +163,27 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
     Ok(wrong)
 }
 
-fn short(confidence: Confidence) -> &'static str {
+fn short(confidence: DirectIoBasis) -> &'static str {
     match confidence {
-        Confidence::Probed => "tried",
-        Confidence::Observed => "observed",
-        Confidence::FromVersionTable => "table",
-        Confidence::Declared => "declared",
+        DirectIoBasis::Probed => "tried",
+        DirectIoBasis::Observed => "observed",
+        DirectIoBasis::FromVersionTable => "table",
+        DirectIoBasis::Declared => "declared",
     }
 }
 
 /// After a race, reads must fail if the verdict is that checksums are unstable, and only then.
-fn raced(figures: &Figures, place: &str, verdict: Verdict) -> anyhow::Result<Option<String>> {
+fn raced(
+    figures: &Figures,
+    place: &str,
+    verdict: DirectIoEffect,
+) -> anyhow::Result<Option<String>> {
     let trial = format!("race {place}");
     if !figures.contains_key(&trial) {
         return Ok(None);
     }
     let failed = figure(figures, &trial, "read_errors")?;
-    let expected = verdict == Verdict::DirectUnstableChecksums;
+    let expected = verdict == DirectIoEffect::DirectUnstableChecksums;
     Ok(((failed > 0) != expected).then(|| {
         format!("{place}: the verdict is {verdict:?}, but {failed} reads failed after the race")
     }))

@@ -12,7 +12,7 @@ use vmdisk_facts::DeviceNumber;
 use super::image_file;
 use super::storage::PreparedStorage;
 use crate::guest::Kernel;
-use crate::host_changes::{self, Change, HostChanges, QueueSetting};
+use crate::host_changes::{self, HostChange, HostChanges, QueueSetting};
 use crate::safety::{ClaimedDevice, Scratch};
 use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
 
@@ -346,7 +346,7 @@ impl Workspace {
                 let number = DeviceNumber::parse(&text).ok_or_else(|| {
                     Error::program("sysfs", format!("`{}` is not a device number", text.trim()))
                 })?;
-                let change = Change::queue(number, QueueSetting::Scheduler, scheduler)?;
+                let change = HostChange::queue(number, QueueSetting::Scheduler, scheduler)?;
                 state.changes()?.make(change)?;
             }
         }
@@ -494,7 +494,7 @@ impl State {
             } => {
                 let pool = self.name(&format!("{}{}", host_changes::PREFIX, std::process::id()));
                 let path = PathBuf::from(format!("/dev/{group}/{}", host_changes::volume(&pool)));
-                self.changes()?.make(Change::ThinPool {
+                self.changes()?.make(HostChange::ThinPool {
                     group: group.clone(),
                     pool,
                     volume_bytes: size,
@@ -539,7 +539,7 @@ impl State {
                     .unwrap_or_default()
                     .to_string_lossy();
                 changes.revert_one(|change| {
-                    matches!(change, Change::ThinPool { group: other, pool, .. }
+                    matches!(change, HostChange::ThinPool { group: other, pool, .. }
                         if other == group && host_changes::volume(pool) == volume)
                 })
             }

@@ -17,7 +17,7 @@ pub const PREFIX: &str = "vmdisk-bench-";
 /// One change to the host that must be reverted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "change", deny_unknown_fields)]
-pub enum Change {
+pub enum HostChange {
     /// A setting of a block device's request queue.
     #[serde(rename_all = "snake_case")]
     Queue {
@@ -107,7 +107,7 @@ impl QueueSetting {
     }
 }
 
-impl Change {
+impl HostChange {
     /// Creates a change of a queue setting, recording its current value.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Change {
             .iter()
             .filter_map(|along| Some((*along, along.read(device).ok()?)))
             .collect();
-        Ok(Change::Queue {
+        Ok(HostChange::Queue {
             device,
             sequence: sequence(device),
             setting,
@@ -152,7 +152,7 @@ impl Change {
             })
         };
         match self {
-            Change::Queue { before, after, .. } => {
+            HostChange::Queue { before, after, .. } => {
                 if [before, after]
                     .iter()
                     .any(|value| value.contains(['\n', '\0']))
@@ -161,7 +161,7 @@ impl Change {
                 }
                 Ok(())
             }
-            Change::ThinPool { group, pool, .. } => {
+            HostChange::ThinPool { group, pool, .. } => {
                 // LVM's rule for names, which excludes options.
                 let is_group = !group.starts_with('-')
                     && !group.is_empty()
@@ -179,13 +179,13 @@ impl Change {
 
     pub(crate) fn make(&self) -> Result<(), Error> {
         match self {
-            Change::Queue {
+            HostChange::Queue {
                 device,
                 setting,
                 after,
                 ..
             } => setting.write(*device, after),
-            Change::ThinPool {
+            HostChange::ThinPool {
                 group,
                 pool,
                 volume_bytes,
@@ -239,7 +239,7 @@ impl Change {
     /// Reverts the change; `false` if there was nothing to revert.
     pub(crate) fn revert(&self) -> Result<bool, Error> {
         match self {
-            Change::Queue {
+            HostChange::Queue {
                 device,
                 sequence: counted,
                 setting,
@@ -272,7 +272,7 @@ impl Change {
                 }
                 Ok(is_set)
             }
-            Change::ThinPool { group, pool, .. } => {
+            HostChange::ThinPool { group, pool, .. } => {
                 let path = format!("{group}/{pool}");
                 let Ok(tags) = run("lvs", &["--noheadings", "--options", "lv_tags", &path]) else {
                     return Ok(false);
@@ -287,17 +287,17 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for HostChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::Queue {
+            HostChange::Queue {
                 device,
                 setting,
                 before,
                 after,
                 ..
             } => write!(f, "{} of {device}: {before} (was {after})", setting.file()),
-            Change::ThinPool { group, pool, .. } => write!(f, "thin pool {group}/{pool}"),
+            HostChange::ThinPool { group, pool, .. } => write!(f, "thin pool {group}/{pool}"),
         }
     }
 }
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn only_changes_in_our_namespace_are_accepted() {
-        let pool = |group: &str, pool: &str| Change::ThinPool {
+        let pool = |group: &str, pool: &str| HostChange::ThinPool {
             group: group.to_owned(),
             pool: pool.to_owned(),
             volume_bytes: 0,
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_change_round_trips() {
-        let change = Change::Queue {
+        let change = HostChange::Queue {
             device: DeviceNumber { major: 7, minor: 1 },
             sequence: Some(9),
             setting: QueueSetting::Scheduler,
@@ -357,6 +357,6 @@ mod tests {
             along: BTreeMap::from([(QueueSetting::NrRequests, "128".to_owned())]),
         };
         let text = serde_json::to_string(&change).unwrap();
-        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), change);
+        assert_eq!(serde_json::from_str::<HostChange>(&text).unwrap(), change);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use vmdisk_document::{Member, Value, from_node, read_yaml};
+use vmdisk_document::{Entry, Value, from_node, read_yaml};
 use vmdisk_model::Bytes;
 use vmdisk_source::{LineIndex, Span};
 
@@ -78,7 +78,7 @@ struct Exclude {
 /// Factors and their values, in the order of the plan.
 #[derive(Deserialize, Default)]
 #[serde(try_from = "Value")]
-struct Mapping(Vec<Member>);
+struct Mapping(Vec<Entry>);
 
 impl TryFrom<Value> for Mapping {
     type Error = &'static str;
@@ -341,7 +341,7 @@ impl<'a> PlanBuilder<'a> {
     /// Parses factors; mistakes are collected.
     fn words(&mut self, mapping: &Mapping, called: &str) -> Words {
         let mut words = Words::new();
-        for Member { key, node, .. } in &mapping.0 {
+        for Entry { key, node, .. } in &mapping.0 {
             let Some(key) = self.factor(key, called) else {
                 continue;
             };
@@ -372,7 +372,7 @@ impl<'a> PlanBuilder<'a> {
     /// Returns the factors of the matrix with their values.
     fn axes(&mut self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
-        for Member { key, node, .. } in &self.file.matrix.0 {
+        for Entry { key, node, .. } in &self.file.matrix.0 {
             let Some(key) = self.factor(key, "matrix") else {
                 continue;
             };

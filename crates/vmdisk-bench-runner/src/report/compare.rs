@@ -38,7 +38,8 @@ impl std::fmt::Display for Difference {
 /// The verdict on a cell in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+#[schemars(rename = "Change")]
+pub enum ChangeVerdict {
     /// Faster in the second run, relative to the baseline and by more than the tolerance.
     Faster,
     /// Slower in the second run, relative to the baseline and by more than the tolerance.
@@ -71,7 +72,7 @@ pub struct CellChange {
     /// The probability of a change this large by chance; unset with too few rounds.
     pub p_value: Option<f64>,
     /// The verdict, corrected for the number of cells.
-    pub verdict: Change,
+    pub verdict: ChangeVerdict,
 }
 
 /// A baseline of both runs. A change of a baseline cannot be distinguished from a change of the machine.
@@ -148,8 +149,8 @@ pub fn compare(
     for (cell, is_shown) in cells.iter_mut().zip(holm(&p_values, alpha)) {
         if let (Some(change), Some(_)) = (cell.change, cell.p_value) {
             cell.verdict = match machine_changes.is_empty() {
-                true => Change::of(change, is_shown, tolerance),
-                false => Change::MachineChanged,
+                true => ChangeVerdict::of(change, is_shown, tolerance),
+                false => ChangeVerdict::MachineChanged,
             };
         }
     }
@@ -167,17 +168,17 @@ pub fn compare(
     })
 }
 
-impl Change {
+impl ChangeVerdict {
     fn of(change: Interval, is_shown: bool, tolerance: f64) -> Self {
         let margin = tolerance.max(ABOUT_EQUAL);
         let is_beyond = change.ratio > 1.0 + tolerance || change.ratio < 1.0 / (1.0 + tolerance);
         let is_small = change.largest_difference() <= margin;
         match Verdict::of(change, is_shown) {
-            Verdict::Faster if is_beyond => Change::Faster,
-            Verdict::Slower if is_beyond => Change::Slower,
+            Verdict::Faster if is_beyond => ChangeVerdict::Faster,
+            Verdict::Slower if is_beyond => ChangeVerdict::Slower,
             _ => match is_small {
-                true => Change::AboutEqual,
-                false => Change::Inconclusive,
+                true => ChangeVerdict::AboutEqual,
+                false => ChangeVerdict::Inconclusive,
             },
         }
     }
@@ -231,7 +232,7 @@ impl<'a> Pair<'a> {
             p_value: change
                 .filter(|_| fewest >= MIN_ROUNDS as usize)
                 .map(LogRatio::p_value),
-            verdict: Change::TooFewRounds,
+            verdict: ChangeVerdict::TooFewRounds,
         }
     }
 }
@@ -396,7 +397,7 @@ impl RunComparison {
     }
 
     /// Returns true if a cell has this verdict.
-    pub fn has(&self, verdict: Change) -> bool {
+    pub fn has(&self, verdict: ChangeVerdict) -> bool {
         self.cells.iter().any(|cell| cell.verdict == verdict)
     }
 }

@@ -15,7 +15,7 @@ mod svg;
 mod table;
 mod text;
 
-pub use compare::{BaselineChange, CellChange, Change, Difference, RunComparison, compare};
+pub use compare::{BaselineChange, CellChange, ChangeVerdict, Difference, RunComparison, compare};
 pub use csv::csv;
 pub use figures::{bytes, duration};
 pub use fio::fio_jobs;

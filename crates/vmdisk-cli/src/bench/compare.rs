@@ -1,6 +1,6 @@
 //! `vmdisk bench compare`.
 
-use vmdisk_bench_runner::report::{Change, compare};
+use vmdisk_bench_runner::report::{ChangeVerdict, compare};
 
 use super::args::{CompareArgs, CompareFormat};
 use super::report::{in_lines, read};
@@ -21,9 +21,9 @@ pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         CompareFormat::Html => compared.html(),
     };
     deliver(io, args.output.as_deref(), &text)?;
-    Ok(if compared.has(Change::MachineChanged) {
+    Ok(if compared.has(ChangeVerdict::MachineChanged) {
         Exit::CouldNot
-    } else if compared.has(Change::Slower) {
+    } else if compared.has(ChangeVerdict::Slower) {
         Exit::Findings
     } else {
         Exit::Clean

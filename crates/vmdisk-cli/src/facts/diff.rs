@@ -48,9 +48,9 @@ struct Difference {
     /// What differs, by the path of the value; what changes while nobody changes the host is left out.
     changes: Vec<Change>,
     /// Findings that only the new facts give, by the order of the domains.
-    new_findings: Vec<Finding>,
+    new_findings: Vec<ChangedFinding>,
     /// Findings that only the old facts give.
-    gone_findings: Vec<Finding>,
+    gone_findings: Vec<ChangedFinding>,
 }
 
 impl Difference {
@@ -62,7 +62,7 @@ impl Difference {
             old: old.as_ref().map(line),
             new: new.as_ref().map(line),
         };
-        let finding = |finding: &Finding| Finding {
+        let finding = |finding: &ChangedFinding| ChangedFinding {
             domain: line(&finding.domain),
             disk: finding.disk.as_ref().map(line),
             title: line(&finding.title),
@@ -95,7 +95,8 @@ struct Change {
 
 /// A finding that comes or goes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-struct Finding {
+#[schemars(rename = "Finding")]
+struct ChangedFinding {
     /// The domain, as the file was given.
     domain: String,
     /// How much it matters: `advice`, `warning` or `error`.
@@ -184,7 +185,7 @@ impl Difference {
         }
         for (word, findings) in [("new", &self.new_findings), ("gone", &self.gone_findings)] {
             for found in findings {
-                let Finding {
+                let ChangedFinding {
                     domain,
                     severity,
                     rule,
@@ -203,7 +204,7 @@ impl Difference {
     }
 }
 
-fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Finding> {
+fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<ChangedFinding> {
     let index = HostIndex::new(facts);
     let options = LintOptions {
         host: Some(&index),
@@ -213,7 +214,7 @@ fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<Findin
     lint(document, &options)
         .diagnostics
         .into_iter()
-        .map(|found| Finding {
+        .map(|found| ChangedFinding {
             domain: domain.to_owned(),
             severity: found.severity.as_str(),
             rule: found.rule.name,

@@ -1,7 +1,7 @@
 //! Findings about an image and its backing chain.
 
 use vmdisk::Severity;
-use vmdisk::image::chain::{End, MAX_IMAGES, Place, place};
+use vmdisk::image::chain::{End, MAX_IMAGES, ResolvedName, place};
 use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header};
 use vmdisk_collect::{ImageFileError, without_secrets};
 
@@ -12,7 +12,7 @@ pub(crate) const LONG_CHAIN: usize = 8;
 
 /// One thing to say about an image.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct ImageFinding {
     /// What kind of thing, for programs.
     pub(crate) name: &'static str,
     pub(crate) severity: Severity,
@@ -28,9 +28,9 @@ pub(crate) struct Finding {
     pub(crate) help: Option<String>,
 }
 
-impl Finding {
+impl ImageFinding {
     fn new(name: &'static str, severity: Severity, link: &Link, message: String) -> Self {
-        Finding {
+        ImageFinding {
             name,
             severity,
             image: link.location.to_string(),
@@ -53,7 +53,7 @@ impl Finding {
 }
 
 /// Everything there is to say, the top image first.
-pub(crate) fn about(image: &Image) -> Vec<Finding> {
+pub(crate) fn about(image: &Image) -> Vec<ImageFinding> {
     let mut findings = Vec::new();
     for (depth, link) in image.links.iter().enumerate() {
         findings.extend(
@@ -76,7 +76,7 @@ pub(crate) fn about(image: &Image) -> Vec<Finding> {
         let top = &image.links[0];
         let message = format!("the chain has {} images", image.links.len());
         findings.push(
-            Finding::new("chain-too-long", Severity::Warning, top, message)
+            ImageFinding::new("chain-too-long", Severity::Warning, top, message)
                 .note("a read of what was never written looks into each of them")
                 .help("merge images that nobody needs apart: `qemu-img commit`, or `virsh blockcommit` while the guest runs"),
         );
@@ -84,7 +84,7 @@ pub(crate) fn about(image: &Image) -> Vec<Finding> {
     findings
 }
 
-fn of_defect(link: &Link, defect: &Defect) -> Finding {
+fn of_defect(link: &Link, defect: &Defect) -> ImageFinding {
     let (severity, note) = match defect.effect() {
         Effect::Refused => (Severity::Error, Some("QEMU does not open the image")),
         Effect::ReadOnly => (
@@ -98,7 +98,7 @@ fn of_defect(link: &Link, defect: &Defect) -> Finding {
         Effect::Noted if is_oddity(&defect.kind) => (Severity::Advice, None),
         Effect::Noted => (Severity::Warning, None),
     };
-    let mut finding = Finding::new("header", severity, link, defect.kind.to_string());
+    let mut finding = ImageFinding::new("header", severity, link, defect.kind.to_string());
     finding.offset = Some(defect.offset);
     finding.note = note.map(str::to_owned);
     finding.help = help(&defect.kind).map(str::to_owned);
@@ -138,14 +138,14 @@ fn help(kind: &DefectKind) -> Option<&'static str> {
     }
 }
 
-fn of_format(above: &Link, link: &Link) -> Finding {
+fn of_format(above: &Link, link: &Link) -> ImageFinding {
     let found = link.header.format();
     let says = match (&link.recorded, link.opened_as) {
         (Some(recorded), _) => format!("the image above records {recorded}"),
         (None, Some(format)) => format!("QEMU probes it as {format}"),
         (None, None) => "QEMU does not know its format".to_owned(),
     };
-    let finding = Finding::new(
+    let finding = ImageFinding::new(
         "backing-format-mismatch",
         Severity::Error,
         link,
@@ -166,7 +166,7 @@ fn of_format(above: &Link, link: &Link) -> Finding {
 }
 
 /// Only qcow2 has a place for the format.
-fn of_backing_format(link: &Link, findings: &mut Vec<Finding>) {
+fn of_backing_format(link: &Link, findings: &mut Vec<ImageFinding>) {
     let Header::Qcow2(qcow2) = &link.header else {
         return;
     };
@@ -176,7 +176,7 @@ fn of_backing_format(link: &Link, findings: &mut Vec<Finding>) {
             shown(backing)
         );
         findings.push(
-            Finding::new("backing-format-missing", Severity::Warning, link, message)
+            ImageFinding::new("backing-format-missing", Severity::Warning, link, message)
                 .note("libvirt (6.0) refuses a chain that continues below it, and QEMU probes its first bytes, which a guest may have written")
                 .help(format!(
                     "`qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that it was made as",
@@ -186,28 +186,30 @@ fn of_backing_format(link: &Link, findings: &mut Vec<Finding>) {
     }
 }
 
-fn of_protocols(link: &Link, findings: &mut Vec<Finding>) {
+fn of_protocols(link: &Link, findings: &mut Vec<ImageFinding>) {
     for (role, reference) in link.header.files() {
         let what = match role {
             FileRole::Backing => "backing file",
             FileRole::Data => "data file",
         };
         let where_to = match place(&link.location, reference) {
-            Place::Protocol(_) => "leads to another protocol",
-            Place::Json(_) => "is a block device tree that can name any file, host or driver",
-            Place::WorkingDirectory(_) => "counts from the directory QEMU runs in",
-            Place::Path(_) | Place::Unresolvable => continue,
+            ResolvedName::Protocol(_) => "leads to another protocol",
+            ResolvedName::Json(_) => {
+                "is a block device tree that can name any file, host or driver"
+            }
+            ResolvedName::WorkingDirectory(_) => "counts from the directory QEMU runs in",
+            ResolvedName::Path(_) | ResolvedName::Unresolvable => continue,
         };
         let message = format!("the {what} {} {where_to}", shown(reference));
         findings.push(
-            Finding::new("backing-protocol-url", Severity::Warning, link, message)
+            ImageFinding::new("backing-protocol-url", Severity::Warning, link, message)
                 .note("whoever made the image decides what the host opens")
                 .help("open it only if it comes from someone you trust with that"),
         );
     }
 }
 
-fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Finding>) {
+fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<ImageFinding>) {
     let name = shown(&data.reference);
     match &data.found {
         Some(Ok(file)) => {
@@ -221,7 +223,7 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Findi
                     other.location
                 );
                 findings.push(
-                    Finding::new("data-file-loop", Severity::Error, link, message)
+                    ImageFinding::new("data-file-loop", Severity::Error, link, message)
                         .note("writing the guest's data destroys the header"),
                 );
             }
@@ -235,7 +237,7 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Findi
             };
             let message = format!("the data file {name} could not be read: {error}");
             findings.push(
-                Finding::new(what, Severity::Error, link, message)
+                ImageFinding::new(what, Severity::Error, link, message)
                     .note("the image holds no data without it"),
             );
         }
@@ -243,11 +245,11 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Findi
     }
 }
 
-fn of_end(image: &Image, findings: &mut Vec<Finding>) {
+fn of_end(image: &Image, findings: &mut Vec<ImageFinding>) {
     let Some(last) = image.links.last() else {
         return;
     };
-    let error = |name, message| Finding::new(name, Severity::Error, last, message);
+    let error = |name, message| ImageFinding::new(name, Severity::Error, last, message);
     match &image.end {
         // A different format is reported for its image.
         End::Base | End::NotOpened => {}
@@ -287,7 +289,7 @@ fn of_end(image: &Image, findings: &mut Vec<Finding>) {
         ),
         End::NotFollowed { place, reason } => {
             // Protocols are reported for the image that names them.
-            if image.is_followed && matches!(place, Place::Path(_)) {
+            if image.is_followed && matches!(place, ResolvedName::Path(_)) {
                 findings.push(error(
                     "backing-unreadable",
                     format!("the backing file {} was not followed: {reason}", at(place)),
@@ -303,12 +305,12 @@ pub(crate) fn shown(reference: &BackingReference) -> String {
 }
 
 /// A place for people.
-pub(crate) fn at(place: &Place) -> String {
+pub(crate) fn at(place: &ResolvedName) -> String {
     match place {
-        Place::Path(name)
-        | Place::WorkingDirectory(name)
-        | Place::Protocol(name)
-        | Place::Json(name) => without_secrets(&name.to_string()),
-        Place::Unresolvable => "(nowhere)".to_owned(),
+        ResolvedName::Path(name)
+        | ResolvedName::WorkingDirectory(name)
+        | ResolvedName::Protocol(name)
+        | ResolvedName::Json(name) => without_secrets(&name.to_string()),
+        ResolvedName::Unresolvable => "(nowhere)".to_owned(),
     }
 }

@@ -4,11 +4,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::image::chain::{End, Place};
+use vmdisk::image::chain::{End, ResolvedName};
 use vmdisk::image::{Header, PartitionTable, Qcow2Compression, Qcow2Encryption, RawContent};
 use vmdisk_collect::without_secrets;
 
-use super::finding::{Finding as Said, at, shown};
+use super::finding::{ImageFinding, at, shown};
 use super::look::{DataFile as Data, Image as Looked, Link as LookedLink};
 use super::shown::Shown;
 
@@ -48,7 +48,7 @@ struct Image {
     /// Why there are no more.
     end: ChainEnd,
     /// The mistake.
-    findings: Vec<Finding>,
+    findings: Vec<JsonImageFinding>,
 }
 
 /// One image of a chain. Names that are not UTF-8 are shown escaped, credentials as `redacted`.
@@ -172,7 +172,8 @@ struct ChainEnd {
 
 /// One thing that is wrong.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Finding {
+#[schemars(rename = "Finding")]
+struct JsonImageFinding {
     /// What kind of thing; `header` is a defect of a header.
     name: &'static str,
     /// `error`, `warning` or `advice`.
@@ -352,7 +353,7 @@ fn raw(header: &Header) -> Option<Raw> {
 }
 
 fn chain_end(end: &End) -> ChainEnd {
-    let told = |kind, place: Option<&Place>, reason: Option<&String>| ChainEnd {
+    let told = |kind, place: Option<&ResolvedName>, reason: Option<&String>| ChainEnd {
         kind,
         place: place.map(at),
         reason: reason.map(|reason| without_secrets(reason)),
@@ -373,8 +374,8 @@ fn chain_end(end: &End) -> ChainEnd {
     }
 }
 
-fn finding(said: &Said) -> Finding {
-    let Said {
+fn finding(said: &ImageFinding) -> JsonImageFinding {
+    let ImageFinding {
         name,
         severity,
         image,
@@ -383,7 +384,7 @@ fn finding(said: &Said) -> Finding {
         note,
         help,
     } = said;
-    Finding {
+    JsonImageFinding {
         name,
         severity: severity.as_str(),
         image: image.clone(),

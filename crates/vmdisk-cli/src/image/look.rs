@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use vmdisk::image::chain::{self, End, Found, Place, Reference, Resolved, Top};
+use vmdisk::image::chain::{self, End, Found, Reference, Resolution, ResolvedName, Top};
 use vmdisk::image::{BackingReference, FileRole, Header, ImageFormat, Name};
 use vmdisk_collect::{FileIdentity, ImageFile, ImageFileError, read_image};
 
@@ -42,7 +42,7 @@ pub(crate) struct Link {
 /// A file that holds the data of an image.
 pub(crate) struct DataFile {
     pub(crate) reference: BackingReference,
-    pub(crate) place: Place,
+    pub(crate) place: ResolvedName,
     /// The result of reading it; `None` if it was not read.
     pub(crate) found: Option<Result<ImageFile, ImageFileError>>,
 }
@@ -90,7 +90,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
         if is_followed {
             follow(&mut looker, reference)
         } else {
-            Resolved::NotFollowed {
+            Resolution::NotFollowed {
                 reason: "not asked for, --chain follows it".to_owned(),
             }
         }
@@ -123,7 +123,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
             .map(|reference| {
                 let place = chain::place(&link.location, &reference);
                 let found = match &place {
-                    Place::Path(name) if is_followed => Some(looker.read(as_path(name))),
+                    ResolvedName::Path(name) if is_followed => Some(looker.read(as_path(name))),
                     _ => None,
                 };
                 DataFile {
@@ -149,37 +149,39 @@ fn uses_data_files(header: &Header) -> bool {
     }
 }
 
-fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolved<FileIdentity> {
+fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolution<FileIdentity> {
     let name = match &reference.place {
-        Place::Path(name) => name,
-        Place::WorkingDirectory(_) => {
+        ResolvedName::Path(name) => name,
+        ResolvedName::WorkingDirectory(_) => {
             return not_followed("it counts from the directory QEMU runs in");
         }
-        Place::Protocol(_) => return not_followed("it is not a file on this host"),
-        Place::Json(_) => return not_followed("block device trees in json: are not read"),
-        Place::Unresolvable => return not_followed("there is nothing it could be relative to"),
+        ResolvedName::Protocol(_) => return not_followed("it is not a file on this host"),
+        ResolvedName::Json(_) => return not_followed("block device trees in json: are not read"),
+        ResolvedName::Unresolvable => {
+            return not_followed("there is nothing it could be relative to");
+        }
     };
     match looker.read(as_path(name)) {
-        Ok(file) => Resolved::Found(Box::new(Found {
+        Ok(file) => Resolution::Found(Box::new(Found {
             identity: file.identity,
             location: name.clone(),
             header: file.header,
         })),
-        Err(error @ ImageFileError::Missing) => Resolved::Missing {
+        Err(error @ ImageFileError::Missing) => Resolution::Missing {
             reason: error.to_string(),
         },
         Err(
             error @ (ImageFileError::WrongKind(_)
             | ImageFileError::Refused(_)
             | ImageFileError::Timeout(_)),
-        ) => Resolved::Unreadable {
+        ) => Resolution::Unreadable {
             reason: error.to_string(),
         },
     }
 }
 
-fn not_followed(reason: &str) -> Resolved<FileIdentity> {
-    Resolved::NotFollowed {
+fn not_followed(reason: &str) -> Resolution<FileIdentity> {
+    Resolution::NotFollowed {
         reason: reason.to_owned(),
     }
 }

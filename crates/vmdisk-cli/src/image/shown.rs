@@ -1,6 +1,6 @@
 //! An image and what there is to say about it.
 
-use super::finding::Finding;
+use super::finding::ImageFinding;
 use super::look::Image;
 
 /// A requested image, with its findings.
@@ -8,5 +8,5 @@ pub(super) struct Shown {
     /// The given path.
     pub(super) path: String,
     pub(super) image: Image,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<ImageFinding>,
 }

@@ -9,7 +9,7 @@ use vmdisk::image::{
 };
 use vmdisk::model::Bytes;
 
-use super::finding::{Finding, at, shown};
+use super::finding::{ImageFinding, at, shown};
 use super::look::{DataFile, Image, Link};
 use super::shown::Shown;
 use crate::sanitize::line;
@@ -260,8 +260,8 @@ fn data_file(data: &DataFile) -> String {
     }
 }
 
-fn of_finding(finding: &Finding) -> String {
-    let Finding {
+fn of_finding(finding: &ImageFinding) -> String {
+    let ImageFinding {
         name,
         severity,
         image,

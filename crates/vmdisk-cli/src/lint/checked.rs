@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use vmdisk::rules::{Missing, NotChecked};
 use vmdisk::{
-    Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Place, Severity,
+    Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Severity, TextPlace,
 };
 use vmdisk_source::LineIndex;
 
@@ -18,12 +18,12 @@ pub(crate) struct Checked {
     /// The path as a relative or absolute URI.
     pub(crate) uri: String,
     /// The result.
-    pub(crate) outcome: Result<Report, Box<Message>>,
+    pub(crate) outcome: Result<DocumentReport, Box<Message>>,
 }
 
 /// The findings of one document.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct DocumentReport {
     /// Name of the guest, if the document has one.
     pub(crate) domain: Option<String>,
     /// Number of disks.
@@ -123,10 +123,10 @@ pub(crate) struct Unchecked {
     pub(crate) hosts: Vec<usize>,
 }
 
-impl Report {
+impl DocumentReport {
     /// The report of a document without disks.
     pub(crate) fn empty() -> Self {
-        Report {
+        DocumentReport {
             domain: None,
             disks: 0,
             fail_on: Severity::Warning,
@@ -165,7 +165,7 @@ impl Report {
         } else {
             (String::new(), LineIndex::new(""))
         };
-        Report {
+        DocumentReport {
             domain,
             disks,
             fail_on: Severity::Warning,
@@ -244,6 +244,6 @@ pub(crate) fn confidence_note(confidence: Confidence) -> Option<&'static str> {
 }
 
 /// The note that says which field is meant where the place shows only what is around it.
-pub(crate) fn unwritten_note(place: &Place) -> Option<String> {
+pub(crate) fn unwritten_note(place: &TextPlace) -> Option<String> {
     (!place.is_exact).then(|| format!("about {}, which is not written there", place.breadcrumb))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use vmdisk::FoundOn;
 
 use crate::hosts::{Hosts, KnownHost};
-use crate::lint::checked::Report;
+use crate::lint::checked::DocumentReport;
 use crate::sanitize::line;
 
 /// The hosts of a run, and the classes that its findings make of them.
@@ -50,7 +50,7 @@ impl Splits {
     }
 
     /// Splits the classes so that each is in or out of every list of hosts in a report as a whole.
-    pub(crate) fn add(&mut self, report: &Report) {
+    pub(crate) fn add(&mut self, report: &DocumentReport) {
         for finding in report.findings.iter().chain(&report.allowed) {
             if let Some(found) = &finding.hosts {
                 split(&mut self.0, &found.affected);
@@ -236,7 +236,7 @@ mod tests {
         for listed in lists {
             split(&mut of_host, listed);
         }
-        let mut report = Report::empty();
+        let mut report = DocumentReport::empty();
         for listed in lists {
             report.not_checked.push(crate::lint::checked::Unchecked {
                 rule: "cache-unsafe",

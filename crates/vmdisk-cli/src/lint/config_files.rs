@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use vmdisk::{ConfigFilePart, Diagnostic, Document, ReadFailure};
 use vmdisk_source::{LineIndex, Span};
 
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::{Checked, DocumentReport};
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
 use crate::render::message::{Message, MessagePlace};
@@ -138,7 +138,7 @@ impl Parts {
     }
 
     /// Takes what was found in the files out of a report, each as a report of its own.
-    pub(crate) fn split(self, report: &mut Report) -> Vec<Checked> {
+    pub(crate) fn split(self, report: &mut DocumentReport) -> Vec<Checked> {
         if self.files.is_empty() {
             return Vec::new();
         }
@@ -151,11 +151,11 @@ impl Parts {
                 Checked {
                     path: path.display().to_string(),
                     uri: uri::of_path(path),
-                    outcome: Ok(Report {
+                    outcome: Ok(DocumentReport {
                         domain: report.domain.clone(),
                         lines: LineIndex::new(text),
                         text: text.to_owned(),
-                        ..Report::empty()
+                        ..DocumentReport::empty()
                     }),
                 }
             })
@@ -176,9 +176,9 @@ impl Parts {
     fn deal(
         &self,
         finding: Diagnostic,
-        own: &mut Report,
+        own: &mut DocumentReport,
         files: &mut [Checked],
-        list: fn(&mut Report) -> &mut Vec<Diagnostic>,
+        list: fn(&mut DocumentReport) -> &mut Vec<Diagnostic>,
     ) {
         let at = self.number(finding.place.span);
         let finding = self.inside(finding, at);

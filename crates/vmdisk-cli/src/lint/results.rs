@@ -1,6 +1,6 @@
 //! The result of one input.
 
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::{Checked, DocumentReport};
 use crate::lint::document::{Items, Renderer};
 use crate::lint::inputs::Input;
 
@@ -25,7 +25,7 @@ impl Done {
             checked: Checked {
                 path: input.path(),
                 uri: input.uri(),
-                outcome: Ok(Report::empty()),
+                outcome: Ok(DocumentReport::empty()),
             },
             named: Vec::new(),
             items: Vec::new(),

@@ -9,7 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::{LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
-use crate::lint::checked::Report;
+use crate::lint::checked::DocumentReport;
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
 use crate::lint::document::Renderer;
@@ -177,7 +177,7 @@ fn check(
     bytes: &[u8],
     job: &Job<'_>,
     done: &mut Done,
-) -> Result<Report, Box<Message>> {
+) -> Result<DocumentReport, Box<Message>> {
     let document = read::document(input, bytes)?;
     let Joined {
         mut document,
@@ -207,7 +207,7 @@ fn check(
                 }
                 None => vmdisk::lint(&document, &job.options),
             };
-            let mut report = Report::new(document, report, job.names_every_place);
+            let mut report = DocumentReport::new(document, report, job.names_every_place);
             done.named.extend(parts.split(&mut report));
             return Ok(report);
         }
@@ -239,7 +239,7 @@ fn check(
         },
     }
     let parts = Parts::of(input, &fixed.document);
-    let mut report = Report::new(fixed.document, fixed.report, job.names_every_place);
+    let mut report = DocumentReport::new(fixed.document, fixed.report, job.names_every_place);
     report.mended = fixed.mended;
     report.failed_fixes = fixed.failed;
     done.named.extend(parts.split(&mut report));

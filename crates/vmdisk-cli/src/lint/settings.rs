@@ -64,7 +64,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
     let mut plan = Plan::default();
     let mut kept = Vec::with_capacity(inputs.files.len());
     // Inputs of one directory follow each other.
-    let mut last: Option<Place> = None;
+    let mut last: Option<InputDirectory> = None;
     for input in std::mem::take(&mut inputs.files) {
         let parent = match input.origin {
             Origin::Stdin => Path::new(""),
@@ -72,7 +72,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         };
         let place = match last.take() {
             Some(place) if place.parent == parent => place,
-            Some(_) | None => Place::new(parent, &mut finder)?,
+            Some(_) | None => InputDirectory::new(parent, &mut finder)?,
         };
         let number = match &place.config {
             None => plan.add(args, None, Vec::new())?,
@@ -99,7 +99,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
 }
 
 /// A directory with inputs, and its configuration.
-struct Place {
+struct InputDirectory {
     /// The directory as the inputs name it.
     parent: PathBuf,
     /// The same as an absolute path.
@@ -107,13 +107,13 @@ struct Place {
     config: Option<Rc<Config>>,
 }
 
-impl Place {
+impl InputDirectory {
     fn new(parent: &Path, finder: &mut Finder) -> Result<Self, Stop> {
         let directory = match parent.as_os_str().is_empty() {
             true => config::absolute(Path::new(".")),
             false => config::absolute(parent),
         };
-        Ok(Place {
+        Ok(InputDirectory {
             parent: parent.to_owned(),
             config: finder.of(&directory)?,
             directory,

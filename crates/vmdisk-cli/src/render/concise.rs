@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use vmdisk::{Confidence, Diagnostic};
 
-use crate::lint::checked::Report;
+use crate::lint::checked::DocumentReport;
 use crate::render::View;
 use crate::render::human::allowance;
 use crate::render::message::Message;
@@ -12,7 +12,7 @@ use crate::render::secrets::mask_message;
 use crate::sanitize::line;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
-pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
+pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in view.findings(report) {
         one(&mut out, path, finding, finding.severity.as_str(), view);

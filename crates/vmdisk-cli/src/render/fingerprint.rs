@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use vmdisk::Diagnostic;
 
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::harmless::Mark;
 use crate::render::spool::Spool;
 use crate::stop::Stop;
@@ -131,7 +131,7 @@ impl Used {
 pub(crate) fn record(
     out: &mut Vec<u8>,
     checked: &Checked,
-    report: &Report,
+    report: &DocumentReport,
     finding: &Diagnostic,
     text: &[u8],
 ) {
@@ -169,7 +169,7 @@ fn read_number(reader: &mut impl BufRead) -> io::Result<usize> {
 }
 
 impl Subject {
-    fn of(checked: &Checked, report: &Report, finding: &Diagnostic) -> Self {
+    fn of(checked: &Checked, report: &DocumentReport, finding: &Diagnostic) -> Self {
         let disk = finding.disk.as_ref().map(|disk| match &disk.target {
             Some(target) => target.clone(),
             None => format!("#{}", disk.index),
@@ -272,9 +272,9 @@ mod tests {
             let checked = Checked {
                 path: String::new(),
                 uri: String::new(),
-                outcome: Ok(Report {
+                outcome: Ok(DocumentReport {
                     domain: guest.map(str::to_owned),
-                    ..Report::empty()
+                    ..DocumentReport::empty()
                 }),
             };
             let subject = Subject {

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use vmdisk::{Diagnostic, Severity};
 
-use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
+use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::message::Message;
 use crate::sanitize::{line, lines};
 
 /// The findings of one file.
-pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
+pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in view.findings(report) {
         annotation(&mut out, path, finding, view);

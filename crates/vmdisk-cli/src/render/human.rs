@@ -2,12 +2,12 @@
 
 use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
 
-use crate::lint::checked::{Report, confidence_note, unwritten_note};
+use crate::lint::checked::{DocumentReport, confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::block::{Block, Heading, Quoted};
 
 /// The findings of one file; blocks end with an empty line.
-pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
+pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
     let mut out = String::new();
     for finding in view.findings(report) {
         out.push_str(&block(path, report, finding, view));
@@ -22,7 +22,7 @@ pub(crate) fn file(path: &str, report: &Report, view: &View<'_>) -> String {
     out
 }
 
-fn block(path: &str, report: &Report, finding: &Diagnostic, view: &View<'_>) -> String {
+fn block(path: &str, report: &DocumentReport, finding: &Diagnostic, view: &View<'_>) -> String {
     let Diagnostic {
         rule,
         severity,

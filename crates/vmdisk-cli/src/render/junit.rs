@@ -8,7 +8,7 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 use vmdisk::Diagnostic;
 
-use crate::lint::checked::{Checked, Report};
+use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::View;
 use crate::render::human::allowance;
 use crate::render::spool::Spool;
@@ -117,7 +117,7 @@ impl<'a> Suite<'a> {
 fn cases(
     writer: &mut Writer<&mut dyn Write>,
     path: &str,
-    report: &Report,
+    report: &DocumentReport,
     view: &View<'_>,
 ) -> io::Result<()> {
     if report.findings.is_empty() && report.allowed.is_empty() {

@@ -25,7 +25,7 @@ mod xml;
 
 use vmdisk::{Diagnostic, Severity};
 
-use crate::lint::checked::Report;
+use crate::lint::checked::DocumentReport;
 use crate::lint::classes::Classes;
 
 /// What of a report is shown, and how.
@@ -56,7 +56,10 @@ impl View<'_> {
     }
 
     /// The findings of an input that are shown.
-    pub(crate) fn findings<'r>(&self, report: &'r Report) -> impl Iterator<Item = &'r Diagnostic> {
+    pub(crate) fn findings<'r>(
+        &self,
+        report: &'r DocumentReport,
+    ) -> impl Iterator<Item = &'r Diagnostic> {
         let least = if self.quiet {
             report.fail_on
         } else {

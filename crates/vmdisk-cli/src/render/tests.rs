@@ -4,13 +4,13 @@ use vmdisk::model::{DiskField, FieldPath};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure, Place,
-    RelatedPlace, ResolvedFix, Severity,
+    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure,
+    RelatedPlace, ResolvedFix, Severity, TextPlace,
 };
 
 use crate::args::LintFormat;
 use crate::exit::Exit;
-use crate::lint::checked::{Checked, Report, Tally, Unchecked};
+use crate::lint::checked::{Checked, DocumentReport, Tally, Unchecked};
 use crate::lint::document::{Content, Document, Outcome, Renderer};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::render::summary::{Missed, Summary};
@@ -41,9 +41,9 @@ fn span_of(part: &str) -> Span {
     Span::new(start, start + part.len())
 }
 
-fn place(span: Span, is_exact: bool, breadcrumb: &str) -> Place {
+fn place(span: Span, is_exact: bool, breadcrumb: &str) -> TextPlace {
     let lines = LineIndex::new(TEXT);
-    Place {
+    TextPlace {
         span,
         start: lines.position(TEXT, span.start),
         end: lines.position(TEXT, span.end),
@@ -52,7 +52,7 @@ fn place(span: Span, is_exact: bool, breadcrumb: &str) -> Place {
     }
 }
 
-fn finding(severity: Severity, title: &str, place: Place) -> Diagnostic {
+fn finding(severity: Severity, title: &str, place: TextPlace) -> Diagnostic {
     Diagnostic {
         rule: find("cache-unsafe").unwrap(),
         severity,
@@ -161,7 +161,7 @@ fn sample() -> Vec<Checked> {
         hosts: Vec::new(),
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
-    let report = Report {
+    let report = DocumentReport {
         domain: Some("web1".to_owned()),
         disks: 2,
         fail_on: Severity::Error,
@@ -248,13 +248,13 @@ fn summary_of(all: &[Checked]) -> Summary {
         let report = checked.outcome.as_ref();
         summary.add(
             checked,
-            &report.map_or_else(|_| Tally::default(), Report::tally),
+            &report.map_or_else(|_| Tally::default(), DocumentReport::tally),
         );
     }
     summary
 }
 
-fn text(of: fn(&str, &Report, &View<'_>) -> String, view: View<'_>) -> String {
+fn text(of: fn(&str, &DocumentReport, &View<'_>) -> String, view: View<'_>) -> String {
     sample()
         .iter()
         .filter_map(|checked| Some(of(&checked.path, checked.outcome.as_ref().ok()?, &view)))

@@ -1,14 +1,16 @@
 //! What O_DIRECT does on btrfs: by checksum, data profile and kernel, unless a trial decided.
 
-use super::{Buffered, Confidence, DirectIo, Evidence, Verdict, concluded, undecided};
+use super::{
+    Buffered, DirectIo, DirectIoBasis, DirectIoEffect, DirectIoInputs, concluded, undecided,
+};
 use crate::btrfs_regime::{self, Write};
 use crate::fact::{Fact, Reason, Unknown};
 use crate::filesystem::{Btrfs, Filesystem};
-use crate::path::Outcome;
+use crate::path::TrialOutcome;
 use crate::version::Version;
 
 /// Whether a file on btrfs has data checksums.
-fn checksummed(evidence: Evidence<'_>) -> Fact<bool> {
+fn checksummed(evidence: DirectIoInputs<'_>) -> Fact<bool> {
     let nocow = match evidence.nocow {
         Fact::Known(nocow) => *nocow,
         Fact::Absent => {
@@ -41,7 +43,7 @@ fn checksummed(evidence: Evidence<'_>) -> Fact<bool> {
     Fact::Known(true)
 }
 
-pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
+pub(super) fn conclude(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let checksums = checksummed(evidence);
     let redundant = evidence
         .filesystem
@@ -51,7 +53,7 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
     if let Some(verdict) = tried(evidence, &checksums, &redundant) {
         return concluded(
             verdict,
-            Confidence::Probed,
+            DirectIoBasis::Probed,
             "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
         );
     }
@@ -67,41 +69,47 @@ pub(super) fn conclude(evidence: Evidence<'_>) -> Fact<DirectIo> {
     let (version, row) = row;
     if row.checksummed == Write::Refused {
         let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
-        return concluded(Verdict::Unsupported, Confidence::FromVersionTable, because);
+        return concluded(
+            DirectIoEffect::Unsupported,
+            DirectIoBasis::FromVersionTable,
+            because,
+        );
     }
     by_kernel(evidence, checksums, redundant, version, row)
 }
 
 /// The verdict of a trial write, which distinguishes the two only if it did not have to wait.
 fn tried(
-    evidence: Evidence<'_>,
+    evidence: DirectIoInputs<'_>,
     checksums: &Fact<bool>,
     redundant: &Fact<bool>,
-) -> Option<Verdict> {
-    if !evidence.dio.nowait_overwrite.is(&Outcome::Ok) {
+) -> Option<DirectIoEffect> {
+    if !evidence.dio.nowait_overwrite.is(&TrialOutcome::Ok) {
         return None;
     }
     match (checksums, redundant) {
-        (Fact::Known(false), Fact::Known(true)) => Some(Verdict::DirectUnstableMirrors),
-        (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => Some(Verdict::Direct),
+        (Fact::Known(false), Fact::Known(true)) => Some(DirectIoEffect::DirectUnstableMirrors),
+        (Fact::Known(true), _) | (Fact::Known(false), Fact::Known(false)) => {
+            Some(DirectIoEffect::Direct)
+        }
         _ => None,
     }
 }
 
 /// The verdict of the table of kernels.
 fn by_kernel(
-    evidence: Evidence<'_>,
+    evidence: DirectIoInputs<'_>,
     checksums: Fact<bool>,
     redundant: Fact<bool>,
     version: Version,
-    row: &btrfs_regime::Row,
+    row: &btrfs_regime::BtrfsRow,
 ) -> Fact<DirectIo> {
     let (verdict, what, written) = match (checksums, redundant) {
         (Fact::Known(true), _) => {
             let verdict = match row.checksummed {
-                Write::Direct => Verdict::DirectUnstableChecksums,
-                Write::Buffered => Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums),
-                Write::Bounced => Verdict::Direct,
+                Write::Direct => DirectIoEffect::DirectUnstableChecksums,
+                Write::Buffered => DirectIoEffect::AcceptedButBuffered(Buffered::BtrfsChecksums),
+                Write::Bounced => DirectIoEffect::Direct,
                 Write::Refused | Write::NotVerified => return not_verified(version, row),
             };
             (
@@ -112,9 +120,9 @@ fn by_kernel(
         }
         (Fact::Known(false), Fact::Known(true)) => {
             let verdict = match row.plain_redundant {
-                Write::Direct => Verdict::DirectUnstableMirrors,
-                Write::Buffered => Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant),
-                Write::Bounced => Verdict::Direct,
+                Write::Direct => DirectIoEffect::DirectUnstableMirrors,
+                Write::Buffered => DirectIoEffect::AcceptedButBuffered(Buffered::BtrfsRedundant),
+                Write::Bounced => DirectIoEffect::Direct,
                 Write::Refused | Write::NotVerified => return not_verified(version, row),
             };
             (
@@ -125,7 +133,7 @@ fn by_kernel(
         }
         (Fact::Known(false), Fact::Known(false)) => {
             let what = no_checksums(evidence.filesystem);
-            (Verdict::Direct, what, row.plain)
+            (DirectIoEffect::Direct, what, row.plain)
         }
         (Fact::Known(false), profile) => {
             return profile
@@ -140,7 +148,7 @@ fn by_kernel(
     };
     concluded(
         verdict,
-        Confidence::FromVersionTable,
+        DirectIoBasis::FromVersionTable,
         format!("{what}, and btrfs of Linux {version} {}", does(written)),
     )
 }
@@ -166,7 +174,7 @@ fn no_checksums(filesystem: &Filesystem) -> String {
     format!("the file has no checksums and the data profile is {profile}")
 }
 
-fn not_verified(version: Version, row: &btrfs_regime::Row) -> Fact<DirectIo> {
+fn not_verified(version: Version, row: &btrfs_regime::BtrfsRow) -> Fact<DirectIo> {
     undecided(format!(
         "what btrfs does here on Linux {version} is not verified ({})",
         row.source

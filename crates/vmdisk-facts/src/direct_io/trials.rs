@@ -20,7 +20,7 @@ pub enum Seen {
 
 /// One filesystem under one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct DirectIoTrial {
     /// The filesystem, by the kernel's name.
     pub filesystem: &'static str,
     /// Its condition: a mount option, a flag of the directory, the profile of the data.
@@ -41,7 +41,7 @@ const BACKPORTS: Version = Version(6, 12, 95);
 const HERE: Version = Version(6, 18, 44);
 
 /// Every trial on which the tables are based; trials of the lab as `cargo xtask hostlab` printed them on 20 November 2026.
-pub const TRIALS: &[Trial] = &[
+pub const TRIALS: &[DirectIoTrial] = &[
     trial("ext4", "", BOOKWORM, Seen::Direct, Some(0)),
     trial("ext4", "", BACKPORTS, Seen::Direct, Some(0)),
     trial("ext4", "data=journal", BOOKWORM, Seen::Buffered, None),
@@ -88,8 +88,8 @@ pub const TRIALS: &[Trial] = &[
 ];
 
 /// A single write of 64 KiB, whose pages were counted.
-const fn counted(filesystem: &'static str, with: &'static str, seen: Seen) -> Trial {
-    Trial {
+const fn counted(filesystem: &'static str, with: &'static str, seen: Seen) -> DirectIoTrial {
+    DirectIoTrial {
         filesystem,
         with,
         kernel: HERE,
@@ -108,10 +108,10 @@ const fn trial(
     kernel: Version,
     seen: Seen,
     unreadable: Option<u32>,
-) -> Trial {
+) -> DirectIoTrial {
     /// How many writes each race has.
     const WRITES: u32 = 300;
-    Trial {
+    DirectIoTrial {
         filesystem,
         with,
         kernel,

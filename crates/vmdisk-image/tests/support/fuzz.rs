@@ -1,6 +1,6 @@
 //! What must hold for any bytes at all; a fuzz target is a call of [`fuzz_probe`].
 
-use vmdisk_image::chain::{End, Found, MAX_IMAGES, Resolved, Top, walk};
+use vmdisk_image::chain::{End, Found, MAX_IMAGES, Resolution, Top, walk};
 use vmdisk_image::{Header, MAX_BYTES_READ, ReadAt, ReadError, probe};
 
 use super::counting::Counting;
@@ -75,7 +75,7 @@ fn hold(header: &Header) {
         format: None,
     };
     let chain = walk(top, |_| {
-        Resolved::Found(Box::new(Found {
+        Resolution::Found(Box::new(Found {
             identity: 0,
             location: "/images/a".into(),
             header: header.clone(),
@@ -91,7 +91,7 @@ fn hold(header: &Header) {
     };
     let chain = walk(top, |reference| {
         let identity = u32::try_from(reference.depth).unwrap_or(u32::MAX);
-        Resolved::Found(Box::new(Found {
+        Resolution::Found(Box::new(Found {
             identity,
             location: "/images/a".into(),
             header: header.clone(),

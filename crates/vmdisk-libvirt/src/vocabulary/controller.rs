@@ -3,7 +3,7 @@
 use vmdisk_model::{ControllerField, ControllerType, ScsiControllerModel};
 
 use super::Field::Controller;
-use super::Value::{Text, Words, WordsAnd};
+use super::ValueSpec::{Text, Words, WordsAnd};
 use super::disk::{ADDRESS, DISK_IOTHREADS};
 use super::rows::{controller_attribute, controller_attributes, controller_child};
 use super::{AttributeSpec, ChildSpec, ElementSpec, attribute, child};

@@ -3,7 +3,7 @@
 use vmdisk_model::{DiskField, Format, ImageField, LimitField};
 
 use super::Field::{Disk, Image, Iotune};
-use super::Value::{AnyBase, Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::ValueSpec::{AnyBase, Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::limits::IOTUNE;
 use super::rows::{disk_attribute, disk_attributes, disk_child};
 use super::source::{AUTH, ENCRYPTION};

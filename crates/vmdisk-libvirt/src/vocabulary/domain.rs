@@ -5,7 +5,7 @@ use vmdisk_model::{
 };
 
 use super::Field::{Domain, IoThread, ThrottleGroup};
-use super::Value::{Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::ValueSpec::{Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::disk::DISK;
 use super::limits::THROTTLE_GROUP;
 use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};

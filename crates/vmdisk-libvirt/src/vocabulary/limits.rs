@@ -4,7 +4,7 @@ use vmdisk_fields::{LimitRow, Since, limit};
 use vmdisk_model::LimitField;
 
 use super::Field::{Iotune, ThrottleGroup};
-use super::Value::{Text, Unsigned64};
+use super::ValueSpec::{Text, Unsigned64};
 use super::{ElementSpec, child};
 
 const fn row(field: LimitField) -> &'static LimitRow {

@@ -82,7 +82,7 @@ impl Field {
 
 /// The accepted values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ValueSpec {
     /// Anything.
     Text,
     /// One of these words.
@@ -102,9 +102,9 @@ pub enum Value {
 }
 
 /// `yes` and `no`.
-pub const YES_NO: Value = Value::Words(&["yes", "no"]);
+pub const YES_NO: ValueSpec = ValueSpec::Words(&["yes", "no"]);
 /// `on` and `off`.
-pub const ON_OFF: Value = Value::Words(vmdisk_model::Switch::WORDS);
+pub const ON_OFF: ValueSpec = ValueSpec::Words(vmdisk_model::Switch::WORDS);
 
 /// libvirt's requirements of an element in every position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ pub struct AttributeSpec {
     /// The first QEMU that supports it, if libvirt passes it on and also ran with older QEMUs.
     pub qemu: Option<Since>,
     /// Accepted values.
-    pub value: Value,
+    pub value: ValueSpec,
     /// Words that were added later, each with the first libvirt and QEMU that support it.
     pub versioned_syntax: &'static [(&'static str, Since, Option<Since>)],
     /// The fields of the model that it corresponds to.
@@ -179,7 +179,7 @@ impl AttributeSpec {
     }
 
     /// Sets the accepted values.
-    const fn value(mut self, value: Value) -> Self {
+    const fn value(mut self, value: ValueSpec) -> Self {
         self.value = value;
         self
     }
@@ -192,7 +192,7 @@ impl AttributeSpec {
 }
 
 /// An attribute without a field of the model, unless [`AttributeSpec::is`] sets one.
-const fn attribute(name: &'static str, since: Since, value: Value) -> AttributeSpec {
+const fn attribute(name: &'static str, since: Since, value: ValueSpec) -> AttributeSpec {
     AttributeSpec {
         name,
         since,
@@ -307,7 +307,7 @@ pub struct ElementSpec {
     /// Its children, in the order in which libvirt writes them.
     pub children: &'static [ChildSpec],
     /// The accepted text, if it has any.
-    pub content: Option<Value>,
+    pub content: Option<ValueSpec>,
     /// Requirements without which libvirt refuses it.
     pub needs: &'static [Need],
     /// False for an unmodeled element: names outside the table are not checked then.
@@ -341,7 +341,7 @@ impl ElementSpec {
         self
     }
 
-    const fn content(mut self, content: Value) -> Self {
+    const fn content(mut self, content: ValueSpec) -> Self {
         self.content = Some(content);
         self
     }
@@ -426,8 +426,8 @@ mod tests {
         for element in reachable(&DOMAIN) {
             for attribute in element.attributes {
                 let knows = |word: &str| match attribute.value {
-                    Value::Words(words) => words.contains(&word),
-                    Value::WordsAnd(words, others) => {
+                    ValueSpec::Words(words) => words.contains(&word),
+                    ValueSpec::WordsAnd(words, others) => {
                         words.contains(&word) || others.contains(&word)
                     }
                     _ => false,

@@ -4,7 +4,7 @@
 //! they name none, the version of the parent element. The rows for 9.0 and 11.3 were compared with
 //! the schemas and libraries of these releases.
 
-use super::Value::{Text, Unsigned32, Unsigned64, Words};
+use super::ValueSpec::{Text, Unsigned32, Unsigned64, Words};
 use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
 use super::source::{ENCRYPTION, RESERVATIONS, SECLABEL, SLICES};
 use super::{AttributeSpec, ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};

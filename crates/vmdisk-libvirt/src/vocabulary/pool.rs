@@ -5,7 +5,7 @@
 
 use vmdisk_model::{Format, PoolType, VolumeType};
 
-use super::Value::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::ValueSpec::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
 use super::source::{AUTH, ENCRYPTION, INITIATOR};
 use super::{AttributeSpec, ElementSpec, attribute, child};
 

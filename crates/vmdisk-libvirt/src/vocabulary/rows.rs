@@ -1,9 +1,11 @@
 //! Attributes and elements that correspond to fields of a disk or controller, from the rows of vmdisk-fields.
 
-use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, Form, controller, disk};
+use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, ValueForm, controller, disk};
 use vmdisk_model::{ControllerField, DiskField, FieldKind};
 
-use super::{AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, Value, YES_NO, child};
+use super::{
+    AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, ValueSpec, YES_NO, child,
+};
 
 /// The attribute of a disk's field.
 pub(super) const fn disk_attribute(field: DiskField) -> AttributeSpec {
@@ -34,14 +36,16 @@ const fn since_of(row: &FieldRow) -> Since {
 
 const fn attribute_of(row: &'static FieldRow, field: Field) -> AttributeSpec {
     let value = match (row.kind, row.libvirt.form) {
-        (Some(FieldKind::Switch), Form::YesNo) => YES_NO,
+        (Some(FieldKind::Switch), ValueForm::YesNo) => YES_NO,
         (Some(FieldKind::Switch), _) => ON_OFF,
-        (Some(FieldKind::Number), Form::Positive) | (Some(FieldKind::IoThread), _) => {
-            Value::Positive32
+        (Some(FieldKind::Number), ValueForm::Positive) | (Some(FieldKind::IoThread), _) => {
+            ValueSpec::Positive32
         }
-        (Some(FieldKind::Number), _) => Value::Unsigned32,
-        (Some(FieldKind::Word(words)), Form::WordOr(others)) => Value::WordsAnd(words, others),
-        (Some(FieldKind::Word(words)), _) => Value::Words(words),
+        (Some(FieldKind::Number), _) => ValueSpec::Unsigned32,
+        (Some(FieldKind::Word(words)), ValueForm::WordOr(others)) => {
+            ValueSpec::WordsAnd(words, others)
+        }
+        (Some(FieldKind::Word(words)), _) => ValueSpec::Words(words),
         (
             Some(
                 FieldKind::Flag
@@ -52,7 +56,7 @@ const fn attribute_of(row: &'static FieldRow, field: Field) -> AttributeSpec {
             )
             | None,
             _,
-        ) => Value::Text,
+        ) => ValueSpec::Text,
     };
     let mut attribute = super::attribute(row.libvirt.name(), since_of(row), value)
         .is(field)
@@ -101,7 +105,7 @@ macro_rules! gather {
             own: &[AttributeSpec],
             element: &str,
         ) -> [AttributeSpec; N] {
-            let mut attributes = [super::attribute("", (0, 0, 0), Value::Text); N];
+            let mut attributes = [super::attribute("", (0, 0, 0), ValueSpec::Text); N];
             let mut next = 0;
             while next < own.len() {
                 attributes[next] = own[next];

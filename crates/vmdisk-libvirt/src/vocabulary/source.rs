@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::Field::{Disk, Image};
-use super::Value::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
+use super::ValueSpec::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
@@ -221,7 +221,7 @@ static DATA_STORE_FORMAT: ElementSpec = ElementSpec::new("format")
     .attributes(&[attribute(
         "type",
         (10, 10, 0),
-        super::Value::WordsAnd(vmdisk_model::Format::WORDS, &["aio"]),
+        super::ValueSpec::WordsAnd(vmdisk_model::Format::WORDS, &["aio"]),
     )])
     .children(&[child((10, 10, 0), &super::disk::METADATA_CACHE)]);
 

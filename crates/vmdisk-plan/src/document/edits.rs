@@ -1,6 +1,6 @@
 //! Fixes: from a change of the model to edits of the spec that change nothing else.
 
-use vmdisk_document::{Member, Node};
+use vmdisk_document::{Entry, Node};
 use vmdisk_fields::Label;
 use vmdisk_model::{Change, FieldPath, FieldValue, LimitField};
 use vmdisk_source::{Edit, Span};
@@ -99,7 +99,7 @@ fn line_start(text: &str, at: usize) -> usize {
 }
 
 /// The end of a member: of its value, or of its key and colon.
-fn end_of(member: &Member) -> usize {
+fn end_of(member: &Entry) -> usize {
     member.node.span.end.max(member.key_span.end)
 }
 

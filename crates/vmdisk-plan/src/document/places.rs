@@ -1,6 +1,6 @@
 //! Places of the fields of a guest.
 
-use vmdisk_document::{Member, Node};
+use vmdisk_document::{Entry, Node};
 use vmdisk_fields::{DISK_FIELDS, LIMIT_FIELDS, disk};
 use vmdisk_model::{DiskField, DomainField, FieldPath, ImageField, LimitField};
 use vmdisk_source::{Place, SourceMap, Span};
@@ -56,7 +56,7 @@ pub(super) fn source_map(text: &str, root: &Node, numbers: &[usize]) -> SourceMa
     places.map
 }
 
-fn member_span(member: &Member) -> Span {
+fn member_span(member: &Entry) -> Span {
     Span::new(
         member.key_span.start,
         member.node.span.end.max(member.key_span.end),
@@ -83,7 +83,7 @@ impl Places<'_> {
     }
 
     /// Notes the value of a key, if it is written; of a list or group, the key with it.
-    fn value(&mut self, member: Option<&Member>, at: FieldPath) {
+    fn value(&mut self, member: Option<&Entry>, at: FieldPath) {
         let Some(member) = member else { return };
         let is_group = !member.node.items().is_empty() || !member.node.members().is_empty();
         let span = if is_group || member.node.span.is_empty() {
@@ -117,7 +117,7 @@ impl Places<'_> {
         }
     }
 
-    fn backend(&mut self, nth: usize, backend: &Member) {
+    fn backend(&mut self, nth: usize, backend: &Entry) {
         let at = |field| FieldPath::Disk(nth, field);
         self.record(at(DiskField::Source), member_span(backend));
         self.record(at(DiskField::SourceType), backend.key_span);
@@ -137,7 +137,7 @@ impl Places<'_> {
         self.image(nth, 0, backend.node.member("serves").unwrap_or(backend));
     }
 
-    fn image(&mut self, nth: usize, depth: usize, image: &Member) {
+    fn image(&mut self, nth: usize, depth: usize, image: &Entry) {
         let at = |field| FieldPath::Image(nth, depth, field);
         self.record(at(ImageField::Image), member_span(image));
         self.record(at(ImageField::Source), member_span(image));

@@ -1,8 +1,8 @@
 //! What planning asks of the facts, each answer with the words for a reason.
 
 use vmdisk_facts::{
-    Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, Fact, FsKind,
-    HostIndex, Target, Verdict, io_uring,
+    Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect,
+    Fact, FsKind, HostIndex, Target, io_uring,
 };
 use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
@@ -104,7 +104,7 @@ impl<'a> Host<'a> {
         } = direct;
         let because = format!("{because} ({confidence})");
         let rule = match verdict {
-            Verdict::Direct => match self.trouble_beyond_the_verdict(path) {
+            DirectIoEffect::Direct => match self.trouble_beyond_the_verdict(path) {
                 Some(trouble) => return trouble,
                 None => {
                     return Direct::Works {
@@ -113,13 +113,13 @@ impl<'a> Host<'a> {
                     };
                 }
             },
-            Verdict::Unsupported => Some("odirect-unsupported"),
-            Verdict::DirectUnstableChecksums => Some("btrfs-dio-csum-corruption"),
-            Verdict::DirectUnstableMirrors => Some("btrfs-dio-raid-mirror-divergence"),
-            Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums | Buffered::BtrfsRedundant) => {
-                Some("btrfs-dio-buffered")
-            }
-            Verdict::AcceptedButBuffered(
+            DirectIoEffect::Unsupported => Some("odirect-unsupported"),
+            DirectIoEffect::DirectUnstableChecksums => Some("btrfs-dio-csum-corruption"),
+            DirectIoEffect::DirectUnstableMirrors => Some("btrfs-dio-raid-mirror-divergence"),
+            DirectIoEffect::AcceptedButBuffered(
+                Buffered::BtrfsChecksums | Buffered::BtrfsRedundant,
+            ) => Some("btrfs-dio-buffered"),
+            DirectIoEffect::AcceptedButBuffered(
                 Buffered::Ext4DataJournal
                 | Buffered::SaysNo
                 | Buffered::Tmpfs
@@ -130,7 +130,7 @@ impl<'a> Host<'a> {
         };
         Direct::Fails {
             because,
-            is_refused: verdict == Verdict::Unsupported,
+            is_refused: verdict == DirectIoEffect::Unsupported,
             rule,
         }
     }

@@ -28,9 +28,9 @@ pub struct NotCarried {
 
 /// The intermediate results of making a spec.
 #[derive(Default)]
-pub(super) struct Report(Vec<NotCarried>);
+pub(super) struct DroppedFields(Vec<NotCarried>);
 
-impl Report {
+impl DroppedFields {
     /// Notes something that is not carried.
     pub(super) fn report_dropped(
         &mut self,
@@ -74,7 +74,7 @@ impl Spec {
     /// ");
     /// ```
     pub fn of_domain(domain: &Domain) -> (Self, Vec<NotCarried>) {
-        let mut report = Report::default();
+        let mut report = DroppedFields::default();
         let guest = match domain.scope {
             Scope::WholeGuest => Some(guest_of(domain, &mut report)),
             Scope::DisksOnly => None,
@@ -114,7 +114,7 @@ fn boot_in_order(domain: &Domain, disks: &mut [DiskSpec]) {
     }
 }
 
-fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
+fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
     let Domain {
         scope: _,
         name,
@@ -197,7 +197,7 @@ fn guest_of(domain: &Domain, report: &mut Report) -> GuestSpec {
     }
 }
 
-fn huge_pages_of(pages: &HugePages, report: &mut Report) -> HugePagesSpec {
+fn huge_pages_of(pages: &HugePages, report: &mut DroppedFields) -> HugePagesSpec {
     if pages.page_sizes.len() > 1 {
         let what = "several sizes of huge pages";
         report.report_dropped(FieldPath::Domain(DomainField::HugePages), what, false);
@@ -208,7 +208,10 @@ fn huge_pages_of(pages: &HugePages, report: &mut Report) -> HugePagesSpec {
     }
 }
 
-fn guest_type_of(domain_type: Option<&DomainType>, report: &mut Report) -> Option<GuestType> {
+fn guest_type_of(
+    domain_type: Option<&DomainType>,
+    report: &mut DroppedFields,
+) -> Option<GuestType> {
     match domain_type? {
         DomainType::Kvm => Some(GuestType::Kvm),
         DomainType::Qemu => Some(GuestType::Qemu),
@@ -222,7 +225,7 @@ fn guest_type_of(domain_type: Option<&DomainType>, report: &mut Report) -> Optio
 
 /// Number of iothreads that a plan must create; none if a disk has no iothread, because the plan
 /// assigns an iothread to each disk.
-fn iothreads_of(domain: &Domain, report: &mut Report) -> Option<IoThreadCount> {
+fn iothreads_of(domain: &Domain, report: &mut DroppedFields) -> Option<IoThreadCount> {
     let has_none = |disk: &&Disk| {
         let may_have_one = matches!(
             domain.frontend_kind(disk),
@@ -267,7 +270,12 @@ fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
     }
 }
 
-fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Option<DiskSpec> {
+fn disk_of(
+    domain: &Domain,
+    nth: usize,
+    disk: &Disk,
+    report: &mut DroppedFields,
+) -> Option<DiskSpec> {
     let at = |field| FieldPath::Disk(nth, field);
     let Disk { frontend, backend } = disk;
     let device = frontend.effective_device();
@@ -325,7 +333,7 @@ fn disk_of(domain: &Domain, nth: usize, disk: &Disk, report: &mut Report) -> Opt
 }
 
 /// The options with a spec key, and those without.
-fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut Report) {
+fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut DroppedFields) {
     let Disk { frontend, backend } = disk;
     let mut rows = frontend.iothread_mapping.iter();
     if rows.any(|row| !row.queues.is_empty()) {
@@ -371,7 +379,7 @@ fn is_placed(frontend: &Frontend) -> bool {
 }
 
 /// The backend of a disk; `None` if no spec can express it.
-fn backend_of(nth: usize, disk: &Disk, report: &mut Report) -> Option<BackendSpec> {
+fn backend_of(nth: usize, disk: &Disk, report: &mut DroppedFields) -> Option<BackendSpec> {
     let image = match &disk.backend.source {
         BackendSource::Image(image) => image,
         BackendSource::VhostUser(socket) => {
@@ -487,7 +495,11 @@ fn storage_of(
 }
 
 /// The backend for a vhost-user daemon.
-fn vhost_user_of(nth: usize, socket: &VhostUserSocket, report: &mut Report) -> VhostUserBlkSpec {
+fn vhost_user_of(
+    nth: usize,
+    socket: &VhostUserSocket,
+    report: &mut DroppedFields,
+) -> VhostUserBlkSpec {
     let VhostUserSocket {
         path,
         reconnect,

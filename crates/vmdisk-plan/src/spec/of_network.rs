@@ -11,7 +11,7 @@ use super::network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
     secret_type,
 };
-use super::of_domain::Report;
+use super::of_domain::DroppedFields;
 
 /// The backend of a source on a network; `None` if no spec can say it.
 pub(super) fn network_of(
@@ -19,7 +19,7 @@ pub(super) fn network_of(
     disk: &Disk,
     image: &Image,
     source: &NetworkSource,
-    report: &mut Report,
+    report: &mut DroppedFields,
 ) -> Option<NetworkSpec> {
     let NetworkSource {
         protocol,
@@ -120,7 +120,7 @@ fn identity_of(
     nth: usize,
     protocol: NetworkProtocol,
     identity: &NetworkIdentity,
-    report: &mut Report,
+    report: &mut DroppedFields,
 ) -> Option<NetworkIdentitySpec> {
     if *identity == NetworkIdentity::default() {
         return None;
@@ -139,7 +139,7 @@ fn login_of(
     nth: usize,
     protocol: NetworkProtocol,
     login: &Authentication,
-    report: &mut Report,
+    report: &mut DroppedFields,
 ) -> Option<AuthenticationSpec> {
     let at = FieldPath::Image(nth, 0, ImageField::Authentication);
     let Authentication { username, secret } = login;

@@ -1,6 +1,6 @@
 //! Names of places in a spec, without reference to any text.
 
-use vmdisk_document::{Node, Step};
+use vmdisk_document::{Node, PathStep};
 use vmdisk_source::Span;
 
 /// One step from a value to one inside it.
@@ -48,10 +48,10 @@ impl SpecPath {
     }
 
     /// The steps of the path.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = PathStep<'_>> {
         self.0.iter().map(|segment| match segment {
-            SpecSegment::Key(key) => Step::Key(key),
-            SpecSegment::Index(index) => Step::Index(*index),
+            SpecSegment::Key(key) => PathStep::Key(key),
+            SpecSegment::Index(index) => PathStep::Index(*index),
         })
     }
 

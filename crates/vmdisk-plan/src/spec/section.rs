@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::node::{describe, shortened};
 use super::suggest::nearest;
 use super::{SpecError, SpecPath};
-use vmdisk_document::{Member, Value};
+use vmdisk_document::{Entry, Value};
 
 /// Maximum number of errors reported at once.
 const MAX_ERRORS: usize = 100;
@@ -95,7 +95,7 @@ impl<'a> Keys<'a> {
             Value::Map(map) => {
                 let mut entries: Vec<(String, Option<Value>)> = Vec::with_capacity(map.len());
                 let mut seen = std::collections::BTreeSet::new();
-                for Member { key, node, .. } in map {
+                for Entry { key, node, .. } in map {
                     if !seen.insert(key.clone()) {
                         let at = reader.at().key(key.as_str());
                         let message = format!("`{}` is written twice", shortened(&key));

@@ -13,7 +13,7 @@ use crate::monitor::read::is_monitor_script;
 
 /// The form of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum CommandLineForm {
     /// Separated by zero bytes, like `/proc/PID/cmdline`.
     ZeroBytes,
     /// A JSON array of strings.
@@ -32,7 +32,7 @@ pub enum Form {
 
 /// The words of one command line.
 pub(crate) struct Words {
-    pub(crate) form: Form,
+    pub(crate) form: CommandLineForm,
     /// The program, if there is one.
     pub(crate) program: Option<Text>,
     /// The words after the program.
@@ -102,38 +102,38 @@ pub(crate) fn architecture(program: &str) -> Option<Architecture> {
 pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
     let form = form_of(text);
     match form {
-        Form::ZeroBytes => Ok(with_program(form, split(text, '\0')?)),
-        Form::Lines => Ok(with_program(form, lines(text)?)),
-        Form::Json => Ok(with_program(form, json_text::strings(text)?)),
-        Form::Unit => unit(text),
+        CommandLineForm::ZeroBytes => Ok(with_program(form, split(text, '\0')?)),
+        CommandLineForm::Lines => Ok(with_program(form, lines(text)?)),
+        CommandLineForm::Json => Ok(with_program(form, json_text::strings(text)?)),
+        CommandLineForm::Unit => unit(text),
         // These forms have options instead of words.
-        Form::ConfigFile | Form::MonitorScript => Ok(Words {
+        CommandLineForm::ConfigFile | CommandLineForm::MonitorScript => Ok(Words {
             form,
             program: None,
             arguments: Vec::new(),
             daemons: Vec::new(),
         }),
-        Form::Shell => shell(text),
+        CommandLineForm::Shell => shell(text),
     }
 }
 
-fn form_of(text: &str) -> Form {
+fn form_of(text: &str) -> CommandLineForm {
     let body = text.trim_start_matches('\u{feff}').trim_start();
     let exec = |line: &str| line.trim_start().starts_with("ExecStart=");
     if text.contains('\0') {
-        Form::ZeroBytes
+        CommandLineForm::ZeroBytes
     } else if is_config_file(text) {
-        Form::ConfigFile
+        CommandLineForm::ConfigFile
     } else if is_monitor_script(text) {
-        Form::MonitorScript
+        CommandLineForm::MonitorScript
     } else if body.lines().any(exec) {
-        Form::Unit
+        CommandLineForm::Unit
     } else if body.starts_with('[') {
-        Form::Json
+        CommandLineForm::Json
     } else if is_one_word_to_a_line(body) {
-        Form::Lines
+        CommandLineForm::Lines
     } else {
-        Form::Shell
+        CommandLineForm::Shell
     }
 }
 
@@ -187,7 +187,7 @@ fn lines(text: &str) -> Result<Vec<Text>, ReadFailure> {
 }
 
 /// The first word is the program unless it is an option.
-fn with_program(form: Form, mut words: Vec<Text>) -> Words {
+fn with_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
     let has_program = words
         .first()
         .is_some_and(|word| !word.as_str().starts_with('-'));
@@ -214,7 +214,7 @@ fn unit(text: &str) -> Result<Words, ReadFailure> {
             let commands = commands(text, Span::new(at, end), Quoting::Unit)?;
             let words: Vec<Text> = commands.into_iter().flatten().collect();
             if words.iter().any(|word| is_program(word.as_str())) {
-                return Ok(from_program(Form::Unit, words));
+                return Ok(from_program(CommandLineForm::Unit, words));
             }
         }
         start += line.len();
@@ -238,7 +238,7 @@ fn value_length(text: &str) -> usize {
 }
 
 /// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
-fn from_program(form: Form, mut words: Vec<Text>) -> Words {
+fn from_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
     match words.iter().position(|word| is_program(word.as_str())) {
         Some(at) => {
             let arguments = words.split_off(at + 1);
@@ -279,7 +279,7 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
             }
             let arguments = all.into_iter().flatten().collect();
             Ok(Words {
-                form: Form::Shell,
+                form: CommandLineForm::Shell,
                 program: None,
                 arguments,
                 daemons: Vec::new(),
@@ -287,9 +287,9 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
         }
         [only] => Ok(Words {
             daemons: daemons(&all),
-            ..from_program(Form::Shell, (*only).clone())
+            ..from_program(CommandLineForm::Shell, (*only).clone())
         }),
-        [.., last] if is_log => Ok(from_program(Form::Shell, (*last).clone())),
+        [.., last] if is_log => Ok(from_program(CommandLineForm::Shell, (*last).clone())),
         [_, second, ..] => Err(ReadFailure::new(
             second[0].whole(),
             format!(

@@ -84,12 +84,12 @@ declare_rule! {
 
 /// An address that can hold one device.
 #[derive(PartialEq, Eq, Hash)]
-enum Place<'a> {
+enum DeviceSlot<'a> {
     Pci(u32, u32, u32, u32),
     Usb(u32, &'a str),
 }
 
-fn place(address: Option<&Address>) -> Option<Place<'_>> {
+fn place(address: Option<&Address>) -> Option<DeviceSlot<'_>> {
     match address? {
         Address::Pci(PciAddress {
             domain,
@@ -100,9 +100,9 @@ fn place(address: Option<&Address>) -> Option<Place<'_>> {
         }) => {
             let place = (*domain, *bus, *slot, *function);
             // libvirt treats an address of zeros as unset.
-            (place != (0, 0, 0, 0)).then_some(Place::Pci(place.0, place.1, place.2, place.3))
+            (place != (0, 0, 0, 0)).then_some(DeviceSlot::Pci(place.0, place.1, place.2, place.3))
         }
-        Address::Usb(address) => Some(Place::Usb(address.bus, &address.port)),
+        Address::Usb(address) => Some(DeviceSlot::Usb(address.bus, &address.port)),
         _ => None,
     }
 }
@@ -117,14 +117,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::Address);
         (at, disk.frontend.address.as_ref(), Some(index))
     });
-    let mut taken: HashMap<Place<'_>, FieldPath> = HashMap::new();
+    let mut taken: HashMap<DeviceSlot<'_>, FieldPath> = HashMap::new();
     for (at, address, disk) in of_controllers.chain(of_disks) {
         let Some(place) = place(address) else {
             continue;
         };
         let what = match place {
-            Place::Pci(..) => "PCI address",
-            Place::Usb(..) => "port of a USB controller",
+            DeviceSlot::Pci(..) => "PCI address",
+            DeviceSlot::Usb(..) => "port of a USB controller",
         };
         let Some(first) = taken.get(&place) else {
             taken.insert(place, at);

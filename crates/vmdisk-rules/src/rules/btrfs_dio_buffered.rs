@@ -1,6 +1,6 @@
 //! `btrfs-dio-buffered`
 
-use vmdisk_facts::{Buffered, Verdict};
+use vmdisk_facts::{Buffered, DirectIoEffect};
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -132,11 +132,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
         let (figures, elsewhere) = match direct.verdict {
-            Verdict::AcceptedButBuffered(Buffered::BtrfsChecksums) => (
+            DirectIoEffect::AcceptedButBuffered(Buffered::BtrfsChecksums) => (
                 "measured: 13 thousand random writes a second, 59 thousand in a NOCOW file of the same file system",
                 "copy the image with cp into a directory with chattr +C if it needs no checksums",
             ),
-            Verdict::AcceptedButBuffered(Buffered::BtrfsRedundant) => (
+            DirectIoEffect::AcceptedButBuffered(Buffered::BtrfsRedundant) => (
                 "measured: 22 thousand random writes a second, 59 thousand with one copy of the data",
                 "keep one copy (data profile single or raid0) on storage that is redundant below btrfs",
             ),

@@ -1,6 +1,6 @@
 //! `btrfs-dio-csum-corruption`
 
-use vmdisk_facts::{Fact, Verdict};
+use vmdisk_facts::{DirectIoEffect, Fact};
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -125,7 +125,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             direct,
         } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
-        if !matches!(direct.verdict, Verdict::DirectUnstableChecksums) {
+        if !matches!(direct.verdict, DirectIoEffect::DirectUnstableChecksums) {
             continue;
         }
         // The conclusion is based on facts, so they exist.

@@ -1,6 +1,6 @@
 //! `btrfs-dio-raid-mirror-divergence`
 
-use vmdisk_facts::Verdict;
+use vmdisk_facts::DirectIoEffect;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -123,7 +123,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             path,
             direct,
         } = found;
-        if !matches!(direct.verdict, Verdict::DirectUnstableMirrors) {
+        if !matches!(direct.verdict, DirectIoEffect::DirectUnstableMirrors) {
             continue;
         }
         // The conclusion is based on facts, so they exist.

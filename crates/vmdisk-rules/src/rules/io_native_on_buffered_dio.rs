@@ -1,6 +1,6 @@
 //! `io-native-on-buffered-dio`
 
-use vmdisk_facts::Verdict;
+use vmdisk_facts::DirectIoEffect;
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -108,7 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         } = found;
         let at = FieldPath::Disk(index, DiskField::Aio);
         // On older kernels btrfs is direct; another rule reports its wrong checksums.
-        if !matches!(direct.verdict, Verdict::AcceptedButBuffered(_)) {
+        if !matches!(direct.verdict, DirectIoEffect::AcceptedButBuffered(_)) {
             continue;
         }
         report

@@ -134,12 +134,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let frontend = &disk.frontend;
         let at = |field| FieldPath::Disk(index, field);
         let user = || phrase!("{disk}", disk = DiskName(index));
-        let own = Place {
+        let own = IoThreadReference {
             at: at(DiskField::IoThread),
             named: frontend.iothread.into_iter().collect(),
             message: "Disk iothread",
         };
-        let mapping = Place {
+        let mapping = IoThreadReference {
             at: at(DiskField::IoThreadMapping),
             named: iothreads::mapped(&frontend.iothread_mapping).collect(),
             message: "iothread",
@@ -151,12 +151,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, controller) in context.domain.controllers.iter().enumerate() {
         let at = |field| FieldPath::Controller(index, field);
         let user = || phrase!("{controller}", controller = ControllerName(index));
-        let own = Place {
+        let own = IoThreadReference {
             at: at(ControllerField::IoThread),
             named: controller.iothread.into_iter().collect(),
             message: "controller iothread",
         };
-        let mapping = Place {
+        let mapping = IoThreadReference {
             at: at(ControllerField::IoThreadMapping),
             named: iothreads::mapped(&controller.iothread_mapping).collect(),
             message: "iothread",
@@ -167,7 +167,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// A field that names iothreads.
-struct Place {
+struct IoThreadReference {
     at: FieldPath,
     named: BTreeSet<IoThreadId>,
     /// The beginning of libvirt's message for this field.
@@ -178,7 +178,7 @@ fn check_place(
     context: &Context<'_>,
     report: &mut Report,
     defined: &BTreeSet<IoThreadId>,
-    place: &Place,
+    place: &IoThreadReference,
     user: impl Fn() -> Phrase,
 ) {
     let undefined: Vec<IoThreadId> = place.named.difference(defined).copied().collect();

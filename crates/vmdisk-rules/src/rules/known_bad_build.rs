@@ -1,6 +1,6 @@
 //! `known-bad-build`
 
-use vmdisk_facts::known_bad::{Row, virtio_win_version};
+use vmdisk_facts::known_bad::{KnownBadRow, virtio_win_version};
 use vmdisk_facts::{Answer, Bug, FsKind, Version};
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
@@ -166,13 +166,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The row of a bug that a target has or may have.
-fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static Row> {
+fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static KnownBadRow> {
     let answer = context.target.has_bug(bug);
     (!answer.is_no()).then(|| bug.row())
 }
 
 /// Reports the use of a feature if the target has the bug; if the version is not known, reports that.
-fn report_use(context: &Context<'_>, report: &mut Report, row: &Row, it: Use) {
+fn report_use(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, it: Use) {
     let program = row.program.name();
     match (
         context.target.version_of(row.program),
@@ -192,7 +192,7 @@ fn report_use(context: &Context<'_>, report: &mut Report, row: &Row, it: Use) {
     }
 }
 
-fn report_bug(report: &mut Report, row: &Row, version: Version, it: Use) {
+fn report_bug(report: &mut Report, row: &KnownBadRow, version: Version, it: Use) {
     let program = row.program.name();
     let fix = row.fix();
     let finding = report.finding(

@@ -1,6 +1,6 @@
 //! `migration-direct-io-differs`
 
-use vmdisk_facts::Verdict;
+use vmdisk_facts::DirectIoEffect;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -157,12 +157,14 @@ enum Kind {
     Refused,
 }
 
-const fn kind(verdict: Verdict) -> Kind {
+const fn kind(verdict: DirectIoEffect) -> Kind {
     match verdict {
-        Verdict::Direct => Kind::Direct,
-        Verdict::AcceptedButBuffered(_) => Kind::Buffered,
-        Verdict::DirectUnstableChecksums | Verdict::DirectUnstableMirrors => Kind::Unstable,
-        Verdict::Unsupported => Kind::Refused,
+        DirectIoEffect::Direct => Kind::Direct,
+        DirectIoEffect::AcceptedButBuffered(_) => Kind::Buffered,
+        DirectIoEffect::DirectUnstableChecksums | DirectIoEffect::DirectUnstableMirrors => {
+            Kind::Unstable
+        }
+        DirectIoEffect::Unsupported => Kind::Refused,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `native-without-direct`
 
-use vmdisk_facts::Verdict;
+use vmdisk_facts::DirectIoEffect;
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, BackendSource, CacheMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -189,7 +189,7 @@ fn why_not_direct(context: &Context<'_>, disk: &Disk) -> Option<String> {
     let image = disk.backend.image()?;
     let direct = host::direct_io(context, image)?.ok()?;
     match direct.verdict {
-        Verdict::Direct => None,
+        DirectIoEffect::Direct => None,
         _ => Some(host::because(image.host_path()?, &direct)),
     }
 }

@@ -1,6 +1,6 @@
 //! `odirect-silently-buffered`
 
-use vmdisk_facts::{Buffered, Verdict};
+use vmdisk_facts::{Buffered, DirectIoEffect};
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -121,7 +121,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         } = found;
         let at = FieldPath::Disk(index, DiskField::Cache);
         let elsewhere = match direct.verdict {
-            Verdict::AcceptedButBuffered(why) => match why {
+            DirectIoEffect::AcceptedButBuffered(why) => match why {
                 Buffered::Ext4DataJournal => "mount the file system with data=ordered",
                 Buffered::ZfsDisabled => "set direct=standard on the dataset",
                 Buffered::ZfsIgnored => "upgrade ZFS to 2.3 or later",

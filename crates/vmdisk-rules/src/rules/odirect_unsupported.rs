@@ -1,6 +1,6 @@
 //! `odirect-unsupported`
 
-use vmdisk_facts::Verdict;
+use vmdisk_facts::DirectIoEffect;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -128,7 +128,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 // One missing fact per disk is enough.
                 break;
             };
-            if !matches!(direct.verdict, Verdict::Unsupported) {
+            if !matches!(direct.verdict, DirectIoEffect::Unsupported) {
                 continue;
             }
             let (buffered, changes) = remedy::without_direct(index, disk);

@@ -1,6 +1,6 @@
 //! `unsupported-by-target`
 
-use vmdisk_facts::capability::Row;
+use vmdisk_facts::capability::CapabilityRow;
 use vmdisk_facts::{Answer, Basis, Component, Version};
 use vmdisk_fields::{ControllerName, DiskName, Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
@@ -168,7 +168,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// True if every considered version supports it.
-fn is_everywhere(row: &Row) -> bool {
+fn is_everywhere(row: &CapabilityRow) -> bool {
     let oldest = match row.component {
         Component::Qemu => OLDEST_QEMU,
         Component::Libvirt => OLDEST_LIBVIRT,
@@ -252,7 +252,7 @@ fn report_missing(
     context: &Context<'_>,
     report: &mut Report,
     feature: &Feature,
-    row: &Row,
+    row: &CapabilityRow,
     basis: Basis,
     at: FieldPath,
 ) {
@@ -301,7 +301,7 @@ fn report_missing(
 }
 
 /// True if the version alone decides.
-fn is_too_old(context: &Context<'_>, row: &Row) -> bool {
+fn is_too_old(context: &Context<'_>, row: &CapabilityRow) -> bool {
     let version = match row.component {
         Component::Qemu => context.target.qemu,
         Component::Libvirt => context.target.libvirt,

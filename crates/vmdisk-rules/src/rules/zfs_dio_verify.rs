@@ -1,6 +1,6 @@
 //! `zfs-dio-verify`
 
-use vmdisk_facts::{Fact, FsKind, Verdict};
+use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Fact::Known(filesystem)) = filesystem else {
             continue;
         };
-        let is_direct = matches!(direct.verdict, Verdict::Direct);
+        let is_direct = matches!(direct.verdict, DirectIoEffect::Direct);
         if filesystem.kind != FsKind::Zfs || !is_direct || path.starts_with("/dev/") {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Facts without names.
 
 use serde_json::{Map, Value};
-use vmdisk_facts::{Facts, ReadError, Reason};
+use vmdisk_facts::{Facts, FactsError, Reason};
 
 use super::{Level, Redactor};
 
@@ -42,9 +42,9 @@ impl Redactor {
     ///
     /// # Errors
     /// If the facts cannot be read back, which would be a mistake of ours.
-    pub fn facts(&self, facts: &Facts) -> Result<Facts, ReadError> {
+    pub fn facts(&self, facts: &Facts) -> Result<Facts, FactsError> {
         let text = facts.to_json();
-        let mut tree: Value = serde_json::from_str(&text).map_err(|error| ReadError::Syntax {
+        let mut tree: Value = serde_json::from_str(&text).map_err(|error| FactsError::Syntax {
             syntax: "JSON",
             message: error.to_string(),
         })?;

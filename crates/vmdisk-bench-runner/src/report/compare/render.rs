@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Change, RunComparison};
+use super::{ChangeVerdict, RunComparison};
 use crate::method::{percent, ratio};
 use crate::report::html::{chart, page};
 use crate::report::svg::{self, Axis};
@@ -10,24 +10,24 @@ use crate::report::table::{Grid, with_interval};
 use crate::report::text::{list, table};
 use crate::{Interval, Verdict};
 
-impl Change {
+impl ChangeVerdict {
     /// Formats the verdict.
     fn in_words(self, change: Option<Interval>) -> String {
         let verdict = match self {
-            Change::Faster => Verdict::Faster,
-            Change::Slower => Verdict::Slower,
-            Change::AboutEqual => Verdict::AboutEqual,
-            Change::Inconclusive => Verdict::Inconclusive,
-            Change::TooFewRounds => Verdict::TooFewRounds,
-            Change::MachineChanged => return "the machine changed".to_owned(),
+            ChangeVerdict::Faster => Verdict::Faster,
+            ChangeVerdict::Slower => Verdict::Slower,
+            ChangeVerdict::AboutEqual => Verdict::AboutEqual,
+            ChangeVerdict::Inconclusive => Verdict::Inconclusive,
+            ChangeVerdict::TooFewRounds => Verdict::TooFewRounds,
+            ChangeVerdict::MachineChanged => return "the machine changed".to_owned(),
         };
         verdict.in_words(change)
     }
 
     fn colour(self) -> Verdict {
         match self {
-            Change::Faster => Verdict::Faster,
-            Change::Slower => Verdict::Slower,
+            ChangeVerdict::Faster => Verdict::Faster,
+            ChangeVerdict::Slower => Verdict::Slower,
             _ => Verdict::Inconclusive,
         }
     }
@@ -42,7 +42,7 @@ impl RunComparison {
                 self.machine_changes.join("; ")
             );
         }
-        let count = |verdict: Change| {
+        let count = |verdict: ChangeVerdict| {
             self.cells
                 .iter()
                 .filter(|cell| cell.verdict == verdict)
@@ -50,11 +50,11 @@ impl RunComparison {
         };
         let mut parts = Vec::new();
         for (verdict, word) in [
-            (Change::Slower, "slower"),
-            (Change::Faster, "faster"),
-            (Change::AboutEqual, "about equal"),
-            (Change::Inconclusive, "inconclusive"),
-            (Change::TooFewRounds, "with too few rounds"),
+            (ChangeVerdict::Slower, "slower"),
+            (ChangeVerdict::Faster, "faster"),
+            (ChangeVerdict::AboutEqual, "about equal"),
+            (ChangeVerdict::Inconclusive, "inconclusive"),
+            (ChangeVerdict::TooFewRounds, "with too few rounds"),
         ] {
             if count(verdict) > 0 {
                 parts.push(format!("{} {word}", count(verdict)));

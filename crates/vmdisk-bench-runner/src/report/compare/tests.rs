@@ -143,8 +143,9 @@ fn of_10_000_pairs_that_are_alike_at_most_5_percent_are_called_different() {
         let (first, second) = (run(), run());
         of_report += u32::from(claims_a_difference(&first));
         let compared = compare(&first, &second, 0.0).unwrap();
-        of_compare += u32::from(compared.has(Change::Faster) || compared.has(Change::Slower));
-        changed += u32::from(compared.has(Change::MachineChanged));
+        of_compare +=
+            u32::from(compared.has(ChangeVerdict::Faster) || compared.has(ChangeVerdict::Slower));
+        changed += u32::from(compared.has(ChangeVerdict::MachineChanged));
     }
     println!(
         "false verdicts of {PAIRS}: report {:.4?}, compare {:.4?}; machine changed: {:.4?}",
@@ -182,7 +183,7 @@ fn a_slowdown_of_20_percent_is_found_in_18_of_20_pairs_and_nothing_else_is() {
         let slower = compared
             .cells
             .iter()
-            .filter(|cell| cell.verdict == Change::Slower);
+            .filter(|cell| cell.verdict == ChangeVerdict::Slower);
         found.1 += u32::from(slower.filter(|cell| is_b(&cell.second)).count() == 2);
     }
     println!("20 % slower, found by report and by compare in {found:?} of 20");

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::lint::checked::Checked;
 use crate::lint::classes::Classes;
 use crate::render::harmless;
-use crate::render::json::v1::{self, Finding, Input};
+use crate::render::json::v1::{self, Input, JsonFinding};
 
 /// A line of `vmdisk lint --format json-lines`. Its members are those of the report, version 1.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -14,9 +14,9 @@ use crate::render::json::v1::{self, Finding, Input};
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {
     /// A finding that counts.
-    Finding(Finding<'a>),
+    Finding(JsonFinding<'a>),
     /// A finding that does not count, with the reason.
-    Allowed(Finding<'a>),
+    Allowed(JsonFinding<'a>),
     /// An input that could not be read.
     FailedInput(Input<'a>),
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
-use crate::lint::checked::{Checked, Report, Unchecked};
+use crate::lint::checked::{Checked, DocumentReport, Unchecked};
 use crate::lint::classes::{ClassNames, Classes};
 use crate::render::harmless::{self, Spliced};
 use crate::render::message::Message;
@@ -41,10 +41,10 @@ pub(crate) struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host_classes: Option<Vec<HostClass<'a>>>,
     /// Findings that count, by input and then by place.
-    #[schemars(with = "Vec<Finding<'static>>")]
+    #[schemars(with = "Vec<JsonFinding<'static>>")]
     findings: Spliced,
     /// Findings that do not count, each with the reason.
-    #[schemars(with = "Vec<Finding<'static>>")]
+    #[schemars(with = "Vec<JsonFinding<'static>>")]
     allowed: Spliced,
     /// What rules could not look at: silence means checked and clean, this is neither.
     #[schemars(with = "Vec<NotChecked<'static>>")]
@@ -177,7 +177,8 @@ struct Failure<'a> {
 
 /// One finding.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Finding<'a> {
+#[schemars(rename = "Finding")]
+pub(super) struct JsonFinding<'a> {
     /// Name of the rule; `vmdisk explain NAME` shows its page.
     rule: &'static str,
     /// How much it matters here.
@@ -191,7 +192,7 @@ pub(super) struct Finding<'a> {
     /// The mistake.
     title: &'a str,
     /// Where.
-    place: Place<'a>,
+    place: JsonPlace<'a>,
     /// The label of the place.
     label: Option<&'a str>,
     /// Further places.
@@ -276,7 +277,8 @@ struct Position {
 
 /// A place in a text.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Place<'a> {
+#[schemars(rename = "Place")]
+struct JsonPlace<'a> {
     /// Its first character.
     start: Position,
     /// Just past its last character.
@@ -293,7 +295,7 @@ struct Related<'a> {
     /// Its relation to the finding.
     label: &'a str,
     /// Where.
-    place: Place<'a>,
+    place: JsonPlace<'a>,
 }
 
 /// Edits that fix a finding.
@@ -515,10 +517,10 @@ fn failure(message: &Message) -> Failure<'_> {
 
 pub(super) fn finding<'a>(
     path: &'a str,
-    report: &'a Report,
+    report: &'a DocumentReport,
     finding: &'a Diagnostic,
     classes: Option<&'a Classes<'_>>,
-) -> Finding<'a> {
+) -> JsonFinding<'a> {
     let Diagnostic {
         rule,
         severity,
@@ -535,7 +537,7 @@ pub(super) fn finding<'a>(
         allowed_by,
         hosts,
     } = finding;
-    Finding {
+    JsonFinding {
         rule: rule.name,
         severity: match severity {
             Severity::Error => SeverityWord::Error,
@@ -582,15 +584,15 @@ pub(super) fn finding<'a>(
     }
 }
 
-fn place(place: &vmdisk::Place) -> Place<'_> {
-    let vmdisk::Place {
+fn place(place: &vmdisk::TextPlace) -> JsonPlace<'_> {
+    let vmdisk::TextPlace {
         span,
         start,
         end,
         is_exact,
         breadcrumb,
     } = place;
-    Place {
+    JsonPlace {
         start: Position {
             line: start.line,
             column: start.column,
@@ -606,7 +608,7 @@ fn place(place: &vmdisk::Place) -> Place<'_> {
     }
 }
 
-fn replacement<'a>(report: &Report, edit: &'a Edit) -> Replacement<'a> {
+fn replacement<'a>(report: &DocumentReport, edit: &'a Edit) -> Replacement<'a> {
     Replacement {
         start: position(&report.text, &report.lines, edit.span.start),
         end: position(&report.text, &report.lines, edit.span.end),
@@ -623,7 +625,7 @@ fn position(text: &str, lines: &LineIndex, offset: usize) -> Position {
     }
 }
 
-fn allowance<'a>(report: &Report, by: &'a AllowedBy) -> Allowance<'a> {
+fn allowance<'a>(report: &DocumentReport, by: &'a AllowedBy) -> Allowance<'a> {
     match by {
         AllowedBy::InFile { reason, span } => Allowance {
             by: AllowedByWord::File,

@@ -14,7 +14,7 @@ use vmdisk::{
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
-use crate::lint::checked::{Checked, Report, confidence_note, unwritten_note};
+use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
 use crate::lint::classes::{ClassNames, Classes};
 use crate::render::fingerprint::{self, Fingerprints};
 use crate::render::harmless::{self, Mark, Spliced};
@@ -54,7 +54,7 @@ pub(crate) struct Log {
 pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
     let [artifacts, results, notifications] = &mut lists;
-    let at = Place { checked };
+    let at = SarifInput { checked };
     let location = at.artifact();
     harmless::item(artifacts, 4, &Artifact { location });
     match &checked.outcome {
@@ -199,11 +199,11 @@ fn run_properties<'a>(classes: &'a Classes<'_>) -> RunProperties<'a> {
 
 /// An input.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct SarifInput<'a> {
     checked: &'a Checked,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SarifInput<'a> {
     fn artifact(&self) -> ArtifactLocation<'a> {
         let uri = self.checked.uri.as_str();
         ArtifactLocation {
@@ -230,7 +230,7 @@ fn text<'a>(text: impl Into<std::borrow::Cow<'a, str>>) -> Text<'a> {
     Text { text: text.into() }
 }
 
-fn region(place: &vmdisk::Place) -> Region {
+fn region(place: &vmdisk::TextPlace) -> Region {
     Region {
         start_line: place.start.line,
         start_column: place.start.column,
@@ -317,8 +317,8 @@ fn what_it_reports(page: &str) -> Option<String> {
 }
 
 fn result<'a>(
-    at: &Place<'a>,
-    report: &'a Report,
+    at: &SarifInput<'a>,
+    report: &'a DocumentReport,
     finding: &'a Diagnostic,
     found_on: Option<(&'a Classes<'_>, &FoundOn)>,
 ) -> ResultItem<'a> {
@@ -405,8 +405,8 @@ fn result<'a>(
 }
 
 fn fix_of<'a>(
-    at: &Place<'a>,
-    report: &'a Report,
+    at: &SarifInput<'a>,
+    report: &'a DocumentReport,
     fix: &'a ResolvedFix,
     help: Option<&'a str>,
 ) -> Fix<'a> {
@@ -426,7 +426,11 @@ fn fix_of<'a>(
     }
 }
 
-fn suppression<'a>(at: &Place<'a>, report: &Report, by: &'a AllowedBy) -> Suppression<'a> {
+fn suppression<'a>(
+    at: &SarifInput<'a>,
+    report: &DocumentReport,
+    by: &'a AllowedBy,
+) -> Suppression<'a> {
     match by {
         AllowedBy::InFile { reason, span } => Suppression {
             kind: "inSource",
@@ -443,7 +447,7 @@ fn suppression<'a>(at: &Place<'a>, report: &Report, by: &'a AllowedBy) -> Suppre
     }
 }
 
-fn unreadable<'a>(at: &Place<'a>, message: &'a Message) -> Notification<'a> {
+fn unreadable<'a>(at: &SarifInput<'a>, message: &'a Message) -> Notification<'a> {
     let quoted = message
         .place
         .as_ref()
