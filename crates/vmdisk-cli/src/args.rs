@@ -9,6 +9,7 @@ use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::FactGroup;
 
+use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
 use crate::lint::configuration_args::ConfigurationArgs;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// Write a configuration file for lint.
     Config(ConfigArgs),
+    /// Write known findings to a file, so that lint counts only new ones.
+    Baseline(BaselineArgs),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -119,6 +122,11 @@ pub(crate) struct LintArgs {
     pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArgs,
+    /// Do not count the findings that this file lists. `vmdisk baseline create` writes it; stale entries are reported.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[arg(skip)]
+    pub(crate) task: BaselineTask,
     /// How to print findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
     pub(crate) format: LintFormat,
@@ -131,6 +139,9 @@ pub(crate) struct LintArgs {
     /// Print the number of findings of each rule instead of the findings, with --format full, concise or json.
     #[arg(long, conflicts_with = "diff")]
     pub(crate) statistics: bool,
+    /// Print the settings of each input, with the configuration that they come from, and check nothing.
+    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
+    pub(crate) show_settings: bool,
     /// Print the files that would be checked, one per line, and check none of them.
     #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"])]
     pub(crate) show_files: bool,
@@ -197,11 +208,91 @@ pub(crate) enum LintFormat {
     Prometheus,
 }
 
+impl LintArgs {
+    /// The arguments of a run over these inputs, with the default of every option.
+    pub(crate) fn of(paths: Vec<PathBuf>) -> Self {
+        LintArgs {
+            paths,
+            host: HostArgs::default(),
+            fail_on: None,
+            exit_zero: false,
+            selection: SelectionArgs::default(),
+            configuration: ConfigurationArgs::default(),
+            baseline: None,
+            task: BaselineTask::Use,
+            format: LintFormat::Full,
+            output: None,
+            report: Vec::new(),
+            statistics: false,
+            show_settings: false,
+            show_files: false,
+            fix: false,
+            unsafe_fixes: false,
+            diff: false,
+            try_qemu: None,
+            stdin_filename: None,
+            show_allowed: false,
+            jobs: None,
+            fail_on_unchecked: false,
+            max_facts_age: None,
+            skip_foreign: false,
+            verbose: false,
+            quiet: false,
+        }
+    }
+}
+
 impl LintFormat {
     /// True if people read it, and the summary after it.
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, LintFormat::Full | LintFormat::Concise)
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BaselineArgs {
+    #[command(subcommand)]
+    pub(crate) command: BaselineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineCommand {
+    /// Write the findings of these inputs to a baseline. `vmdisk lint --baseline` counts only other findings.
+    Create(Box<BaselineCreateArgs>),
+    /// Remove what these inputs no longer have from a baseline. Nothing is added to it.
+    Prune(Box<BaselineInputArgs>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BaselineCreateArgs {
+    #[command(flatten)]
+    pub(crate) input: BaselineInputArgs,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The inputs of a run, and how they are checked; as for `vmdisk lint`.
+#[derive(Args, Debug)]
+pub(crate) struct BaselineInputArgs {
+    /// Files, directories or patterns, as for `vmdisk lint`.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The baseline; by default the file that vmdisk.toml names, otherwise vmdisk-baseline.json.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArgs,
+    /// Check this many files at once; by default as many as there are processors.
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Skip files that are named and hold no guest, instead of failing.
+    #[arg(long)]
+    pub(crate) skip_foreign: bool,
 }
 
 #[derive(Args, Debug)]
@@ -608,6 +699,8 @@ pub(crate) enum SchemaFormat {
     Statistics,
     /// What `vmdisk.toml` holds.
     Config,
+    /// What `vmdisk baseline create` writes.
+    Baseline,
     /// What `vmdisk facts` prints and `--facts` reads.
     Facts,
     /// What `vmdisk generate` reads.

@@ -8,6 +8,7 @@
 mod age;
 mod args;
 mod atomic;
+mod baseline;
 #[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
 mod bench;
 mod capabilities;
@@ -87,27 +88,28 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
         Err(error) => return usage(&error, &arguments, io),
     };
     let colors = Colors::choose(cli.color, io);
-    match dispatch(&cli.command, io, colors) {
+    match dispatch(cli.command, io, colors) {
         Ok(exit) => exit,
         Err(stop) => complain(&stop, io, colors.stderr),
     }
 }
 
-fn dispatch(command: &Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match command {
-        Command::Lint(args) => lint::run(args, io, colors),
-        Command::Generate(args) => generate::run(args, io, colors),
-        Command::Convert(args) => convert::run(args, io, colors),
-        Command::Facts(args) => facts::run(args, io, colors),
-        Command::Capabilities(args) => capabilities::run(args, io),
-        Command::Image(args) => image::run(args, io, colors),
-        Command::Bench(args) => bench::run(args, io, colors),
-        Command::Config(args) => config::run(args, io),
-        Command::Explain(args) => explain::explain(args, colors.stdout, io),
-        Command::Rules(args) => explain::rules(args, io),
-        Command::Schema(args) => schema::run(args, io),
-        Command::Completions(args) => shell::completions(args, io),
-        Command::Man(args) => shell::man(args, io),
+        Command::Lint(args) => lint::run(&args, io, colors),
+        Command::Generate(args) => generate::run(&args, io, colors),
+        Command::Convert(args) => convert::run(&args, io, colors),
+        Command::Facts(args) => facts::run(&args, io, colors),
+        Command::Capabilities(args) => capabilities::run(&args, io),
+        Command::Image(args) => image::run(&args, io, colors),
+        Command::Bench(args) => bench::run(&args, io, colors),
+        Command::Config(args) => config::run(&args, io),
+        Command::Baseline(args) => baseline::command::run(args, io, colors),
+        Command::Explain(args) => explain::explain(&args, colors.stdout, io),
+        Command::Rules(args) => explain::rules(&args, io),
+        Command::Schema(args) => schema::run(&args, io),
+        Command::Completions(args) => shell::completions(&args, io),
+        Command::Man(args) => shell::man(&args, io),
     }
 }
 

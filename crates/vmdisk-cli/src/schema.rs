@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
 use crate::args::{SchemaArgs, SchemaFormat};
+use crate::baseline;
 use crate::capabilities;
 use crate::config;
 use crate::exit::Exit;
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::ReportLine => include_str!("schemas/report-line.json"),
         SchemaFormat::Statistics => include_str!("schemas/statistics.json"),
         SchemaFormat::Config => include_str!("schemas/config.json"),
+        SchemaFormat::Baseline => include_str!("schemas/baseline.json"),
         SchemaFormat::Facts => include_str!("schemas/facts.json"),
         SchemaFormat::Spec => include_str!("schemas/spec.json"),
         SchemaFormat::FactsDiff => include_str!("schemas/facts-diff.json"),
@@ -60,6 +62,7 @@ fn generate(format: SchemaFormat) -> schemars::Schema {
         SchemaFormat::ReportLine => json::lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
         SchemaFormat::Config => config::schema(),
+        SchemaFormat::Baseline => baseline::file::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),

@@ -60,6 +60,8 @@ pub enum AllowedBy {
     },
     /// The caller asked for the rule to be ignored.
     Ignored,
+    /// A baseline of the caller knows the finding.
+    Baseline,
 }
 
 /// A finding with its places in a text.

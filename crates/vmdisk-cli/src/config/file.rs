@@ -26,6 +26,8 @@ pub(crate) struct Config {
     pub(crate) exclude: Gitignore,
     pub(crate) fail_on: Option<Severity>,
     pub(crate) min_severity: Option<Severity>,
+    /// Known findings.
+    pub(crate) baseline: Option<PathBuf>,
     pub(super) text: String,
 }
 

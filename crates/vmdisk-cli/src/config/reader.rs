@@ -16,13 +16,14 @@ use crate::render::message::Message;
 use crate::stop::Stop;
 
 /// Keys of the whole file.
-pub(super) const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 10] = [
     "facts",
     "hosts",
     "target",
     "policy",
     "fail-on",
     "min-severity",
+    "baseline",
     "exclude",
     "rules",
     "files",
@@ -62,11 +63,19 @@ fn parsed(path: &Path, text: String) -> Result<Config, Stop> {
         directory: &directory,
         mistakes: Vec::new(),
     };
-    let (all, files, exclude, fail_on, min_severity) = reader.top(document.as_table());
+    let top = reader.top(document.as_table());
     let mistakes = reader.mistakes;
     if !mistakes.is_empty() {
         return Err(Stop(mistakes));
     }
+    let Top {
+        all,
+        files,
+        exclude,
+        fail_on,
+        min_severity,
+        baseline,
+    } = top;
     drop(document);
     Ok(Config {
         path: path.to_owned(),
@@ -76,6 +85,7 @@ fn parsed(path: &Path, text: String) -> Result<Config, Stop> {
         exclude,
         fail_on,
         min_severity,
+        baseline,
         text,
     })
 }
@@ -87,26 +97,38 @@ struct Reader<'a> {
     mistakes: Vec<Message>,
 }
 
-type Top = (
-    Section,
-    Vec<(Gitignore, Section)>,
-    Gitignore,
-    Option<Severity>,
-    Option<Severity>,
-);
+/// The keys of a whole file.
+struct Top {
+    all: Section,
+    files: Vec<(Gitignore, Section)>,
+    exclude: Gitignore,
+    fail_on: Option<Severity>,
+    min_severity: Option<Severity>,
+    baseline: Option<PathBuf>,
+}
 
 impl Reader<'_> {
     fn top(&mut self, table: &dyn TableLike) -> Top {
         self.know_keys(table, &KEYS);
-        let section = self.section(table);
+        let all = self.section(table);
         let fail_on = self.one(table, "fail-on", severity_words, severity);
         let min_severity = self.one(table, "min-severity", severity_words, severity);
+        let baseline = table
+            .get("baseline")
+            .and_then(|item| self.string("baseline", item));
         let exclude = self.patterns(table, "exclude");
         let files = match table.get_key_value("files") {
             None => Vec::new(),
             Some((key, item)) => self.files(key, item),
         };
-        (section, files, exclude, fail_on, min_severity)
+        Top {
+            all,
+            files,
+            exclude,
+            fail_on,
+            min_severity,
+            baseline: baseline.map(|(path, _)| file::shown(self.directory.join(path))),
+        }
     }
 
     /// `[[files]]`, or an array of inline tables.

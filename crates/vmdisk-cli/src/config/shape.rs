@@ -29,6 +29,8 @@ struct Shape {
     fail_on: Option<SeverityWord>,
     /// The least severity that is reported.
     min_severity: Option<SeverityWord>,
+    /// Known findings, which do not count: the file that `vmdisk baseline create` writes.
+    baseline: Option<String>,
     /// Files that are not checked, as in .gitignore.
     exclude: Option<OneOrMore>,
     /// Levels by the names of rules and groups.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use vmdisk::rules::{Missing, NotChecked};
 use vmdisk::{
-    Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Severity, TextPlace,
+    AllowedBy, Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Severity,
+    TextPlace,
 };
 use vmdisk_source::LineIndex;
 
@@ -46,6 +47,8 @@ pub(crate) struct DocumentReport {
     pub(crate) failed_fixes: Vec<FailedFix>,
     /// What could not be checked, if the output does not name every place.
     pub(crate) counted: Tally,
+    /// True if known findings were looked up in a baseline.
+    pub(crate) has_baseline: bool,
 }
 
 /// The numbers of a report.
@@ -54,6 +57,8 @@ pub(crate) struct Tally {
     /// Findings that count, the least severity first.
     by_severity: [usize; Severity::ALL.len()],
     pub(crate) allowed: usize,
+    /// Those of them that a baseline knows.
+    pub(crate) known: usize,
     /// Findings with a fix that `--fix` applies.
     pub(crate) fixable: usize,
     /// Findings with a fix that only `--unsafe-fixes` applies.
@@ -81,6 +86,8 @@ impl Tally {
             }
         }
         self.allowed += allowed.len();
+        let is_known = |finding: &&Diagnostic| finding.allowed_by == Some(AllowedBy::Baseline);
+        self.known += allowed.iter().filter(is_known).count();
     }
 
     /// Notes that a rule could not look at something. Places come rule by rule.
@@ -138,6 +145,7 @@ impl DocumentReport {
             mended: Vec::new(),
             failed_fixes: Vec::new(),
             counted: Tally::default(),
+            has_baseline: false,
         }
     }
 
@@ -177,6 +185,7 @@ impl DocumentReport {
             mended: Vec::new(),
             failed_fixes: Vec::new(),
             counted,
+            has_baseline: false,
         }
     }
 

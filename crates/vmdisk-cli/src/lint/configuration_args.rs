@@ -13,7 +13,4 @@ pub(crate) struct ConfigurationArgs {
     /// Use no configuration file.
     #[arg(long, conflicts_with = "config", help_heading = "Configuration")]
     pub(crate) no_config: bool,
-    /// Print the settings of each input, with the configuration that they come from, and check nothing.
-    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
-    pub(crate) show_settings: bool,
 }

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::args::LintFormat;
+use crate::baseline::create::Shared;
+use crate::baseline::key::Keys;
 use crate::exit::Exit;
 use crate::lint::checked::Checked;
 use crate::render::fingerprint::Fingerprints;
@@ -28,15 +30,20 @@ pub(crate) enum Content {
     },
     /// What fixes would change, which is not made from findings.
     Diff,
+    /// Findings that will be known.
+    Baseline,
+    Nothing,
 }
 
 /// Turns inputs into the items of a report, on any thread and in any order.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Renderer<'a> {
     pub(crate) content: Content,
     pub(crate) view: View<'a>,
     /// The folder that GitLab's paths are relative to.
     root: PathBuf,
+    /// The subjects of findings, for a baseline.
+    pub(crate) baseline: Option<Keys>,
 }
 
 impl<'a> Renderer<'a> {
@@ -46,8 +53,9 @@ impl<'a> Renderer<'a> {
             view,
             root: match content {
                 Content::Findings(LintFormat::Gitlab) => repository(),
-                Content::Findings(_) | Content::Statistics { .. } | Content::Diff => PathBuf::new(),
+                _ => PathBuf::new(),
             },
+            baseline: None,
         }
     }
 
@@ -77,7 +85,8 @@ impl<'a> Renderer<'a> {
             Content::Findings(LintFormat::Json) => json::v1::LISTS,
             Content::Findings(LintFormat::Sarif) => sarif::LISTS,
             Content::Findings(LintFormat::Prometheus) | Content::Statistics { .. } => 0,
-            Content::Findings(_) | Content::Diff => 1,
+            Content::Nothing => 0,
+            Content::Findings(_) | Content::Diff | Content::Baseline => 1,
         }
     }
 
@@ -86,6 +95,7 @@ impl<'a> Renderer<'a> {
         matches!(
             self.content,
             Content::Diff
+                | Content::Nothing
                 | Content::Findings(
                     LintFormat::Full
                         | LintFormat::Concise
@@ -100,7 +110,7 @@ impl<'a> Renderer<'a> {
     pub(crate) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.content {
             Content::Findings(LintFormat::Checkstyle) => checkstyle::begin(out),
-            Content::Findings(_) | Content::Statistics { .. } | Content::Diff => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -108,7 +118,7 @@ impl<'a> Renderer<'a> {
     pub(crate) fn end(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.content {
             Content::Findings(LintFormat::Checkstyle) => checkstyle::end(out),
-            Content::Findings(_) | Content::Statistics { .. } | Content::Diff => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -136,6 +146,7 @@ enum Numbers {
     Junit(junit::Totals),
     Prometheus(prometheus::Samples),
     Statistics(Counts),
+    Baseline(Shared),
 }
 
 impl Document {
@@ -151,7 +162,8 @@ impl Document {
                 Content::Findings(LintFormat::Prometheus) => {
                     Numbers::Prometheus(prometheus::Samples::default())
                 }
-                Content::Findings(_) | Content::Diff => Numbers::None,
+                Content::Baseline => Numbers::Baseline(Shared::default()),
+                Content::Findings(_) | Content::Diff | Content::Nothing => Numbers::None,
             },
         }
     }
@@ -171,6 +183,11 @@ impl Document {
             Numbers::Junit(totals) => totals.add(checked),
             Numbers::Prometheus(samples) => samples.add(checked),
             Numbers::Statistics(counts) => counts.add(checked, &renderer.view),
+            Numbers::Baseline(shared) => {
+                if let Some(keys) = &renderer.baseline {
+                    return shared.add(keys, checked, &mut self.lists[0]);
+                }
+            }
             Numbers::None => {}
         }
         self.push(items)
@@ -201,6 +218,7 @@ impl Document {
             (Numbers::Gitlab(fingerprints), _) => gitlab::write(out, &mut lists[0], fingerprints),
             (Numbers::Junit(totals), _) => totals.write(out, &mut lists[0]),
             (Numbers::Prometheus(samples), _) => samples.write(out, summary, classes, host),
+            (Numbers::Baseline(shared), _) => shared.write(out, &mut lists[0]),
             (Numbers::Statistics(counts), Content::Statistics { is_json: true }) => {
                 counts.write_json(out)
             }

@@ -32,14 +32,19 @@ use vmdisk::{Document, Facts, FixScope, LintOptions};
 
 use crate::age;
 use crate::args::{LintArgs, LintFormat};
+use crate::baseline::known::{Baseline, left_out};
+use crate::baseline::report;
+use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::hosts::Hosts;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
+use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
 use classes::{Classes, Splits};
+use document::Renderer;
 use gather::Gathering;
 use inputs::{Input, Inputs, Origin};
 use mode::Mode;
@@ -63,11 +68,50 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     if args.show_files {
         return show_files::run(&inputs, io, colors);
     }
-    if args.configuration.show_settings {
+    if args.show_settings {
         deliver(io, None, &show_settings::text(&plan, &inputs))?;
         return Ok(Exit::Clean);
     }
     check(args, mode, &plan, &inputs, io, colors)
+}
+
+/// Removes stale entries from the baselines of all inputs.
+pub(crate) fn prune_baselines(
+    args: &LintArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
+    let mut plan = settings::plan(args, &mut inputs)?;
+    if plan.baselines().is_empty() {
+        let path = report::file_to_write(Vec::new())?;
+        plan.settings
+            .iter_mut()
+            .for_each(|settings| settings.baseline = Some(path.clone()));
+    }
+    check(args, Mode::Report, &plan, &inputs, io, colors)
+}
+
+/// Writes the findings of all inputs to a baseline.
+pub(crate) fn create_baseline(
+    mut args: LintArgs,
+    force: bool,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
+    let mut plan = settings::plan(&args, &mut inputs)?;
+    let path = report::file_to_write(plan.baselines())?;
+    if !force {
+        report::refuse_to_replace(&path)?;
+    }
+    plan.settings
+        .iter_mut()
+        .for_each(|settings| settings.baseline = None);
+    args.output = Some(path.clone());
+    let exit = check(&args, Mode::Report, &plan, &inputs, io, colors)?;
+    io.say(&format!("wrote {}\n", line(&path.display().to_string())));
+    Ok(exit)
 }
 
 /// Checks all inputs, and writes the results.
@@ -99,6 +143,7 @@ fn check(
     let found_named = OnceLock::new();
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
+    let baselines = read_baselines(plan)?;
     let job = |settings: &Settings| Job {
         options: LintOptions {
             host: indexes[settings.source].as_ref(),
@@ -116,6 +161,7 @@ fn check(
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
         fail_on: settings.fail_on,
+        baseline: baseline_of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
     };
     let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
@@ -140,13 +186,7 @@ fn check(
         is_printed.then(|| Stream::new(io)),
         Totals::new(args, mode, colors.stderr),
     )?;
-    for (number, mut done) in held.done {
-        done.render(&renderers);
-        gathering.take(number, done)?;
-    }
-    run.each(held.checked, &renderers, &mut |number, done| {
-        gathering.take(number, done)
-    })?;
+    take_all(&mut gathering, held, &run, &renderers)?;
     let (documents, totals) = gathering.finish(failed)?;
     let (exit, incomplete) = (totals.exit(), totals.incomplete.len());
     let host = sources.only_host();
@@ -158,9 +198,61 @@ fn check(
         host: host.as_deref(),
     };
     results.deliver(args, mode, io)?;
+    finish_baselines(args, &baselines, io, colors)?;
     say_unchecked(incomplete, io);
     let age = judge_age(args, &sources.dated(), io, colors);
     Ok(exit.max(if_counted(args, age)))
+}
+
+fn read_baselines(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
+    let paths = plan.baselines();
+    paths.iter().map(|path| Baseline::read(path)).collect()
+}
+
+/// The baseline of some settings, and the rules whose findings they leave out.
+fn baseline_of<'a>(
+    settings: &Settings,
+    baselines: &'a [Baseline],
+) -> Option<(&'a Baseline, BTreeSet<&'static str>)> {
+    let path = settings.baseline.as_ref()?;
+    let baseline = baselines.iter().find(|one| one.path == *path)?;
+    Some((baseline, left_out(settings)))
+}
+
+/// Warns of stale entries, or removes them.
+fn finish_baselines(
+    args: &LintArgs,
+    baselines: &[Baseline],
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<(), Stop> {
+    match args.task {
+        BaselineTask::Use if !args.quiet => {}
+        BaselineTask::Prune => return report::prune(baselines, io),
+        BaselineTask::Use | BaselineTask::Create => return Ok(()),
+    }
+    for baseline in baselines {
+        if let Some(warning) = report::stale_warning(baseline)? {
+            io.say(&warning.render(colors.stderr));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the results that were held, and those of the other inputs.
+fn take_all(
+    gathering: &mut Gathering<'_, '_>,
+    held: Held,
+    run: &Run<'_>,
+    renderers: &[Renderer<'_>],
+) -> Result<(), Stop> {
+    for (number, mut done) in held.done {
+        done.render(renderers);
+        gathering.take(number, done)?;
+    }
+    run.each(held.checked, renderers, &mut |number, done| {
+        gathering.take(number, done)
+    })
 }
 
 /// Results that are made before the classes of hosts are known.

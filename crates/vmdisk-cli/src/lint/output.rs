@@ -5,6 +5,8 @@ use std::io::Write;
 use vmdisk::Detail;
 
 use crate::args::{LintArgs, LintFormat};
+use crate::baseline::key::Keys;
+use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::io::Io;
 use crate::lint::classes::Classes;
@@ -24,12 +26,15 @@ pub(crate) fn renderers<'a>(
     prints_fixed: bool,
     classes: Option<&'a Classes<'a>>,
 ) -> Vec<Renderer<'a>> {
-    let content = match (mode, args.statistics) {
-        (Mode::Diff(_), _) => Content::Diff,
-        (Mode::Report | Mode::Fix(_), true) => Content::Statistics {
+    let statistics = args.statistics;
+    let content = match (args.task, mode, statistics) {
+        (BaselineTask::Create, ..) => Content::Baseline,
+        (BaselineTask::Prune, ..) => Content::Nothing,
+        (BaselineTask::Use, Mode::Diff(_), _) => Content::Diff,
+        (BaselineTask::Use, Mode::Report | Mode::Fix(_), true) => Content::Statistics {
             is_json: args.format == LintFormat::Json,
         },
-        (Mode::Report | Mode::Fix(_), false) => Content::Findings(args.format),
+        (BaselineTask::Use, Mode::Report | Mode::Fix(_), false) => Content::Findings(args.format),
     };
     let view = View {
         quiet: args.quiet,
@@ -47,7 +52,11 @@ pub(crate) fn renderers<'a>(
         ..View::everything()
     };
     let reports = args.report.iter();
-    std::iter::once(Renderer::new(content, view))
+    let mut first = Renderer::new(content, view);
+    if let (Content::Baseline, Some(path)) = (content, &args.output) {
+        first.baseline = Some(Keys::new(path));
+    }
+    std::iter::once(first)
         .chain(reports.map(|(format, _)| Renderer::new(Content::Findings(*format), everything)))
         .collect()
 }

@@ -9,6 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::{LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
+use crate::baseline::known::Baseline;
 use crate::lint::checked::DocumentReport;
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
@@ -43,6 +44,8 @@ pub(crate) struct Job<'a> {
     pub(crate) names_every_place: bool,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
+    /// Known findings, and the rules whose findings are left out.
+    pub(crate) baseline: Option<(&'a Baseline, BTreeSet<&'static str>)>,
     /// The numbers of the hosts that the inputs may run on, where there are several.
     pub(crate) hosts: &'a [usize],
 }
@@ -159,6 +162,9 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
             if !job.hosts.is_empty() {
                 report.renumber_hosts(job.hosts);
             }
+        }
+        if let Some((baseline, left_out)) = &job.baseline {
+            baseline.apply(checked, left_out);
         }
     }
     Some(done)
@@ -307,6 +313,7 @@ mod tests {
             named: &|| panic!("there are no files of options"),
             names_every_place: false,
             fail_on: Severity::Warning,
+            baseline: None,
             hosts: &[],
         };
         let run = Run {

@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) selection: Selection,
     pub(crate) ignored: BTreeSet<String>,
     pub(crate) fail_on: Severity,
+    /// Known findings.
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 /// The hosts of some inputs.
@@ -122,6 +124,17 @@ impl InputDirectory {
 }
 
 impl Plan {
+    /// The baselines, each once.
+    pub(crate) fn baselines(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for path in self.settings.iter().filter_map(|one| one.baseline.as_ref()) {
+            if !found.contains(path) {
+                found.push(path.clone());
+            }
+        }
+        found
+    }
+
     /// The number of the settings of inputs with this configuration that match these entries of its `files`.
     fn add(
         &mut self,
@@ -173,6 +186,10 @@ impl Plan {
             },
             ignored: args.selection.ignored(),
             fail_on: fail_on.unwrap_or(Severity::Warning),
+            baseline: match &args.baseline {
+                Some(path) => Some(path.clone()),
+                None => config.and_then(|config| config.baseline.clone()),
+            },
         };
         Ok(number_of(&mut self.settings, settings))
     }

@@ -38,6 +38,7 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
         selection,
         ignored,
         fail_on,
+        baseline,
     } = settings;
     let source = &plan.sources[*source];
     let facts: Vec<String> = source
@@ -48,6 +49,13 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
     let _ = writeln!(out, "facts = [{}]", facts.join(", "));
     if let Some(target) = &source.target {
         let _ = writeln!(out, "target = {}", quoted(&target.to_string()));
+    }
+    if let Some(baseline) = baseline {
+        let _ = writeln!(
+            out,
+            "baseline = {}",
+            quoted(&baseline.display().to_string())
+        );
     }
     let least = selection.least.unwrap_or(Severity::Advice);
     let _ = writeln!(

@@ -227,7 +227,7 @@ pub(crate) fn hash(parts: &[&str]) -> String {
 
 /// 128 bits of FNV-1a over the parts with their lengths: the same everywhere and for ever, which the
 /// hashers of the standard library do not promise.
-fn digest(parts: &[&str]) -> u128 {
+pub(crate) fn digest(parts: &[&str]) -> u128 {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut state: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut take = |byte: u8| state = (state ^ u128::from(byte)).wrapping_mul(PRIME);

@@ -108,5 +108,6 @@ pub(crate) fn allowance(by: &AllowedBy) -> String {
             "allowed in the file, without a reason".to_owned()
         }
         AllowedBy::Ignored => "ignored by --ignore".to_owned(),
+        AllowedBy::Baseline => "known in the baseline".to_owned(),
     }
 }

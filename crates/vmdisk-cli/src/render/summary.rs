@@ -20,6 +20,8 @@ pub(crate) struct Summary {
     pub(crate) advice: usize,
     pub(crate) pedantic: usize,
     pub(crate) allowed: usize,
+    /// Those of them that a baseline knows.
+    pub(crate) known: usize,
     pub(crate) fixable: usize,
     pub(crate) fixable_unsafely: usize,
     pub(crate) fixed: usize,
@@ -44,6 +46,7 @@ impl Summary {
         self.advice += tally.of(Severity::Advice);
         self.pedantic += tally.of(Severity::Pedantic);
         self.allowed += tally.allowed;
+        self.known += tally.known;
         self.fixable += tally.fixable;
         self.fixable_unsafely += tally.fixable_unsafely;
         self.rules_not_checked.extend(&tally.not_checked);
@@ -94,8 +97,11 @@ impl Summary {
             let _ = write!(out, "; {} fixed", self.fixed);
         }
         out.push_str(&self.undone());
-        if self.allowed > 0 {
-            let _ = write!(out, "; {} allowed", self.allowed);
+        if self.allowed > self.known {
+            let _ = write!(out, "; {} allowed", self.allowed - self.known);
+        }
+        if self.known > 0 {
+            let _ = write!(out, "; {} in the baseline", self.known);
         }
         if !self.rules_not_checked.is_empty() {
             let number = self.rules_not_checked.len();

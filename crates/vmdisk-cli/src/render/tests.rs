@@ -193,6 +193,7 @@ fn sample() -> Vec<Checked> {
             why: FixFailure::StillReported,
         }],
         counted: Tally::default(),
+        has_baseline: false,
     };
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();

@@ -291,6 +291,8 @@ fn init_writes_a_file_that_is_read_and_never_replaces_one() {
     place.write("facts/lab.json", b"{\"schema_version\": \"1.0\"}");
     let active = active.replace("facts/*.json", "facts/*.yaml");
     place.write("vmdisk.toml", active.as_bytes());
+    let created = place.run(&["baseline", "create", "a.xml"]);
+    assert_eq!(created.code, 0, "{created:?}");
     let run = place.run(&["lint", "a.xml"]);
     assert_eq!(run.code, 0, "{run:?}");
     let again = place.run(&["config", "init"]);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_inputs;
+mod baseline;
 mod capabilities;
 mod config_files;
 mod configuration;

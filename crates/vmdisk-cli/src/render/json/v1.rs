@@ -19,7 +19,7 @@ use crate::render::spool::Spool;
 use crate::render::summary::Summary;
 
 /// Version of the shape.
-pub(crate) const SCHEMA_VERSION: &str = "1.3";
+pub(crate) const SCHEMA_VERSION: &str = "1.4";
 
 /// The report of one `vmdisk lint` run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -77,6 +77,8 @@ struct Counts {
     pedantic: usize,
     /// Findings that do not count.
     allowed: usize,
+    /// Those of them that a baseline knows; since 1.4.
+    known: usize,
     /// Findings with a fix that `--fix` applies.
     fixable: usize,
     /// Findings with a fix that only `--unsafe-fixes` applies.
@@ -253,6 +255,8 @@ enum AllowedByWord {
     File,
     /// `--ignore`.
     CommandLine,
+    /// A baseline; since 1.4.
+    Baseline,
 }
 
 /// A disk of a document.
@@ -394,6 +398,7 @@ pub(crate) fn write(
         advice,
         pedantic,
         allowed,
+        known,
         fixable,
         fixable_unsafely,
         fixed,
@@ -415,6 +420,7 @@ pub(crate) fn write(
             advice: *advice,
             pedantic: *pedantic,
             allowed: *allowed,
+            known: *known,
             fixable: *fixable,
             fixable_unsafely: *fixable_unsafely,
             fixed: *fixed,
@@ -634,6 +640,11 @@ fn allowance<'a>(report: &DocumentReport, by: &'a AllowedBy) -> Allowance<'a> {
         },
         AllowedBy::Ignored => Allowance {
             by: AllowedByWord::CommandLine,
+            reason: None,
+            line: None,
+        },
+        AllowedBy::Baseline => Allowance {
+            by: AllowedByWord::Baseline,
             reason: None,
             line: None,
         },

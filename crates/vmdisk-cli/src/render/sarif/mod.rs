@@ -367,6 +367,9 @@ fn result<'a>(
                 ..at.location(Some(region(&related.place)))
             })
             .collect(),
+        baseline_state: report
+            .has_baseline
+            .then_some(baseline_state(allowed_by.as_ref())),
         partial_fingerprints: BTreeMap::from([(FINGERPRINT, Mark::Fingerprint)]),
         fixes: fix
             .iter()
@@ -388,19 +391,29 @@ fn result<'a>(
             }),
             domain: report.domain.as_deref(),
             disk: disk.as_ref().and_then(|disk| disk.target.as_deref()),
-            hosts: found_on.map(|(classes, found)| {
-                let ClassNames {
-                    affected,
-                    not_affected,
-                    not_checked,
-                } = classes.names_of(found);
-                HostClasses {
-                    affected,
-                    not_affected,
-                    not_checked,
-                }
-            }),
+            hosts: found_on.map(|(classes, found)| host_classes(classes, found)),
         },
+    }
+}
+
+fn host_classes<'a>(classes: &'a Classes<'_>, found: &FoundOn) -> HostClasses<'a> {
+    let ClassNames {
+        affected,
+        not_affected,
+        not_checked,
+    } = classes.names_of(found);
+    HostClasses {
+        affected,
+        not_affected,
+        not_checked,
+    }
+}
+
+/// The state of a finding since the baseline was written.
+const fn baseline_state(allowed_by: Option<&AllowedBy>) -> &'static str {
+    match allowed_by {
+        Some(AllowedBy::Baseline) => "unchanged",
+        Some(AllowedBy::InFile { .. } | AllowedBy::Ignored) | None => "new",
     }
 }
 
@@ -442,6 +455,12 @@ fn suppression<'a>(
             kind: "external",
             status: "accepted",
             justification: Some("ignored on the command line"),
+            location: None,
+        },
+        AllowedBy::Baseline => Suppression {
+            kind: "external",
+            status: "accepted",
+            justification: Some("known in the baseline"),
             location: None,
         },
     }

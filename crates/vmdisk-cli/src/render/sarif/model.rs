@@ -141,6 +141,8 @@ pub(super) struct ResultItem<'a> {
     pub(super) locations: [Location<'a>; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) related_locations: Vec<Location<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) baseline_state: Option<&'static str>,
     pub(super) partial_fingerprints: BTreeMap<&'static str, Mark>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fixes: Vec<Fix<'a>>,

@@ -1,0 +1,243 @@
+//! The findings that a baseline knows, and entries that match none any more.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use vmdisk::AllowedBy;
+use vmdisk::rules::RULES;
+
+use crate::atomic;
+use crate::baseline::file::{self, Entry};
+use crate::baseline::key::{Keys, key_of, key_of_file};
+use crate::lint::checked::{Checked, DocumentReport};
+use crate::lint::settings::Settings;
+use crate::render::spool::Spool;
+use crate::stop::Stop;
+
+/// A baseline. Of each entry only numbers are in memory; its text is read again when a stale entry is named.
+#[derive(Debug)]
+pub(crate) struct Baseline {
+    pub(crate) path: PathBuf,
+    keys: Keys,
+    entries: HashMap<u128, Count>,
+    checked: Mutex<CheckedFiles>,
+}
+
+/// The numbers of an entry.
+#[derive(Debug)]
+struct Count {
+    known: u32,
+    /// The number of such findings in this run.
+    found: AtomicU32,
+}
+
+/// The checked files, each with the rules that said nothing about it for another reason than the file itself.
+#[derive(Debug, Default)]
+struct CheckedFiles {
+    silent: Vec<BTreeSet<&'static str>>,
+    /// Numbers in `silent` by the keys of files.
+    files: HashMap<u128, usize>,
+}
+
+/// An entry that matches fewer findings than it counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) entry: Entry,
+    /// The number of findings that are left.
+    pub(crate) left: u32,
+    pub(crate) why: StaleReason,
+}
+
+/// Why an entry is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StaleReason {
+    /// The findings are gone.
+    Found,
+    /// The file is gone.
+    NoFile,
+    /// No rule has this name.
+    NoRule,
+}
+
+/// Rules whose findings a run leaves out, so that their entries are not stale.
+pub(crate) fn left_out(settings: &Settings) -> BTreeSet<&'static str> {
+    let Settings {
+        selection, ignored, ..
+    } = settings;
+    let is_left_out = |rule: &&&vmdisk::Rule| {
+        let severity = selection.severities.get(rule.name);
+        let severity = severity.copied().unwrap_or(rule.severity);
+        !selection.has_rule(rule.name)
+            || ignored.contains(rule.name)
+            || selection.least.is_some_and(|least| severity < least)
+    };
+    let rules = RULES.iter().filter(is_left_out);
+    rules.map(|rule| rule.name).collect()
+}
+
+impl Baseline {
+    /// Reads a baseline.
+    pub(crate) fn read(path: &Path) -> Result<Self, Stop> {
+        let mut entries: HashMap<u128, Count> = HashMap::new();
+        file::read(path, &mut |entry| {
+            let count = entries.entry(key_of(&entry)).or_insert_with(|| Count {
+                known: 0,
+                found: AtomicU32::new(0),
+            });
+            // A merge of two branches may leave an entry twice.
+            count.known = count.known.max(entry.count.get());
+        })?;
+        Ok(Baseline {
+            path: path.to_owned(),
+            keys: Keys::new(path),
+            entries,
+            checked: Mutex::default(),
+        })
+    }
+
+    /// Moves known findings of an input to its allowed findings. Any thread may do this, and again for the same input. `left_out` are the rules whose findings the run leaves out.
+    pub(crate) fn apply(&self, checked: &mut Checked, left_out: &BTreeSet<&'static str>) {
+        let Ok(report) = &mut checked.outcome else {
+            return;
+        };
+        let file = self.keys.file(&checked.path);
+        report.has_baseline = true;
+        let mut found: HashMap<u128, u32> = HashMap::new();
+        let mut known = Vec::new();
+        for mut finding in std::mem::take(&mut report.findings) {
+            let key = self.keys.of(&file, &finding);
+            let Some(count) = self.entries.get(&key) else {
+                report.findings.push(finding);
+                continue;
+            };
+            let nth = found.entry(key).or_default();
+            *nth += 1;
+            count.found.fetch_max(*nth, Ordering::Relaxed);
+            if *nth > count.known {
+                report.findings.push(finding);
+            } else {
+                finding.allowed_by = Some(AllowedBy::Baseline);
+                known.push(finding);
+            }
+        }
+        if !known.is_empty() {
+            report.allowed.append(&mut known);
+            report
+                .allowed
+                .sort_by_key(|finding| (finding.place.span, finding.rule.name));
+        }
+        let silent = silent_rules(report, left_out);
+        self.checked_files().add(key_of_file(&file), silent);
+    }
+
+    fn checked_files(&self) -> MutexGuard<'_, CheckedFiles> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands each entry to `take`: with the reason, and with the number of findings that are left, if it is stale.
+    fn judge(&self, take: &mut dyn FnMut(Entry, Option<(StaleReason, u32)>)) -> Result<(), Stop> {
+        let checked = self.checked_files();
+        let (mut last, mut is_last_there) = (String::new(), true);
+        file::read(&self.path, &mut |entry| {
+            if vmdisk::rules::find(&entry.rule).is_none() {
+                return take(entry, Some((StaleReason::NoRule, 0)));
+            }
+            let Some(silent) = checked.silent_in(key_of_file(&entry.file)) else {
+                if last != entry.file {
+                    // A guest that came from libvirt or from a process has no path.
+                    is_last_there = entry.file.contains('<') || self.keys.exists(&entry.file);
+                    last.clone_from(&entry.file);
+                }
+                let gone = (!is_last_there).then_some((StaleReason::NoFile, 0));
+                return take(entry, gone);
+            };
+            let count = self.entries.get(&key_of(&entry));
+            let found = count.map_or(0, |count| count.found.load(Ordering::Relaxed));
+            let is_stale = found < entry.count.get() && !silent.contains(entry.rule.as_str());
+            take(entry, is_stale.then_some((StaleReason::Found, found)));
+        })
+    }
+
+    /// The number of stale entries, and the first of them. Of inputs that were not checked nothing is stale unless their
+    /// files are gone.
+    pub(crate) fn stale(&self, most: usize) -> Result<(usize, Vec<Stale>), Stop> {
+        let (mut number, mut first) = (0, Vec::new());
+        self.judge(&mut |entry, stale| {
+            let Some((why, left)) = stale else { return };
+            number += 1;
+            if first.len() < most {
+                first.push(Stale { entry, left, why });
+            }
+        })?;
+        Ok((number, first))
+    }
+
+    /// Removes stale entries from the file, and lowers counts. Returns the numbers of entries that were removed and that
+    /// were lowered; the file is not written if there are none.
+    pub(crate) fn prune(&self) -> Result<(usize, usize), Stop> {
+        let mut lines = Spool::default();
+        let mut line = Vec::new();
+        let mut spooled = Ok(());
+        let (mut removed, mut lowered) = (0, 0);
+        self.judge(&mut |mut entry, stale| {
+            match stale.map(|(_, left)| NonZeroU32::new(left)) {
+                Some(None) => {
+                    removed += 1;
+                    return;
+                }
+                Some(Some(left)) => {
+                    lowered += 1;
+                    entry.count = left;
+                }
+                None => {}
+            }
+            line.clear();
+            file::push_line(&mut line, &entry);
+            if spooled.is_ok() {
+                spooled = lines.push(&line);
+            }
+        })?;
+        spooled?;
+        if removed + lowered > 0 {
+            let write = |out: &mut dyn Write| file::write(out, &mut |out| lines.copy_items(out));
+            atomic::write_with(&self.path, write)
+                .map_err(|error| Stop::file("write", &self.path, error))?;
+        }
+        Ok((removed, lowered))
+    }
+}
+
+/// Rules that may have findings which are not in a report.
+fn silent_rules(
+    report: &DocumentReport,
+    left_out: &BTreeSet<&'static str>,
+) -> BTreeSet<&'static str> {
+    let missed = report.not_checked.iter().map(|missed| missed.rule);
+    let counted = report.counted.not_checked.iter().copied();
+    left_out
+        .iter()
+        .copied()
+        .chain(missed)
+        .chain(counted)
+        .collect()
+}
+
+impl CheckedFiles {
+    fn add(&mut self, file: u128, silent: BTreeSet<&'static str>) {
+        let known = self.silent.iter().position(|known| *known == silent);
+        let number = known.unwrap_or_else(|| {
+            self.silent.push(silent);
+            self.silent.len() - 1
+        });
+        self.files.insert(file, number);
+    }
+
+    /// The silent rules of a file that was checked.
+    fn silent_in(&self, file: u128) -> Option<&BTreeSet<&'static str>> {
+        self.files.get(&file).map(|number| &self.silent[*number])
+    }
+}

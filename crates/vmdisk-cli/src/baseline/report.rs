@@ -1,0 +1,87 @@
+//! Baselines as files that are written, and messages about stale entries.
+
+use std::path::{Path, PathBuf};
+
+use crate::baseline::known::{Baseline, Stale, StaleReason};
+use crate::io::Io;
+use crate::render::message::{Message, MessagePlace};
+use crate::sanitize::line;
+use crate::stop::Stop;
+
+/// The name of the file, unless another one is named.
+const NAME: &str = "vmdisk-baseline.json";
+
+/// Stale entries that are named; the others are counted.
+const MAX_NAMED: usize = 10;
+
+/// The file to write: the file that the configurations name, if they name one.
+pub(crate) fn file_to_write(mut named: Vec<PathBuf>) -> Result<PathBuf, Stop> {
+    match (named.pop(), named.is_empty()) {
+        (None, _) => Ok(PathBuf::from(NAME)),
+        (Some(only), true) => Ok(only),
+        (Some(_), false) => Err(Stop::new("the configurations name several baselines")
+            .help("name one with --baseline, and the inputs that it is for")),
+    }
+}
+
+/// Fails if the file exists.
+pub(crate) fn refuse_to_replace(path: &Path) -> Result<(), Stop> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(Stop::new(format!("{} exists", path.display())).help(
+        "`vmdisk baseline prune` removes stale entries; to accept every current finding, add --force",
+    ))
+}
+
+/// Removes stale entries, and says what was removed.
+pub(crate) fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop> {
+    for baseline in baselines {
+        let path = baseline.path.display().to_string();
+        let text = match baseline.prune()? {
+            (0, 0) => format!("{path}: no stale entries"),
+            (removed, 0) => format!("{path}: {removed} stale entries removed"),
+            (removed, lowered) => {
+                format!("{path}: {removed} stale entries removed, the counts of {lowered} lowered")
+            }
+        };
+        io.say(&format!("{}\n", line(&text)));
+    }
+    Ok(())
+}
+
+/// A warning about the stale entries of a baseline, if there are any.
+pub(crate) fn stale_warning(baseline: &Baseline) -> Result<Option<Message>, Stop> {
+    let (number, first) = baseline.stale(MAX_NAMED)?;
+    if number == 0 {
+        return Ok(None);
+    }
+    let title = match number {
+        1 => "1 entry of the baseline is stale".to_owned(),
+        _ => format!("{number} entries of the baseline are stale"),
+    };
+    let mut message = Message::warning(title).at(MessagePlace {
+        path: baseline.path.display().to_string(),
+        quoted: None,
+    });
+    message.notes = first.iter().map(describe).collect();
+    if number > first.len() {
+        let more = number - first.len();
+        message.notes.push(format!("and {more} more"));
+    }
+    message.help = Some("run `vmdisk baseline prune` with the same inputs".to_owned());
+    Ok(Some(message))
+}
+
+fn describe(stale: &Stale) -> String {
+    let Stale { entry, left, why } = stale;
+    let disk = entry.disk.as_ref().map(|disk| format!(" of `{disk}`"));
+    let disk = disk.unwrap_or_default();
+    let rule = &entry.rule;
+    let why = match why {
+        StaleReason::Found => format!("{left} of {} left", entry.count),
+        StaleReason::NoFile => "there is no such file".to_owned(),
+        StaleReason::NoRule => "there is no such rule".to_owned(),
+    };
+    format!("{}: {rule}{disk}: {why}", entry.file)
+}
