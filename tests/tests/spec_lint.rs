@@ -6,10 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use vmdisk::model::Domain;
+use vmdisk::plan::{SpecMistake, SpecSpeller};
+use vmdisk::rules::{Consumer, Context, Text, check};
+use vmdisk::source::apply_edits;
 use vmdisk::{
-    AllowedBy, Diagnostic, Document, Facts, FixScope, HostIndex, LintOptions, LintReport, Target,
-    fix, lint, read, write,
+    AllowedBy, Diagnostic, Document, Facts, FixScope, HostIndex, LintOptions, LintReport,
+    PlannedDocument, Source, Target, fix, lint, read, write,
 };
+use vmdisk_fields::{Setting, Speller};
+use vmdisk_model::{Change, FieldPath, Fields as _};
+use vmdisk_tests::fix_cases::{Syntax, fix_cases};
 use vmdisk_tests::fixtures;
 
 /// Rules that report on one of spec and XML only, and the reason.
@@ -155,6 +162,116 @@ fn a_spec_has_the_findings_of_the_xml_that_is_generated_from_it() {
         })
         .collect();
     assert!(differences.is_empty(), "{}", shown.join("\n"));
+}
+
+#[test]
+fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
+    let (mut named, mut unspelled, mut applied) = (0, 0, 0);
+    let mut wrong = BTreeSet::new();
+    for case in fix_cases() {
+        if case.syntax != Syntax::Spec || case.facts.len() > 1 {
+            continue;
+        }
+        case.with_options(|options| {
+            let document = options.planned(&read(&case.text).unwrap()).expect("a spec");
+            let Source::Spec(source) = &document.source else {
+                unreachable!("the text is a spec")
+            };
+            let PlannedDocument { spec, planned } = &**source;
+            let speller = SpecSpeller(&planned.domain);
+            for Advice {
+                rule,
+                help,
+                settings,
+            } in advice(&planned.domain, options)
+            {
+                let Some(spelled) = speller.settings(&settings) else {
+                    unspelled += 1;
+                    continue;
+                };
+                named += 1;
+                let set = |setting: &Setting| Change::set(setting.at, setting.value.clone());
+                let changes: Vec<Change> = settings.iter().map(set).collect();
+                let Ok(edits) = spec.edits_of_all(&case.text, planned, &changes) else {
+                    continue;
+                };
+                let text = apply_edits(&case.text, &edits).unwrap();
+                let after = options
+                    .planned(&read(&text).unwrap())
+                    .expect("still a spec");
+                let Source::Spec(after) = &after.source else {
+                    unreachable!("still a spec")
+                };
+                let told = format!("{rule} in {}: {spelled}\n{text}", case.origin);
+                // A key that the help removes is refused until it is gone.
+                let is_told = |mistake: &&SpecMistake| {
+                    let key = mistake.path.rsplit('.').next().unwrap_or_default();
+                    help.contains(&format!("remove `{key}`"))
+                };
+                if let Some(mistake) = after.planned.mistakes.iter().find(|it| !is_told(it)) {
+                    wrong.insert(format!("{}: {told}", mistake.message));
+                    continue;
+                }
+                if !after.planned.mistakes.is_empty() {
+                    continue;
+                }
+                for Setting { at, value } in &settings {
+                    let FieldPath::Disk(nth, field) = *at else {
+                        continue;
+                    };
+                    let is = after.planned.domain.disks[nth].get(field);
+                    if is.as_ref() != Some(value) {
+                        wrong.insert(format!("planned as {is:?}: {told}"));
+                    }
+                }
+                applied += 1;
+            }
+        });
+    }
+    println!("{named} settings named, {applied} applied, {unspelled} that a spec cannot express");
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(applied > 50, "{applied}");
+}
+
+/// Settings that stand together in the help of a finding.
+struct Advice {
+    rule: &'static str,
+    help: String,
+    settings: Vec<Setting>,
+}
+
+/// What the findings about a guest tell people to write.
+fn advice(domain: &Domain, options: &LintOptions<'_>) -> Vec<Advice> {
+    let context = Context {
+        domain,
+        target: &options.target,
+        host: options.host,
+        policy: options.policy,
+        versioned_syntax: &[],
+        names_missing: true,
+        consumer: Consumer::Libvirt,
+    };
+    let speller = SpecSpeller(domain);
+    let mut advice = Vec::new();
+    for finding in check(Text::Spec, &context).findings {
+        let Some(help) = &finding.help else {
+            continue;
+        };
+        let mut groups = Vec::new();
+        help.settings(&speller, &mut groups);
+        advice.extend(groups.into_iter().map(|settings| Advice {
+            rule: finding.rule.name,
+            help: help.render(&speller),
+            settings: settings.to_vec(),
+        }));
+    }
+    advice
 }
 
 fn rules(found: &[Diagnostic]) -> Vec<&'static str> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use vmdisk::facts::Target;
 use vmdisk::model::{Disk, Domain, HostStorage, Scope, TargetBus};
+use vmdisk::plan::Spec;
 use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Document, Source};
 
@@ -89,6 +90,10 @@ pub(super) fn all(document: &Document, target: &Target) -> Vec<(Syntax, String)>
     }
     if let Ok(script) = write::qemu_monitor_script(domain, &options) {
         forms.push((Syntax::MonitorScript, script.to_lines()));
+    }
+    let (spec, lost) = Spec::of_domain(domain);
+    if spec.check().is_empty() && !lost.iter().any(|one| one.changes_guest) {
+        forms.push((Syntax::Spec, spec.to_yaml()));
     }
     forms.extend(short_drives(domain).map(|text| (Syntax::ShortDrive, text)));
     forms.extend(file_names(domain).map(|text| (Syntax::FileName, text)));

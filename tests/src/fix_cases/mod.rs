@@ -179,6 +179,7 @@ fn of_fixtures() -> Vec<FixCase> {
         "mistakes",
         "targets",
         "fixes",
+        "specs",
         "fuzz/command-line",
         "fuzz/domain-xml",
     ];

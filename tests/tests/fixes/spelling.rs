@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use vmdisk::rules::{Consumer, Context, FindingText, Text, check};
-use vmdisk::{LintOptions, Source, read};
+use vmdisk::{LintOptions, Source, lint, read};
 use vmdisk_qemu::CommandLineSpeller;
-use vmdisk_tests::fix_cases::{by_syntax, fix_cases};
+use vmdisk_tests::fix_cases::{Syntax, by_syntax, fix_cases};
 
 /// A text without what is quoted from a program: between backticks, of several words, and no element.
 fn without_quotes(text: &str) -> String {
@@ -116,4 +116,47 @@ fn findings_on_command_lines_hold_no_xml() {
     );
     assert!(examples.is_empty(), "{}", examples.join("\n"));
     assert!(count > 1000, "{count}");
+}
+
+#[test]
+fn findings_on_specs_hold_no_xml_and_no_option_of_qemu() {
+    let mut texts_read = 0;
+    let mut count = 0;
+    let mut wrong = BTreeSet::new();
+    let cases = fix_cases();
+    for case in cases.iter().filter(|case| case.syntax == Syntax::Spec) {
+        texts_read += 1;
+        let document = read(&case.text).expect("cases are read");
+        for found in case.with_options(|options| lint(&document, options).diagnostics) {
+            count += 1;
+            let labels = found.related.iter().map(|related| &related.label);
+            let texts = std::iter::once(&found.title)
+                .chain(&found.label)
+                .chain(labels)
+                .chain(&found.notes)
+                .chain(&found.help);
+            for text in texts {
+                if is_xml(text) || is_qemu_option(text) {
+                    wrong.insert(format!("{}: {text}", found.rule.name));
+                }
+            }
+        }
+    }
+    println!("{texts_read} specs, {count} findings");
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(
+        wrong.is_empty(),
+        "{} texts:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(count > 300, "{count}");
+}
+
+/// True if a text tells people to write an option of a command line.
+fn is_qemu_option(text: &str) -> bool {
+    let text = without_quotes(text);
+    ["-device ", "-drive ", "-blockdev ", "-object "]
+        .iter()
+        .any(|option| text.contains(option))
 }

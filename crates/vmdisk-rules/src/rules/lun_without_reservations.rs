@@ -1,8 +1,8 @@
 //! `lun-without-reservations`
 
-use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::{Device, DiskField, FieldPath, Protocol, Switch};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_fields::{DiskName, either, phrase};
+use vmdisk_model::{Device, DiskField, FieldPath, ImageField, Protocol, Switch};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A shared SCSI LUN is passed through without persistent reservations, so fencing in a guest cluster fails.
@@ -82,9 +82,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("commands for reservations fail")
-            .help(context.for_consumer(
-                "add `<reservations managed='yes'/>` to the source",
-                "add `-object pr-manager-helper,id=pr0,path=SOCKET`, and `pr-manager=pr0` to the host_device node",
-            ));
+            .help(match context.consumer {
+                // A spec has no key for it.
+                Consumer::Libvirt => either(
+                    phrase!(
+                        "add {reservations} with `managed='yes'` to the source",
+                        reservations = FieldPath::Image(index, 0, ImageField::Reservations),
+                    ),
+                    "add a manager of persistent reservations to the generated configuration",
+                ),
+                Consumer::Qemu => "add `-object pr-manager-helper,id=pr0,path=SOCKET`, and `pr-manager=pr0` to the host_device node".into(),
+            });
     }
 }
