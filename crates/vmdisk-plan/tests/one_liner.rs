@@ -26,6 +26,7 @@ fn each_kind_of_backend_has_a_one_liner() {
             "{qcow2: {path: /srv/web1.qcow2, size: 40G, preallocation: metadata}, bus: virtio}",
         ),
         ("lvm:vg0/data", "{lvm: {group: vg0, volume: data}}"),
+        ("lvm:/dev/vg0/data", "{lvm: {group: vg0, volume: data}}"),
         ("raw:/srv/a.img", "{raw: {path: /srv/a.img}}"),
         (
             "lvm-thin:vg0/web1,pool=pool0,size=40G,pool-size=500G,chunk-size=128K,zero=on",
@@ -115,7 +116,9 @@ fn every_fault_has_its_column_and_what_to_write() {
         ),
         (
             "lvm:data",
-            &["line 1, column 5: `data` does not name a group and a volume; write GROUP/VOLUME"],
+            &[
+                "line 1, column 5: `data` does not name a group and a volume; write lvm:GROUP/VOLUME",
+            ],
         ),
         (
             "lvm:vg0/-x",
@@ -126,7 +129,19 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "lvm:vg0/a/b",
             &[
-                "line 1, column 9: lvm.volume: `a/b` is not a valid LVM name; use letters, digits and +_.-, and no leading -",
+                "line 1, column 5: `vg0/a/b` does not name a group and a volume; write lvm:GROUP/VOLUME",
+            ],
+        ),
+        (
+            "lvm-thin:vg0/pool0/web1,size=50G",
+            &[
+                "line 1, column 10: `vg0/pool0/web1` does not name a group and a volume; write `lvm-thin:vg0/web1,pool=pool0`",
+            ],
+        ),
+        (
+            "lvm:/dev/mapper/vg0-a",
+            &[
+                "line 1, column 5: `/dev/mapper/vg0-a` does not name a group and a volume; write lvm:GROUP/VOLUME",
             ],
         ),
         (

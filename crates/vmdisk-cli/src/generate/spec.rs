@@ -80,11 +80,24 @@ fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
         })?;
         ("<stdin>".to_owned(), bytes)
     } else {
-        (path.display().to_string(), read::file(path)?)
+        let bytes = read::file(path).map_err(|message| match is_one_liner(path) {
+            true => Box::new(Message {
+                help: Some(format!("a disk in one line is `--disk {}`", path.display())),
+                ..*message
+            }),
+            false => message,
+        })?;
+        (path.display().to_string(), bytes)
     };
     let text = String::from_utf8(bytes)
         .map_err(|_| Stop::new(format!("could not read {name}: a spec is UTF-8 text")))?;
     from_text(name, text)
+}
+
+/// True for the name of a file that begins like a disk in one line.
+fn is_one_liner(path: &Path) -> bool {
+    path.to_str()
+        .is_some_and(|text| DiskSpec::from_one_liner(text).is_ok())
 }
 
 /// The plan of a spec by its text, where nothing is known of the host.

@@ -32,6 +32,16 @@ fn every_form_names_the_disk_and_says_nothing_else() {
 }
 
 #[test]
+fn a_disk_in_one_line_in_place_of_a_spec_is_told_of_its_option() {
+    let run = Place::with(&[]).run(&["generate", DISK]);
+    assert_eq!(run.code, 2, "{run:?}");
+    let help = format!("help: a disk in one line is `--disk {DISK}`");
+    assert!(run.stderr.contains(&help), "{run:?}");
+    let other = Place::with(&[]).run(&["generate", "web1.yaml"]);
+    assert!(!other.stderr.contains("help:"), "{other:?}");
+}
+
+#[test]
 fn the_forms_of_a_qemu_command_line_hold_the_same_arguments() {
     let form = |format: &str| text(generate(&["--to", "qemu", "--qemu-format", format]));
     let json: Vec<String> = serde_json::from_str(&form("json")).unwrap();

@@ -32,6 +32,19 @@ const KINDS: [&str; 7] = [
     "vhost-user-blk",
 ];
 
+/// The group and the volume of `GROUP/VOLUME`, or what to write.
+fn volume_of<'t>(kind: &str, name: &'t str) -> Result<(&'t str, &'t str), String> {
+    match name.split('/').collect::<Vec<_>>()[..] {
+        [group, volume] if !matches!(group, "" | "mapper") && !volume.is_empty() => {
+            Ok((group, volume))
+        }
+        [group, pool, volume] if kind == "lvm-thin" && !group.is_empty() => {
+            Err(format!("write `lvm-thin:{group}/{volume},pool={pool}`"))
+        }
+        _ => Err(format!("write {kind}:GROUP/VOLUME")),
+    }
+}
+
 /// Every word that a one-liner can begin with.
 fn kinds() -> Vec<&'static str> {
     [&KINDS[..], NetworkProtocol::ALL_WORDS].concat()
@@ -322,19 +335,24 @@ impl Tree {
             self.root.put(&[kind, key], value.to_owned());
         };
         match kind {
-            "lvm" | "lvm-thin" => match place.split_once('/') {
-                Some((group, volume)) => {
-                    put("group", group, column);
-                    let behind = word.chars().count() + group.chars().count() + 2;
-                    put("volume", volume, part.column_of(behind));
+            "lvm" | "lvm-thin" => {
+                // The path of the device names the volume too.
+                let name = place.strip_prefix("/dev/").unwrap_or(place);
+                match volume_of(kind, name) {
+                    Ok((group, volume)) => {
+                        let before = word.len() + 1 + (place.len() - name.len());
+                        put("group", group, part.column_of(before));
+                        let behind = before + group.chars().count() + 1;
+                        put("volume", volume, part.column_of(behind));
+                    }
+                    Err(help) => {
+                        let place = shortened(place);
+                        let message = format!("`{place}` does not name a group and a volume");
+                        self.refuse(column, message).help = Some(help);
+                        return None;
+                    }
                 }
-                None => {
-                    let message =
-                        format!("`{}` does not name a group and a volume", shortened(place));
-                    self.refuse(column, message).help = Some("write GROUP/VOLUME".to_owned());
-                    return None;
-                }
-            },
+            }
             "vhost-user-blk" => put("socket", place, column),
             _ => put("path", place, column),
         }
