@@ -52,3 +52,5 @@ mod silent;
 mod spec_lint;
 #[path = "integration/touches_nothing.rs"]
 mod touches_nothing;
+#[path = "integration/trace.rs"]
+mod trace;

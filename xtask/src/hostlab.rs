@@ -8,6 +8,7 @@ mod boot;
 mod expected;
 pub(crate) mod flushes;
 mod initramfs;
+mod io_path;
 pub(crate) mod packages;
 mod results;
 mod stacks;
@@ -139,6 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
         expected::keep_recordings(version, &chosen, &outcome)?;
         wrong.extend(expected::compare(version, &chosen, &outcome)?);
+        wrong.extend(io_path::compare(version, &chosen, &outcome)?);
         wrong.extend(trials::judge(version, &chosen, &outcome, *rounds));
         trials::keep_measurements(&folder.join("presets"), version, &outcome)?;
     }

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Generate(Box<GenerateArgs>),
     /// Turn libvirt XML, a QEMU command line or a spec into one of the others.
     Convert(ConvertArgs),
+    /// Show the I/O path of disks, from the guest's device to the drives.
+    Trace(Box<TraceArgs>),
     /// Collect what there is to know about this host.
     Facts(Box<FactsArgs>),
     /// Show what a QEMU, libvirt, machine type or kernel can do.
@@ -293,6 +295,40 @@ pub(crate) struct BaselineInputArgs {
     /// Skip files that are named and hold no guest, instead of failing.
     #[arg(long)]
     pub(crate) skip_foreign: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceArgs {
+    /// libvirt XML, a command line of QEMU, a file of its -readconfig or a spec, or - for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only this disk, by its target or the id of its device.
+    #[arg(value_name = "DISK")]
+    pub(crate) disk: Option<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// The XML of a pool or volume that disks are on; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) storage: Vec<PathBuf>,
+    /// How to print it; `vmdisk schema trace` describes the JSON.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TraceFormat::Text)]
+    pub(crate) format: TraceFormat,
+    /// Exit with 1 if a shown finding has this severity or a higher one.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity_parser())]
+    pub(crate) fail_on: Option<Severity>,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// For people: each step with its statements.
+    Text,
+    /// For programs.
+    Json,
+    /// A picture.
+    Svg,
 }
 
 #[derive(Args, Debug)]
@@ -697,6 +733,8 @@ pub(crate) enum SchemaFormat {
     ReportLine,
     /// What `vmdisk lint --statistics --format json` prints.
     Statistics,
+    /// What `vmdisk trace --format json` prints.
+    Trace,
     /// What `vmdisk.toml` holds.
     Config,
     /// What `vmdisk baseline create` writes.

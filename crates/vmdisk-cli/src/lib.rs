@@ -36,6 +36,7 @@ mod sanitize;
 mod schema;
 mod shell;
 mod stop;
+mod trace;
 mod wanted;
 
 use std::borrow::Cow;
@@ -99,6 +100,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Lint(args) => lint::run(&args, io, colors),
         Command::Generate(args) => generate::run(&args, io, colors),
         Command::Convert(args) => convert::run(&args, io, colors),
+        Command::Trace(args) => trace::run(&args, io, colors),
         Command::Facts(args) => facts::run(&args, io, colors),
         Command::Capabilities(args) => capabilities::run(&args, io),
         Command::Image(args) => image::run(&args, io, colors),

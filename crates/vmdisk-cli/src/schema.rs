@@ -17,6 +17,7 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::render::{json, statistics};
 use crate::stop::Stop;
+use crate::trace;
 
 /// Prints the JSON Schema of a format.
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Report => include_str!("schemas/report.json"),
         SchemaFormat::ReportLine => include_str!("schemas/report-line.json"),
         SchemaFormat::Statistics => include_str!("schemas/statistics.json"),
+        SchemaFormat::Trace => include_str!("schemas/trace.json"),
         SchemaFormat::Config => include_str!("schemas/config.json"),
         SchemaFormat::Baseline => include_str!("schemas/baseline.json"),
         SchemaFormat::Facts => include_str!("schemas/facts.json"),
@@ -61,6 +63,7 @@ fn generate(format: SchemaFormat) -> schemars::Schema {
         SchemaFormat::Report => json::v1::schema(),
         SchemaFormat::ReportLine => json::lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
+        SchemaFormat::Trace => trace::json::schema(),
         SchemaFormat::Config => config::schema(),
         SchemaFormat::Baseline => baseline::file::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),

@@ -279,7 +279,9 @@ impl<'a> HostIndex<'a> {
             .collect()
     }
 
-    fn below(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
+    /// The devices directly below: those it is made of, the disk a partition is on, and the devices under a loop
+    /// device's file.
+    pub fn below(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
         let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
         if let Fact::Known(partition) = &device.partition
             && let Fact::Known(parent) = &partition.parent

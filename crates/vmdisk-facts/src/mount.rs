@@ -57,6 +57,16 @@ impl Mount {
         }
     }
 
+    /// Whether the file system does not tell the drive to empty its write cache (`nobarrier`, `barrier=0`).
+    pub fn drops_flushes(&self) -> Fact<bool> {
+        let barrier = self.option("barrier");
+        let is_off = |value: &&OptionValue| value.is_text("0") || value.is_text("none");
+        if barrier.value().is_some_and(is_off) {
+            return Fact::Known(true);
+        }
+        self.has_option("nobarrier")
+    }
+
     /// Whether it is mounted read-only.
     pub fn read_only(&self) -> Fact<bool> {
         match (self.has_option("ro"), self.has_option("rw")) {

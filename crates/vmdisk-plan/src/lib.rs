@@ -89,4 +89,4 @@ pub use spec::{
     NetworkSpec, NotCarried, Qcow2Spec, RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace,
     SpecSegment, SpecVersion, VhostUserBlkSpec,
 };
-pub use steps::{Condition, Step, script};
+pub use steps::{Condition, Step, script, shell_word};

@@ -1,7 +1,7 @@
 //! Facts about image files.
 
-use vmdisk_facts::{File, ImageHeader};
-use vmdisk_model::{Format, Image};
+use vmdisk_facts::{DirectIo, Fact, File, FsKind, ImageHeader};
+use vmdisk_model::{Format, HostStorage, Image};
 
 use crate::{Context, Missing};
 
@@ -49,4 +49,29 @@ pub fn qcow2_header<'a>(
         };
         Ok(header.filter(is_qcow2))
     })
+}
+
+/// The effect of `O_DIRECT` on an image that has a path on the host; `None` for other images.
+///
+/// # Errors
+/// Fails if the facts do not decide it.
+pub fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<DirectIo, Missing>> {
+    let path = image.host_path()?;
+    let what = || format!("the effect of O_DIRECT on {path}");
+    Some(context.host(what).and_then(|host| {
+        // Without facts about the device, the file system of its node would be judged instead.
+        let is_judged_by_its_node = match image.protocol.on_host() {
+            Some(HostStorage::Device(_)) => !host.block_device(path).is_known(),
+            Some(HostStorage::File(_)) => matches!(
+                host.filesystem_of(path),
+                Fact::Known(filesystem) if filesystem.kind == FsKind::Devtmpfs
+            ),
+            None => false,
+        };
+        if is_judged_by_its_node {
+            return Err(Missing::new(what(), "the device was not collected"));
+        }
+        Context::known(host.direct_io(path), what)?
+            .ok_or_else(|| Missing::new(what(), "the facts name no file system for it"))
+    }))
 }

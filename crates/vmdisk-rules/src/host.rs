@@ -2,36 +2,11 @@
 
 use vmdisk_rule::{Confidence, Context, Missing, Report};
 
-pub(crate) use vmdisk_rule::image_facts::{file, header, qcow2_header};
+pub(crate) use vmdisk_rule::image_facts::{direct_io, file, header, qcow2_header};
 
 use vmdisk_facts::direct_io::DirectIoBasis as Basis;
-use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Disk, DiskField, FieldPath, HostStorage, Image, ImageField};
-
-/// The effect of `O_DIRECT` on an image that has a path on the host; `None` for other images.
-///
-/// # Errors
-/// Fails if the facts do not decide it.
-pub(crate) fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<DirectIo, Missing>> {
-    let path = image.host_path()?;
-    let what = || format!("the effect of O_DIRECT on {path}");
-    Some(context.host(what).and_then(|host| {
-        // Without facts about the device, the file system of its node would be judged instead.
-        let is_judged_by_its_node = match image.protocol.on_host() {
-            Some(HostStorage::Device(_)) => !host.block_device(path).is_known(),
-            Some(HostStorage::File(_)) => matches!(
-                host.filesystem_of(path),
-                Fact::Known(filesystem) if filesystem.kind == FsKind::Devtmpfs
-            ),
-            None => false,
-        };
-        if is_judged_by_its_node {
-            return Err(Missing::new(what(), "the device was not collected"));
-        }
-        Context::known(host.direct_io(path), what)?
-            .ok_or_else(|| Missing::new(what(), "the facts name no file system for it"))
-    }))
-}
+use vmdisk_facts::{BlockDevice, DirectIo, Fact, HostIndex};
+use vmdisk_model::{Disk, DiskField, FieldPath, Image, ImageField};
 
 /// A writable disk that bypasses the host's page cache, or is configured to.
 pub(crate) struct WrittenDirectly<'a> {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
-use vmdisk_fields::{Label, Phrase, disk};
+use vmdisk_fields::{Label, Phrase, Speller, disk};
 use vmdisk_libvirt::{RootKind, XmlSpeller};
 use vmdisk_model::{DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
@@ -320,13 +320,18 @@ impl Document {
 
     /// A phrase in the words of the text.
     pub(crate) fn render(&self, phrase: &Phrase) -> String {
+        self.with_speller(|speller| phrase.render(speller))
+    }
+
+    /// Calls `use_speller` with the speller of the text's syntax.
+    pub(crate) fn with_speller<T>(&self, use_speller: impl FnOnce(&dyn Speller) -> T) -> T {
         match &self.source {
-            Source::LibvirtXml(document) => phrase.render(&XmlSpeller(&document.domain)),
+            Source::LibvirtXml(document) => use_speller(&XmlSpeller(&document.domain)),
             Source::QemuCommandLine(document) => {
                 let text = &self.text;
-                phrase.render(&CommandLineSpeller { document, text })
+                use_speller(&CommandLineSpeller { document, text })
             }
-            Source::Spec(document) => phrase.render(&SpecSpeller(&document.planned.domain)),
+            Source::Spec(document) => use_speller(&SpecSpeller(&document.planned.domain)),
         }
     }
 

@@ -99,6 +99,7 @@ mod resolve;
 pub mod rules;
 mod selection;
 mod storage;
+pub mod trace;
 pub mod trial;
 mod unlocated;
 mod without;

@@ -196,7 +196,7 @@ pub(crate) fn lint_unselected(
     report
 }
 
-fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_>) -> Context<'a> {
+pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_>) -> Context<'a> {
     Context {
         domain: document.domain(),
         target: &options.target,

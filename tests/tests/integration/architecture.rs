@@ -59,6 +59,16 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     ),
     (
         2,
+        "vmdisk-trace",
+        &[
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-facts",
+            "vmdisk-rule",
+        ],
+    ),
+    (
+        2,
         "vmdisk-plan",
         &[
             "vmdisk-model",
@@ -81,6 +91,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-libvirt",
             "vmdisk-qemu",
             "vmdisk-rules",
+            "vmdisk-trace",
             "vmdisk-plan",
         ],
     ),

@@ -60,6 +60,7 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
         "vmdisk-libvirt",
         "vmdisk-qemu",
         "vmdisk-rules",
+        "vmdisk-trace",
         "vmdisk-plan",
         "vmdisk",
     ];

@@ -86,7 +86,7 @@ pub(crate) fn keep_recordings(
     Ok(())
 }
 
-fn is_blessing() -> bool {
+pub(super) fn is_blessing() -> bool {
     std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes")
 }
 

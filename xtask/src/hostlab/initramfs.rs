@@ -32,6 +32,7 @@ const PROGRAMS: &[&str] = &[
     "bin/umount",
     "bin/kmod",
     "sbin/blkid",
+    "sbin/blkdiscard",
     "sbin/blockdev",
     "sbin/cryptsetup",
     "sbin/dmsetup",

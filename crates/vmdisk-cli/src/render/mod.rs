@@ -6,7 +6,7 @@ pub(crate) mod concise;
 pub(crate) mod fingerprint;
 pub(crate) mod github;
 pub(crate) mod gitlab;
-mod harmless;
+pub(crate) mod harmless;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod junit;

@@ -6,6 +6,7 @@ mod script;
 
 use vmdisk_model::LogicalVolumeName;
 
+pub use quote::quote as shell_word;
 pub use script::script;
 
 pub(crate) use create::{Storage, backing_image};

@@ -1,7 +1,7 @@
 //! Words of a POSIX shell.
 
 /// The text as one word of a POSIX shell, whatever bytes it has; a shell has no word for a zero byte.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,=-".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
         return text.to_owned();

@@ -1,6 +1,5 @@
 //! `mount-nobarrier`
 
-use vmdisk_facts::{Fact, Mount};
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::Protocol;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -81,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Some(mount)) = report.require(at, mount) else {
             continue;
         };
-        let drops = Context::known(drops_flushes(mount), what);
+        let drops = Context::known(mount.drops_flushes(), what);
         if report.require(at, drops).flatten() != Some(true) {
             continue;
         }
@@ -101,16 +100,4 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 command = quoted(format!("mount -o remount,barrier=1 {}", mount.point)),
             ));
     }
-}
-
-/// True if the file system does not pass flushes on.
-fn drops_flushes(mount: &Mount) -> Fact<bool> {
-    let is_off = mount
-        .option("barrier")
-        .value()
-        .is_some_and(|value| value.is_text("0") || value.is_text("none"));
-    if is_off {
-        return Fact::Known(true);
-    }
-    mount.has_option("nobarrier")
 }

@@ -93,6 +93,59 @@ collect() {
     hand_over "$stack.root.json" /tmp/root.json
     hand_over "$stack.nobody.json" /tmp/nobody.json
     lab-inside record "$stack.recorded" "$@" >&3 || exit 1
+    measure "$@"
+    hand_over "$stack.io" /tmp/io
+}
+
+# How often each drive was told to flush and to discard.
+count_requests() {
+    for block in /sys/block/vd* /sys/block/sd* /sys/block/nvme*; do
+        read -r _ _ _ _ _ _ _ _ _ _ _ discards _ _ _ flushes _ < "$block/stat"
+        echo "${block##*/} $flushes $discards"
+    done
+}
+
+# The drives that were told of it, at least so often, between two counts.
+risen() {
+    names=
+    while read -r drive flushes discards <&4 && read -r _ later_flushes later_discards <&5; do
+        case $1 in
+            flush) more=$((later_flushes - flushes)) ;;
+            discard) more=$((later_discards - discards)) ;;
+        esac
+        [ "$more" -lt "$2" ] || names="$names,$drive"
+    done 4< "$3" 5< "$4"
+    echo "${names#,}"
+}
+
+# What becomes of direct writes, of ten flushes and of a discard, as QEMU makes them, of files and devices.
+measure() {
+    : > /tmp/io
+    for path in "$@"; do
+        real=$(readlink -f "$path")
+        for part in "/sys/class/block/${real##*/}/${real##*/}"?*; do
+            # Nothing is written to a disk whose partitions may be mounted.
+            [ ! -e "$part" ] || continue 2
+        done
+        if [ -b "$path" ]; then direct="open=0 pages=1 cached=0"; else direct=$(lab-inside direct "${path%/*}"); fi
+        sync
+        udevadm settle
+        count_requests > /tmp/before
+        writes=0
+        while [ $writes -lt 10 ]; do
+            dd if=/dev/zero of="$path" bs=64k count=1 seek=$((128 + writes)) oflag=direct conv=notrunc,fdatasync 2>/dev/null
+            writes=$((writes + 1))
+        done
+        count_requests > /tmp/flushed
+        if [ -b "$path" ]; then
+            blkdiscard -f -o 8388608 -l 8388608 "$path" 2>/dev/null
+        else
+            fallocate -p -o 8388608 -l 8388608 "$path"
+        fi
+        code=$?
+        count_requests > /tmp/discarded
+        echo "$path $direct flush=$(risen flush 10 /tmp/before /tmp/flushed) discard=$(risen discard 1 /tmp/flushed /tmp/discarded) code=$code" >> /tmp/io
+    done
 }
 
 # Runs a trial of ours and keeps what it found.

@@ -1,0 +1,124 @@
+//! `vmdisk trace`.
+
+pub(crate) mod json;
+pub(crate) mod svg;
+mod text;
+
+use vmdisk::trace::{GuestTrace, trace};
+use vmdisk::{Document, LintOptions, Storage};
+
+use crate::args::{TraceArgs, TraceFormat};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::host::Host;
+use crate::io::Io;
+use crate::lint::config_files::{self, Joined};
+use crate::lint::inputs::{Input, Origin};
+use crate::lint::{self, read};
+use crate::output::deliver;
+use crate::stop::{Stop, plain};
+use crate::wanted::Wanted;
+
+/// The paths of one document.
+pub(crate) struct Traced {
+    /// The given path of the document.
+    pub(crate) file: String,
+    /// Name of the guest, if the document has one.
+    pub(crate) domain: Option<String>,
+    /// The paths.
+    pub(crate) guest: GuestTrace,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let (input, document) = read_document(args, io)?;
+    let mut host = Host::prepare(&args.host, None, io, colors)?;
+    if args.host.live {
+        let mut wanted = Wanted::default();
+        wanted.add(document.domain());
+        host.set_facts(wanted.ask());
+    }
+    let index = host.index();
+    let options = LintOptions {
+        host: index.as_ref(),
+        target: host.target(),
+        policy: args.host.policy.unwrap_or_default(),
+        ..LintOptions::default()
+    };
+    let mut guest = trace(&document, &options);
+    if let Some(name) = &args.disk {
+        keep_disk(&mut guest, &document, name)?;
+    }
+    let traced = Traced {
+        file: input.path(),
+        domain: document.domain().name.clone(),
+        guest,
+    };
+    let text = match args.format {
+        TraceFormat::Text => text::write(&traced),
+        TraceFormat::Json => json::write(&traced),
+        TraceFormat::Svg => svg::write(&traced),
+    };
+    deliver(io, args.output.as_deref(), &text)?;
+    Ok(exit(args, &traced.guest))
+}
+
+fn exit(args: &TraceArgs, guest: &GuestTrace) -> Exit {
+    let attached = guest.disks.iter().flat_map(|disk| &disk.findings);
+    let mut found = attached.map(|(_, finding)| finding).chain(&guest.others);
+    match args.fail_on {
+        Some(least) if found.any(|finding| finding.severity >= least) => Exit::Findings,
+        Some(_) | None => Exit::Clean,
+    }
+}
+
+/// The document with its configuration files, and with the volumes of `--storage` located.
+fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document), Stop> {
+    let is_stdin = args.file.as_os_str() == "-";
+    let (file, origin) = match is_stdin {
+        true => ("<stdin>".into(), Origin::Stdin),
+        false => (args.file.clone(), Origin::Named),
+    };
+    let input = Input { file, origin };
+    let bytes = match is_stdin {
+        true => read::limited(&mut *io.stdin).map_err(|error| {
+            Stop::new(format!("could not read standard input: {}", plain(&error)))
+        })?,
+        false => read::file(&args.file)?,
+    };
+    let document = read::document(&input, &bytes)?;
+    let Joined {
+        mut document,
+        failed,
+    } = config_files::joined(&input, document)
+        .map_err(|failure| read::message(&input, &bytes, failure))?;
+    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
+        return Err(Stop::from(message));
+    }
+    if !args.storage.is_empty() {
+        let mut storage = Storage::default();
+        for file in &args.storage {
+            lint::storage::add(&mut storage, &read::file(file)?);
+        }
+        document.locate_volumes(&storage);
+    }
+    Ok((input, document))
+}
+
+/// Keeps the path of one disk.
+fn keep_disk(guest: &mut GuestTrace, document: &Document, name: &str) -> Result<(), Stop> {
+    let alias = |index: usize| {
+        let disk = document.domain().disks.get(index);
+        disk.and_then(|disk| disk.frontend.alias.as_deref())
+    };
+    guest.disks.retain(|traced| {
+        traced.disk.target.as_deref() == Some(name) || alias(traced.disk.index) == Some(name)
+    });
+    guest.others.clear();
+    if guest.disks.is_empty() {
+        let name = crate::sanitize::line(name);
+        return Err(Stop::new(format!("no disk has the name `{name}`"))
+            .help("use the target of a disk, such as vda, or the id of its device"));
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The paths as text.
+
+use std::fmt::Write as _;
+
+use vmdisk::Diagnostic;
+use vmdisk::plan::shell_word;
+use vmdisk::trace::{DiskTrace, RequestEffect, Statement, StatementBasis, TraceStep};
+
+use super::Traced;
+use crate::sanitize::line;
+
+/// The paths as text for people.
+pub(super) fn write(traced: &Traced) -> String {
+    let mut out = String::new();
+    let guest = traced.domain.as_deref().unwrap_or(&traced.file);
+    for disk in &traced.guest.disks {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        add(
+            &mut out,
+            format_args!("{}: disk {}", line(guest), line(&name(disk))),
+        );
+        write_disk(&mut out, disk);
+    }
+    if !traced.guest.others.is_empty() {
+        out.push('\n');
+        add(&mut out, format_args!("{}: the guest", line(guest)));
+        for finding in &traced.guest.others {
+            write_finding(&mut out, finding);
+        }
+    }
+    out
+}
+
+/// The name of a disk, or its number.
+pub(crate) fn name(disk: &DiskTrace) -> String {
+    let number = || format!("{}", disk.disk.index + 1);
+    disk.disk.target.clone().unwrap_or_else(number)
+}
+
+fn add(out: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(out, "{text}").expect("a string takes everything");
+}
+
+fn write_disk(out: &mut String, disk: &DiskTrace) {
+    for (number, step) in disk.path.steps.iter().enumerate() {
+        out.push('\n');
+        add(
+            out,
+            format_args!(
+                "{:>3}. {}: {}{}",
+                number + 1,
+                step.layer.name(),
+                line(&step.name),
+                below(number, step)
+            ),
+        );
+        for property in &step.properties {
+            write_line(out, &property.name, &property.value, &property.basis);
+        }
+        // Operations with the same result share a line.
+        let same = |a: &RequestEffect, b: &RequestEffect| {
+            a.outcome == b.outcome && a.statement == b.statement
+        };
+        for effects in step.effects.chunk_by(same) {
+            write_effects(out, effects);
+        }
+        let own = disk.findings.iter().filter(|(at, _)| *at == number);
+        own.for_each(|(_, finding)| write_finding(out, finding));
+    }
+    let loss = &disk.path.loss;
+    out.push('\n');
+    add(out, format_args!("     if the host crashes or loses power"));
+    add(
+        out,
+        format_args!("     flushed data         {}", loss.flushed.name()),
+    );
+    add(
+        out,
+        format_args!("     unflushed data       {}", loss.unflushed.name()),
+    );
+    for Statement { text, basis } in &loss.statements {
+        add(
+            out,
+            format_args!("     - {} [{}]", line(text), line(&words(basis))),
+        );
+    }
+}
+
+fn write_effects(out: &mut String, effects: &[RequestEffect]) {
+    let Some(RequestEffect {
+        outcome, statement, ..
+    }) = effects.first()
+    else {
+        return;
+    };
+    let names: Vec<&str> = effects.iter().map(|it| it.operation.name()).collect();
+    let names = match names.len() {
+        4 => "every request".to_owned(),
+        _ => names.join(", "),
+    };
+    let text = match &statement.basis {
+        StatementBasis::Missing { .. } => outcome.name().to_owned(),
+        _ => format!("{}: {}", outcome.name(), statement.text),
+    };
+    write_line(out, &names, &text, &statement.basis);
+}
+
+/// The steps below, where they are not just the next one.
+fn below(number: usize, step: &TraceStep) -> String {
+    match step.below.as_slice() {
+        [] => String::new(),
+        [next] if *next == number + 1 => String::new(),
+        several => {
+            let numbers: Vec<String> = several.iter().map(|next| (next + 1).to_string()).collect();
+            format!(" (below: {})", numbers.join(", "))
+        }
+    }
+}
+
+fn write_line(out: &mut String, label: &str, text: &str, basis: &StatementBasis) {
+    add(
+        out,
+        format_args!("     {label:<20} {} [{}]", line(text), line(&words(basis))),
+    );
+}
+
+fn write_finding(out: &mut String, finding: &Diagnostic) {
+    let (severity, rule) = (finding.severity.as_str(), finding.rule.name);
+    add(
+        out,
+        format_args!("     ! {severity}[{rule}]: {}", line(&finding.title)),
+    );
+}
+
+/// A basis in words.
+pub(crate) fn words(basis: &StatementBasis) -> String {
+    match basis {
+        StatementBasis::Configuration { setting } => setting.clone(),
+        StatementBasis::Fact { fact } => format!("fact: {fact}"),
+        StatementBasis::Source { source } => source.clone(),
+        StatementBasis::Step { step } => format!("step {}", step + 1),
+        StatementBasis::Missing { what, why, command } if command.is_empty() => {
+            format!("unknown: {what}: {why}")
+        }
+        StatementBasis::Missing { what, why, command } => {
+            let command: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
+            format!(
+                "unknown: {what}: {why}; collect it with `{}`",
+                command.join(" ")
+            )
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The file system of a file.
+
+use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
+use vmdisk_rule::{Context, Missing};
+
+use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
+use crate::tracer::{Results, Tracer, collect, property_of, result, unknown};
+
+impl<'a> Tracer<'a> {
+    /// Adds the file system of a file, and the devices below it.
+    pub(crate) fn host_file(&mut self, above: usize, path: &'a str) {
+        let what = || format!("the file system of {path}");
+        let found = self.context.host(what).and_then(|host| {
+            let filesystem = Context::known(host.filesystem_of(path), what)?
+                .ok_or_else(|| Missing::new(what(), "not collected"))?;
+            Ok((host, filesystem))
+        });
+        match found {
+            Ok((host, filesystem)) => self.filesystem(above, host, filesystem, path),
+            Err(missing) => {
+                self.undescribed_storage(above, "file system", &missing, &collect(&[], path));
+            }
+        }
+    }
+
+    /// Adds a step for storage that the facts do not describe.
+    pub(crate) fn undescribed_storage(
+        &mut self,
+        above: usize,
+        name: &str,
+        missing: &Missing,
+        command: &[String],
+    ) {
+        let results = std::array::from_fn(|_| unknown(missing.clone(), command.to_vec()));
+        self.add(Some(above), Layer::Unknown, name, Vec::new(), results);
+    }
+
+    fn filesystem(
+        &mut self,
+        above: usize,
+        host: &'a HostIndex<'a>,
+        filesystem: &'a Filesystem,
+        path: &'a str,
+    ) {
+        if self
+            .join(above, format!("file system {}", filesystem.id))
+            .is_some()
+        {
+            return;
+        }
+        let mount = host.mount_of(path).known();
+        let name = match mount {
+            Some(mount) => format!("{} on {}", filesystem.kind, mount.point),
+            None => filesystem.kind.to_string(),
+        };
+        let on = On {
+            host,
+            filesystem,
+            mount,
+            path,
+        };
+        let results = [on.reads(), on.writes(), on.flushes(), on.discards()];
+        let number = self.add(
+            Some(above),
+            Layer::FileSystem,
+            name,
+            on.properties(),
+            results,
+        );
+        self.below_filesystem(number, &on);
+    }
+
+    fn below_filesystem(&mut self, number: usize, on: &On<'a>) {
+        let kind = &on.filesystem.kind;
+        if kind.is_volatile() {
+            return;
+        }
+        if let (FsKind::Nfs | FsKind::Nfs4 | FsKind::Cifs | FsKind::Ceph, Some(mount)) =
+            (kind, on.mount)
+        {
+            let server = mount.source.value().map_or("the server", String::as_str);
+            let decides = |what: &str| {
+                unknown(
+                    Missing::new(
+                        format!("what {server} does with {what}"),
+                        "the server decides",
+                    ),
+                    Vec::new(),
+                )
+            };
+            let results = [
+                decides("reads"),
+                decides("writes"),
+                decides("flushes"),
+                decides("discards"),
+            ];
+            self.add(Some(number), Layer::Server, server, Vec::new(), results);
+            return;
+        }
+        if let Fact::Known(overlay) = &on.filesystem.overlay
+            && let Fact::Known(upper) = &overlay.upper
+        {
+            let below = on.host.filesystem_of(upper);
+            // An overlay on itself is not a chain of file systems.
+            if below
+                .value()
+                .is_some_and(|below| below.id != on.filesystem.id)
+            {
+                self.host_file(number, upper);
+                return;
+            }
+        }
+        let devices = on.host.devices_of(on.filesystem);
+        if devices.is_empty() {
+            let missing = Missing::new(format!("the devices of {kind}"), "not collected");
+            self.undescribed_storage(number, "devices", &missing, &collect(&[], on.path));
+        }
+        for device in devices {
+            self.device(number, on.host, device, on.path);
+        }
+    }
+}
+
+/// A file on a file system.
+struct On<'a> {
+    host: &'a HostIndex<'a>,
+    filesystem: &'a Filesystem,
+    mount: Option<&'a Mount>,
+    path: &'a str,
+}
+
+impl On<'_> {
+    fn properties(&self) -> Vec<Property> {
+        let Filesystem {
+            id,
+            free_bytes,
+            btrfs,
+            zfs,
+            ..
+        } = self.filesystem;
+        let command = collect(&[], self.path);
+        let bytes = |bytes: &u64| format!("{bytes} bytes");
+        let key = |name: &str| format!("{id} {name}");
+        let mut properties = Vec::new();
+        properties.extend(property_of(
+            "free",
+            free_bytes.clone(),
+            &key("free_bytes"),
+            bytes,
+            &command,
+        ));
+        if let Fact::Known(btrfs) = btrfs {
+            let profile = btrfs
+                .data_profile
+                .as_ref()
+                .map(|profiles| profiles.join("+"));
+            properties.extend(property_of(
+                "data profile",
+                profile,
+                &key("btrfs.data_profile"),
+                String::clone,
+                &command,
+            ));
+            let sector = btrfs.sectorsize.clone();
+            properties.extend(property_of(
+                "sectors",
+                sector,
+                &key("btrfs.sectorsize"),
+                bytes,
+                &command,
+            ));
+        }
+        if let Fact::Known(zfs) = zfs {
+            let record = zfs.recordsize.clone();
+            properties.extend(property_of(
+                "record size",
+                record,
+                &key("zfs.recordsize"),
+                bytes,
+                &command,
+            ));
+        }
+        properties
+    }
+
+    fn reads(&self) -> (RequestOutcome, Statement) {
+        match self.filesystem.kind.is_volatile() {
+            true => result(RequestOutcome::Honoured, "from memory", self.kind()),
+            false => result(
+                RequestOutcome::Passed,
+                "from the blocks of the file",
+                self.kind(),
+            ),
+        }
+    }
+
+    fn writes(&self) -> (RequestOutcome, Statement) {
+        let kind = &self.filesystem.kind;
+        if kind.is_volatile() {
+            return result(RequestOutcome::Cached, "stays in memory", self.kind());
+        }
+        if let Fact::Known(ext4) = &self.filesystem.ext4
+            && ext4.data_mode.as_str().is(&"journal")
+        {
+            let fact =
+                StatementBasis::fact(format!("{} ext4.data_mode = journal", self.filesystem.id));
+            return result(
+                RequestOutcome::Split,
+                "written twice: first to the journal",
+                fact,
+            );
+        }
+        if *kind != FsKind::Btrfs {
+            return result(
+                RequestOutcome::Passed,
+                "to the blocks of the file",
+                self.kind(),
+            );
+        }
+        let copies = self
+            .filesystem
+            .btrfs
+            .as_ref()
+            .and_then(|btrfs| btrfs.keeps_several_copies());
+        let outcome = match copies.is_true() {
+            true => RequestOutcome::Copied,
+            false => RequestOutcome::Passed,
+        };
+        let command = collect(&[], self.path);
+        match Context::known(self.host.nocow(self.path), || {
+            format!("the NOCOW flag of {}", self.path)
+        }) {
+            Ok(Some(true)) => {
+                let fact = StatementBasis::fact(format!("{} nocow = true", self.path));
+                result(outcome, "to the same blocks, without checksums", fact)
+            }
+            Ok(Some(false) | None) => {
+                let fact = StatementBasis::fact(format!("{} nocow = false", self.path));
+                result(
+                    outcome,
+                    "to new blocks (copy-on-write), with checksums",
+                    fact,
+                )
+            }
+            Err(missing) => unknown(missing, command),
+        }
+    }
+
+    fn flushes(&self) -> (RequestOutcome, Statement) {
+        let Filesystem { id, kind, zfs, .. } = self.filesystem;
+        if kind.is_volatile() {
+            return result(
+                RequestOutcome::Dropped,
+                "nothing survives a reboot",
+                self.kind(),
+            );
+        }
+        if *kind == FsKind::Zfs {
+            let sync = zfs.as_ref().and_then(|zfs| zfs.sync.clone());
+            return zfs_flushes(sync, id, &collect(&["zfs"], self.path));
+        }
+        if matches!(kind, FsKind::Nfs | FsKind::Nfs4) {
+            return result(
+                RequestOutcome::Passed,
+                "COMMIT on the server",
+                StatementBasis::source("Linux fs/nfs/file.c, nfs_file_fsync"),
+            );
+        }
+        let what = || format!("mount options of {}", self.path);
+        let drops = match self.mount {
+            Some(mount) => Context::known(mount.drops_flushes(), what),
+            None => Err(Missing::new(what(), "not collected")),
+        };
+        match drops {
+            Ok(Some(true)) => result(
+                RequestOutcome::Dropped,
+                "the drive does not empty its cache",
+                StatementBasis::fact(format!("{} has nobarrier or barrier=0", self.point())),
+            ),
+            Ok(Some(false) | None) => result(
+                RequestOutcome::Passed,
+                "commits the file, and flushes the devices",
+                StatementBasis::fact(format!("{} has no nobarrier", self.point())),
+            ),
+            Err(missing) => unknown(missing, collect(&[], self.path)),
+        }
+    }
+
+    fn discards(&self) -> (RequestOutcome, Statement) {
+        let kind = &self.filesystem.kind;
+        match kind {
+            FsKind::Nfs
+            | FsKind::Nfs4
+            | FsKind::Cifs
+            | FsKind::Ceph
+            | FsKind::Plan9
+            | FsKind::Virtiofs
+            | FsKind::Fuse(_) => {
+                let missing = Missing::new(
+                    format!("whether {kind} punches holes"),
+                    "the server decides",
+                );
+                unknown(missing, Vec::new())
+            }
+            FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => result(
+                RequestOutcome::Dropped,
+                "the file system punches no holes; QEMU ignores the error",
+                StatementBasis::source(
+                    "fallocate(2), FALLOC_FL_PUNCH_HOLE: the list of file systems",
+                ),
+            ),
+            FsKind::Overlay => result(
+                RequestOutcome::Passed,
+                "to the upper directory",
+                self.kind(),
+            ),
+            _ if kind.is_volatile() => {
+                result(RequestOutcome::Freed, "the memory is freed", self.kind())
+            }
+            FsKind::Zfs => result(
+                RequestOutcome::Freed,
+                "the blocks are freed; autotrim of the pool informs the drives",
+                StatementBasis::source("zpoolprops(7), autotrim"),
+            ),
+            _ => self.local_discards(),
+        }
+    }
+
+    fn local_discards(&self) -> (RequestOutcome, Statement) {
+        let what = || format!("mount options of {}", self.path);
+        let online = match self.mount {
+            Some(mount) => Context::known(mount.has_option("discard"), what),
+            None => Err(Missing::new(what(), "not collected")),
+        };
+        match online {
+            Ok(Some(true)) => result(
+                RequestOutcome::Passed,
+                "the blocks are freed, and discarded on the devices later",
+                StatementBasis::fact(format!("{} has discard", self.point())),
+            ),
+            Ok(Some(false) | None) => result(
+                RequestOutcome::Freed,
+                "the blocks are freed; fstrim informs the devices",
+                StatementBasis::fact(format!("{} has no discard", self.point())),
+            ),
+            Err(missing) => unknown(missing, collect(&[], self.path)),
+        }
+    }
+
+    /// The mount point.
+    fn point(&self) -> &str {
+        self.mount.map_or("the mount", |mount| &mount.point)
+    }
+
+    fn kind(&self) -> StatementBasis {
+        StatementBasis::fact(format!(
+            "{} kind = {}",
+            self.filesystem.id, self.filesystem.kind
+        ))
+    }
+}
+
+fn zfs_flushes(sync: Fact<String>, id: &str, command: &[String]) -> (RequestOutcome, Statement) {
+    match Context::known(sync, || "the sync property of ZFS".to_owned()) {
+        Ok(Some(sync)) => {
+            let fact = StatementBasis::fact(format!("{id} sync = {sync}"));
+            match sync.as_str() {
+                "disabled" => result(RequestOutcome::Dropped, "ZFS ignores flushes", fact),
+                _ => result(
+                    RequestOutcome::Passed,
+                    "written to the intent log, and flushed",
+                    fact,
+                ),
+            }
+        }
+        Ok(None) => unknown(
+            Missing::new("the sync property of ZFS", "absent"),
+            command.to_vec(),
+        ),
+        Err(missing) => unknown(missing, command.to_vec()),
+    }
+}
+
+/// Results of a ZFS volume.
+pub(crate) fn zvol(sync: Fact<String>, name: &str, path: &str) -> Results {
+    const SOURCE: &str = "OpenZFS module/os/linux/zfs/zvol_os.c";
+    [
+        result(
+            RequestOutcome::Passed,
+            "through the cache of ZFS",
+            StatementBasis::source(SOURCE),
+        ),
+        result(
+            RequestOutcome::Cached,
+            "completes in the cache of ZFS",
+            StatementBasis::source(SOURCE),
+        ),
+        zfs_flushes(sync, name, &collect(&["zfs"], path)),
+        result(
+            RequestOutcome::Freed,
+            "the blocks are freed; autotrim informs the drives",
+            StatementBasis::source(SOURCE),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dataset_without_sync_drops_flushes() {
+        for (sync, outcome) in [
+            (Fact::Known("disabled".to_owned()), RequestOutcome::Dropped),
+            (Fact::Known("standard".to_owned()), RequestOutcome::Passed),
+            (Fact::NotCollected, RequestOutcome::Unknown),
+        ] {
+            assert_eq!(zfs_flushes(sync, "f1", &[]).0, outcome);
+        }
+    }
+}

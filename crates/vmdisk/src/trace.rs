@@ -1,0 +1,82 @@
+//! The I/O path of each disk, with the findings at the steps that they concern.
+
+pub use vmdisk_trace::{
+    CrashLoss, IoPath, Layer, Property, RULE_LAYERS, RequestEffect, RequestKind, RequestOutcome,
+    Statement, StatementBasis, Survival, TraceStep,
+};
+
+use crate::lint::context_of;
+use crate::{Diagnostic, DiskIdentity, Document, LintOptions, lint};
+
+/// The I/O paths of a guest.
+#[derive(Clone, Debug)]
+pub struct GuestTrace {
+    /// The path of each disk.
+    pub disks: Vec<DiskTrace>,
+    /// Findings that concern no single disk.
+    pub others: Vec<Diagnostic>,
+}
+
+/// The I/O path of a disk.
+#[derive(Clone, Debug)]
+pub struct DiskTrace {
+    /// The disk.
+    pub disk: DiskIdentity,
+    /// Its path.
+    pub path: IoPath,
+    /// Findings that concern it, each with the number of its step.
+    pub findings: Vec<(usize, Diagnostic)>,
+}
+
+/// Derives the I/O path of each disk of `document`, and attaches the findings to its steps.
+///
+/// ```
+/// use vmdisk::trace::{RequestKind, RequestOutcome, trace};
+/// use vmdisk::{LintOptions, read};
+///
+/// let text = "<disk type='block' device='disk'>
+///   <driver name='qemu' type='raw' cache='unsafe'/>
+///   <source dev='/dev/vg0/web1'/>
+///   <target dev='vda' bus='virtio'/>
+/// </disk>";
+/// let traced = trace(&read(text)?, &LintOptions::default());
+/// let disk = &traced.disks[0];
+/// let dropped = disk.path.steps.iter().position(|step| step.effect(RequestKind::Flush).outcome == RequestOutcome::Dropped);
+/// assert!(disk.findings.iter().any(|(step, it)| it.rule.name == "cache-unsafe" && Some(*step) == dropped));
+/// # Ok::<(), vmdisk::ReadFailure>(())
+/// ```
+pub fn trace(document: &Document, options: &LintOptions<'_>) -> GuestTrace {
+    let planned = options.planned(document);
+    let document = planned.as_ref().unwrap_or(document);
+    let context = context_of(document, options);
+    let domain = document.domain();
+    let mut disks: Vec<DiskTrace> = document.with_speller(|speller| {
+        let paths = (0..domain.disks.len()).map(|index| {
+            Some(DiskTrace {
+                disk: DiskIdentity {
+                    index,
+                    target: domain.disks[index].frontend.target.clone(),
+                },
+                path: vmdisk_trace::trace(&context, index, speller)?,
+                findings: Vec::new(),
+            })
+        });
+        paths.flatten().collect()
+    });
+    let mut others = Vec::new();
+    for diagnostic in lint(document, options).diagnostics {
+        let mut is_attached = false;
+        for traced in &mut disks {
+            let (index, rule) = (traced.disk.index, diagnostic.rule.name);
+            let step = vmdisk_trace::step_of(domain, index, &traced.path, rule, diagnostic.at);
+            if let Some(step) = step {
+                traced.findings.push((step, diagnostic.clone()));
+                is_attached = true;
+            }
+        }
+        if !is_attached {
+            others.push(diagnostic);
+        }
+    }
+    GuestTrace { disks, others }
+}

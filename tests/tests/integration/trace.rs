@@ -1,0 +1,413 @@
+//! `vmdisk trace`: its statements agree with what was measured, and each has a basis.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use vmdisk::facts::direct_io::trials::{Seen, TRIALS};
+use vmdisk::trace::{
+    DiskTrace, IoPath, Layer, RULE_LAYERS, RequestKind, RequestOutcome, StatementBasis, Survival,
+    TraceStep, trace,
+};
+use vmdisk::{Facts, HostIndex, LintOptions, Target, read};
+use vmdisk_tests::{assert_golden, fixtures, run};
+
+/// A disk on a file or device, with direct I/O and discards.
+fn disk_on(path: &str) -> String {
+    let (kind, attribute) = match path.starts_with("/dev/") {
+        true => ("block", "dev"),
+        false => ("file", "file"),
+    };
+    format!(
+        "<disk type='{kind}' device='disk'>
+  <driver name='qemu' type='raw' cache='none' io='native' discard='unmap'/>
+  <source {attribute}='{path}'/>
+  <target dev='vda' bus='virtio'/>
+</disk>"
+    )
+}
+
+fn traced(text: &str, facts: &Facts) -> DiskTrace {
+    let index = HostIndex::new(facts);
+    let options = LintOptions {
+        host: Some(&index),
+        target: Target::from_facts(facts),
+        ..LintOptions::default()
+    };
+    let mut guest = trace(&read(text).unwrap(), &options);
+    assert_eq!(guest.disks.len(), 1);
+    guest.disks.remove(0)
+}
+
+/// The result of writes to the storage as the lab names it; `None` if it is unknown.
+fn write_of(path: &IoPath) -> Option<&'static str> {
+    let is_storage = |step: &&TraceStep| matches!(step.layer, Layer::File | Layer::HostDevice);
+    let storage = path.steps.iter().find(is_storage).unwrap();
+    match storage.effect(RequestKind::Write).outcome {
+        RequestOutcome::Passed | RequestOutcome::Split => Some("direct"),
+        RequestOutcome::Cached => Some("page-cache"),
+        RequestOutcome::Refused => Some("refused"),
+        RequestOutcome::Unknown => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The drives that an operation reaches; `None` if that is unknown.
+fn drives(path: &IoPath, operation: RequestKind) -> Option<BTreeSet<&str>> {
+    let outcomes = path
+        .steps
+        .iter()
+        .map(|step| (step, step.effect(operation).outcome));
+    let mut found = BTreeSet::new();
+    for (step, outcome) in outcomes {
+        match outcome {
+            RequestOutcome::Unknown => return None,
+            RequestOutcome::Honoured => {
+                found.insert(step.name.strip_prefix("/dev/").unwrap());
+            }
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+fn measured<'a>(outcomes: &'a str, name: &str) -> &'a str {
+    let mut words = outcomes.split(' ').filter_map(|word| word.split_once('='));
+    words.find(|(key, _)| *key == name).unwrap().1
+}
+
+#[test]
+fn every_statement_about_a_stack_of_the_lab_agrees_with_its_measurement() {
+    let (mut compared, mut unknown) = (0, 0);
+    for kernel in ["6.1", "6.12"] {
+        let lab = fixtures().join("facts-lab");
+        let lines = fs::read_to_string(lab.join(format!("io-path.{kernel}.txt"))).unwrap();
+        assert_eq!(lines.lines().count(), 24);
+        for (line, user) in lines
+            .lines()
+            .flat_map(|line| [(line, "root"), (line, "nobody")])
+        {
+            let (key, outcomes) = line.split_once(": ").unwrap();
+            let (stack, path) = key.split_once(' ').unwrap();
+            let facts =
+                fs::read_to_string(lab.join(format!("{stack}.{kernel}.{user}.json"))).unwrap();
+            let facts = Facts::parse(&facts).unwrap().facts;
+            let traced = traced(&disk_on(path), &facts).path;
+            let case = format!("Linux {kernel}, {user}, {line}: {traced:#?}");
+            match write_of(&traced) {
+                Some(write) => assert_eq!(write, measured(outcomes, "write"), "{case}"),
+                None => unknown += 1,
+            }
+            compared += usize::from(write_of(&traced).is_some());
+            for operation in [RequestKind::Flush, RequestKind::Discard] {
+                let Some(drives) = drives(&traced, operation) else {
+                    unknown += 1;
+                    continue;
+                };
+                if stack == "multipath" && operation == RequestKind::Flush {
+                    // The kernel does not count flushes of requests that multipath clones.
+                    assert_eq!(measured(outcomes, "flush"), "none");
+                    continue;
+                }
+                let is_later = |step: &TraceStep| {
+                    step.layer == Layer::FileSystem
+                        && step.effect(operation).statement.text.ends_with("later")
+                };
+                if traced.steps.iter().any(is_later) {
+                    // What was counted at once is nothing.
+                    assert_eq!(measured(outcomes, "discard"), "none", "{case}");
+                    compared += 1;
+                    continue;
+                }
+                let seen: BTreeSet<&str> = match measured(outcomes, operation.name()) {
+                    "none" | "refused" => BTreeSet::new(),
+                    drives => drives.split(',').collect(),
+                };
+                // One path of several, and only the disk behind a cache, gets discards; which one, the facts do not say.
+                let is_choice = traced
+                    .steps
+                    .iter()
+                    .any(|step| matches!(step.layer, Layer::Multipath | Layer::Cache));
+                match operation == RequestKind::Discard && is_choice {
+                    true => assert!(!seen.is_empty() && seen.is_subset(&drives), "{case}"),
+                    false => assert_eq!(drives, seen, "{case}"),
+                }
+                compared += 1;
+            }
+        }
+    }
+    println!("{compared} statements agree with the lab, {unknown} are unknown");
+    assert_eq!((compared, unknown), (284, 0));
+}
+
+#[test]
+fn every_statement_about_o_direct_agrees_with_the_trials() {
+    let (mut compared, mut unknown) = (0, 0);
+    for trial in TRIALS {
+        let (fs, with) = (trial.filesystem, trial.with);
+        let kernel = trial.kernel;
+        let profile = if with.ends_with("raid1") {
+            "raid1"
+        } else {
+            "single"
+        };
+        let mode = if with == "data=journal" {
+            "journal"
+        } else {
+            "ordered"
+        };
+        let overlay = if fs == "overlay" {
+            r#"{"upper": "/up"}"#
+        } else {
+            "null"
+        };
+        let text = format!(
+            r#"{{"schema": "{schema}", "schema_version": "1.0",
+            "kernel": {{"version": [{kernel}], "vendor": "debian"}},
+            "mounts": [{{"id": "m1", "point": "/srv", "fs": "f1"}}, {{"id": "m2", "point": "/up", "fs": "f2"}}],
+            "filesystems": [
+              {{"id": "f1", "kind": "{fs}", "btrfs": {{"data_profile": ["{profile}"]}}, "ext4": {{"data_mode": "{mode}"}},
+                "overlay": {overlay}}},
+              {{"id": "f2", "kind": "ext4", "ext4": {{"data_mode": "ordered"}}}}],
+            "files": [{{"path": "/srv/a.img", "present": true, "kind": "regular", "mount": "m1", "nocow": {nocow}}}]}}"#,
+            schema = vmdisk::facts::SCHEMA,
+            kernel = kernel.to_string().replace('.', ", "),
+            nocow = with.starts_with("NOCOW"),
+        );
+        let facts = Facts::parse(&text).unwrap().facts;
+        let seen = match trial.seen {
+            Seen::Refused => "refused",
+            Seen::Buffered => "page-cache",
+            Seen::Direct => "direct",
+        };
+        match write_of(&traced(&disk_on("/srv/a.img"), &facts).path) {
+            Some(write) => {
+                assert_eq!(write, seen, "{trial:?}");
+                compared += 1;
+            }
+            None => unknown += 1,
+        }
+    }
+    println!("{compared} statements agree with the trials, {unknown} are unknown");
+    // Whether erofs does direct I/O depends on compression, which no fact shows.
+    assert_eq!((compared, unknown), (TRIALS.len() - 1, 1));
+}
+
+#[test]
+fn the_paths_of_the_articles_are_their_golden_files() {
+    let mut folders: Vec<_> = fs::read_dir(fixtures().join("articles"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    assert_eq!(folders.len(), 5, "there are five articles");
+    for folder in folders {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let file = |file: &str| format!("fixtures/articles/{name}/{file}");
+        let (domain, facts) = (file("domain.xml"), file("facts.json"));
+        let text = run(crate::VMDISK, &["trace", &domain, "--facts", &facts], "");
+        assert_eq!((text.code, text.stderr.as_str()), (0, ""), "{name}");
+        assert_golden(&folder.join("trace.txt"), &text.stdout);
+        // Each finding of the linter is attached to a step, or is about the guest.
+        let linted = run(
+            crate::VMDISK,
+            &["lint", &domain, "--facts", &facts, "--format", "concise"],
+            "",
+        );
+        for line in linted.stdout.lines().filter(|line| line.contains('[')) {
+            let rule = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
+            assert!(text.stdout.contains(&format!("[{rule}]")), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn without_facts_each_unknown_statement_names_the_command_that_collects_the_fact() {
+    let guest = trace(
+        &read(&disk_on("/dev/vg 0/web1")).unwrap(),
+        &LintOptions::default(),
+    );
+    let path = &guest.disks[0].path;
+    assert_eq!(path.loss.flushed, Survival::Unknown);
+    let mut missing = 0;
+    for effect in path.steps.iter().flat_map(|step| &step.effects) {
+        if effect.outcome == RequestOutcome::Unknown {
+            let StatementBasis::Missing { command, .. } = &effect.statement.basis else {
+                panic!("{effect:?}");
+            };
+            assert_eq!(command.join(" "), "vmdisk facts /dev/vg 0/web1");
+            missing += 1;
+        }
+    }
+    assert!(missing >= 6, "{missing}");
+    let text = run(crate::VMDISK, &["trace", "-"], &disk_on("/dev/vg 0/web1"));
+    assert!(
+        text.stdout
+            .contains("collect it with `vmdisk facts '/dev/vg 0/web1'`"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
+fn each_layer_of_the_table_has_a_rule() {
+    for (start, _) in RULE_LAYERS {
+        let mut rules = vmdisk::rules::RULES.iter();
+        assert!(rules.any(|rule| rule.name.starts_with(start)), "{start}");
+    }
+}
+
+#[test]
+fn cache_modes_decide_over_flushes() {
+    let measured = fs::read_to_string(fixtures().join("measurements/cache-flushes.json")).unwrap();
+    let measured: serde_json::Value = serde_json::from_str(&measured).unwrap();
+    let mut compared = 0;
+    for (cache, at_device, at_qemu, flushed) in [
+        (
+            "none",
+            RequestOutcome::Passed,
+            RequestOutcome::Passed,
+            Survival::Kept,
+        ),
+        (
+            "writeback",
+            RequestOutcome::Passed,
+            RequestOutcome::Passed,
+            Survival::Kept,
+        ),
+        (
+            "writethrough",
+            RequestOutcome::Blocking,
+            RequestOutcome::Passed,
+            Survival::Kept,
+        ),
+        (
+            "directsync",
+            RequestOutcome::Blocking,
+            RequestOutcome::Passed,
+            Survival::Kept,
+        ),
+        (
+            "unsafe",
+            RequestOutcome::Passed,
+            RequestOutcome::Dropped,
+            Survival::Lost,
+        ),
+    ] {
+        let facts =
+            fs::read_to_string(fixtures().join("facts-lab/md-raid1.6.12.root.json")).unwrap();
+        let facts = Facts::parse(&facts).unwrap().facts;
+        let text = disk_on("/srv/images/disk.img")
+            .replace("cache='none' io='native'", &format!("cache='{cache}'"));
+        let path = traced(&text, &facts).path;
+        let at = |layer: Layer| {
+            let step = path.steps.iter().find(|step| step.layer == layer).unwrap();
+            step.effect(RequestKind::Flush).outcome
+        };
+        assert_eq!(
+            (at(Layer::Device), at(Layer::BlockLayer)),
+            (at_device, at_qemu),
+            "{cache}"
+        );
+        assert_eq!(path.loss.flushed, flushed, "{cache}");
+        compared += agrees_with_counted_flushes(&measured, cache, at_device, at_qemu);
+    }
+    println!("{compared} samples with counted flushes agree");
+    assert_eq!(compared, measured["samples"].as_array().unwrap().len());
+}
+
+/// Compares the results of flushes with those that strace counted in benchmarks of a cache mode; the number of samples.
+fn agrees_with_counted_flushes(
+    measured: &serde_json::Value,
+    cache: &str,
+    at_device: RequestOutcome,
+    at_qemu: RequestOutcome,
+) -> usize {
+    let cells = measured["cells"].as_array().unwrap();
+    let mut compared = 0;
+    for sample in measured["samples"].as_array().unwrap() {
+        let name = cells[sample["cell"].as_u64().unwrap() as usize]["name"]
+            .as_str()
+            .unwrap();
+        if name.split(' ').next() != Some(cache) {
+            continue;
+        }
+        let semantics = &sample["measurement"]["semantics"];
+        let seen = semantics["flushes_seen"].as_u64().unwrap();
+        match semantics["flushes_asked"].as_u64() {
+            Some(asked) if at_qemu == RequestOutcome::Dropped => {
+                assert!(asked > 0 && seen == 0, "{sample}")
+            }
+            Some(asked) => assert!(asked > 0 && seen >= asked, "{sample}"),
+            // Without a flush of the guest there are only those of QEMU: one for several writes at once.
+            None => {
+                let writes = sample["measurement"]["write"]["operations"]
+                    .as_u64()
+                    .unwrap();
+                let is_flushing = seen * 20 > writes;
+                assert_eq!(
+                    is_flushing,
+                    at_device == RequestOutcome::Blocking,
+                    "{sample}"
+                );
+            }
+        }
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn every_form_of_a_guest_has_a_path_and_no_form_prints_what_acts() {
+    let hostile = "<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/&#x202e;a&lt;b&gt;\u{9b}31m.img'/>\
+                   <target dev='vda' bus='virtio'/></disk>";
+    for format in ["text", "json", "svg"] {
+        for input in [
+            "fixtures/command-lines/web1.sh",
+            "fixtures/clean/raw-on-lvm-with-virtio-scsi.xml",
+            "fixtures/clean/vhost-user-blk-with-shared-memory.xml",
+        ] {
+            let traced = run(crate::VMDISK, &["trace", input, "--format", format], "");
+            assert_eq!(traced.code, 0, "{input}: {}", traced.stderr);
+        }
+        let traced = run(crate::VMDISK, &["trace", "-", "--format", format], hostile);
+        assert_eq!(traced.code, 0, "{}", traced.stderr);
+        assert!(!traced.stdout.contains(['\u{202e}', '\u{9b}']), "{format}");
+        if format == "svg" {
+            assert!(!traced.stdout.contains("a<b>"), "{}", traced.stdout);
+            assert!(
+                !traced.stdout.contains("http://") || traced.stdout.matches("http").count() == 1
+            );
+        }
+    }
+    let spec = "version: 1\nguest: {vcpus: 4}\ndisks:\n- raw: {path: /srv/a.img, size: 1G}\n";
+    let traced = run(crate::VMDISK, &["trace", "-"], spec);
+    assert_eq!(traced.code, 0, "{}", traced.stderr);
+}
+
+#[test]
+fn the_exit_status_tells_findings_and_failures() {
+    let input = "fixtures/articles/001-lvm-thin-iothread-hugepages/domain.xml";
+    let facts = "fixtures/articles/001-lvm-thin-iothread-hugepages/facts.json";
+    for (arguments, code) in [
+        (&["trace", input, "vda", "--facts", facts][..], 0),
+        (
+            &[
+                "trace",
+                input,
+                "vda",
+                "--facts",
+                facts,
+                "--fail-on",
+                "error",
+            ],
+            1,
+        ),
+        (&["trace", input, "vda", "--fail-on", "error"], 0),
+        (&["trace", input, "vdz"], 2),
+        (&["trace", "no-such-file"], 2),
+    ] {
+        let traced = run(crate::VMDISK, arguments, "");
+        assert_eq!(traced.code, code, "{arguments:?}: {}", traced.stderr);
+    }
+}
