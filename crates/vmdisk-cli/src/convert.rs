@@ -105,16 +105,7 @@ fn run_spec(
 /// The document with its configuration files, without the disks of `--without`, and with the volumes of
 /// `--storage` located.
 fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Document, Stop> {
-    let document = read::document(input, bytes).map_err(|message| {
-        let is_xml = bytes.trim_ascii_start().starts_with(b"<");
-        let help = message.help.clone().or_else(|| {
-            (!is_xml).then(|| {
-                "libvirt XML, command lines of QEMU, files of its -readconfig, QMP commands and specs are understood"
-                    .to_owned()
-            })
-        });
-        Box::new(Message { help, ..*message })
-    })?;
+    let document = read::document(input, bytes)?;
     let Joined {
         mut document,
         failed,

@@ -47,13 +47,13 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
 /// Shows the page of a rule, or the page that fits the words best.
 pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let words = args.words.join(" ");
-    let page = match vmdisk::rules::find(&words) {
-        Some(rule) => Page::Rule(rule),
+    let (page, others) = match vmdisk::rules::find(&words) {
+        Some(rule) => (Page::Rule(rule), Vec::new()),
         None => find(&words)?,
     };
     let text = match (args.format, page) {
-        (PageFormat::Text, page) => formatted::formatted(&page.markdown(), has_color),
-        (PageFormat::Markdown, page) => page.markdown(),
+        (PageFormat::Text, page) => formatted::formatted(&with_others(page, &others), has_color),
+        (PageFormat::Markdown, page) => with_others(page, &others),
         (PageFormat::Json, Page::Rule(rule)) => json(&data(rule, Some(rule.explain()))),
         (PageFormat::Json, Page::Advice(_)) => {
             let message = format!("no page of a rule fits `{words}` best");
@@ -64,8 +64,23 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
     Ok(Exit::Clean)
 }
 
-/// The page with these words; an error if none has all of them.
-fn find(words: &str) -> Result<Page, Stop> {
+/// A page in Markdown, followed by the names of others with the same words.
+fn with_others(page: Page, others: &[Page]) -> String {
+    let mut text = page.markdown();
+    if !others.is_empty() {
+        text.push_str("\n## Other pages with these words\n");
+    }
+    for other in others {
+        let _ = match other {
+            Page::Rule(rule) => writeln!(text, "- `{}`: {}", rule.name, rule.summary()),
+            Page::Advice(_) => writeln!(text, "- \"{}\"", other.title()),
+        };
+    }
+    text
+}
+
+/// The page that fits these words best, and others with all of them; an error if none has all.
+fn find(words: &str) -> Result<(Page, Vec<Page>), Stop> {
     let missing = || Stop::new(format!("there is no rule called `{words}`"));
     let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
     if let Some(near) = near {
@@ -73,25 +88,30 @@ fn find(words: &str) -> Result<Page, Stop> {
     }
     // A name with a dash is one of a rule, and not words.
     let is_name = words.contains('-') && !words.contains(' ');
-    let found = if is_name {
-        Vec::new()
-    } else {
-        search::search(words)
-    };
+    let found = search::search(words);
     match found.as_slice() {
         [] => Err(missing().help("`vmdisk rules` lists all rules")),
-        [best, ..] if best.has_all => Ok(best.page),
+        [best, others @ ..] if best.has_all && !is_name => {
+            let others = others.iter().filter(|other| other.has_all);
+            Ok((
+                best.page,
+                others.map(|other| other.page).take(MAX_TITLES).collect(),
+            ))
+        }
         several => {
             let titles = several.iter().take(MAX_TITLES);
             let titles: Vec<String> = titles.map(|it| format!("`{}`", it.page.title())).collect();
-            let message = format!("no page has all of the words `{words}`");
-            Err(Stop::new(message).help(format!("the nearest pages: {}", titles.join(", "))))
+            let stop = match is_name {
+                true => missing(),
+                false => Stop::new(format!("no page has all of the words `{words}`")),
+            };
+            Err(stop.help(format!("the nearest pages: {}", titles.join(", "))))
         }
     }
 }
 
-/// The most titles that are suggested.
-const MAX_TITLES: usize = 4;
+/// The most titles of other pages.
+const MAX_TITLES: usize = 6;
 
 /// Lists all rules.
 pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {

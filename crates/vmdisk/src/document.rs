@@ -68,8 +68,10 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         read_spec(text)?
     } else if vmdisk_qemu::sniff(text) {
         Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?))
-    } else {
+    } else if text.contains('<') || text.trim().is_empty() {
         Source::LibvirtXml(Box::new(vmdisk_libvirt::read(text)?))
+    } else {
+        return Err(not_ours(text));
     };
     Ok(Document {
         source,
@@ -77,6 +79,23 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
         lines: OnceLock::new(),
         text: text.to_owned(),
     })
+}
+
+/// A text without any element that is neither a command line nor a spec.
+fn not_ours(text: &str) -> ReadFailure {
+    let start = text.len() - text.trim_start().len();
+    let line = text[start..].lines().next().unwrap_or_default().trim_end();
+    ReadFailure {
+        kind: ReadFailureKind::LibvirtXml(vmdisk_libvirt::ReadFailureKind::Malformed),
+        span: Span::new(start, start + line.len()),
+        message: "neither libvirt XML, nor a QEMU command line, nor a spec".to_owned(),
+        help: Some(
+            "a command line begins with the program or an option, a spec has `version` and `disks` at the top; \
+             files of -readconfig and QMP commands are read too"
+                .to_owned(),
+        ),
+        related: Vec::new(),
+    }
 }
 
 fn read_spec(text: &str) -> Result<Source, ReadFailure> {

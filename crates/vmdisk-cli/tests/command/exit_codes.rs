@@ -94,3 +94,18 @@ fn a_directory_without_a_domain_is_not_clean() {
     assert!(run.stderr.contains("holds a domain or a disk"), "{run:?}");
     assert!(run.stderr.ends_with("\n1 input failed\n"), "{run:?}");
 }
+
+#[test]
+fn a_text_of_another_kind_is_told_what_is_read() {
+    let place = Place::with(&[(
+        "vm.yaml",
+        "\napiVersion: kubevirt.io/v1\nkind: VirtualMachine\n",
+    )]);
+    let run = place.run(&["lint", "vm.yaml"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr
+            .contains("neither libvirt XML, nor a QEMU command line, nor a spec\n --> vm.yaml:2:1"),
+        "{run:?}"
+    );
+}

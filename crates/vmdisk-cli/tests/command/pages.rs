@@ -54,6 +54,21 @@ fn words_find_a_page_about_a_rule_or_about_wrong_advice() {
     );
     let run = place.run(&["explain", "permission denied home"]);
     assert!(run.stdout.starts_with("IMAGE-UNREACHABLE\n"), "{run:?}");
+    let run = place.run(&["explain", "iothread"]);
+    let (_, others) = run
+        .stdout
+        .split_once("\nOTHER PAGES WITH THESE WORDS\n")
+        .unwrap();
+    assert!(others.lines().count() == 6, "{others}");
+    assert!(
+        others
+            .lines()
+            .all(|line| line.starts_with("- `") && line.contains("`: ")),
+        "{others}"
+    );
+    let run = place.run(&["explain", "cach-none"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("the nearest pages: "), "{run:?}");
     let run = place.run(&["explain", "nfs", "soft", "zebra"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("`nfs-soft-mount`"), "{run:?}");
