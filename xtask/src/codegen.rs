@@ -144,8 +144,13 @@ fn page(rule: &Rule) -> anyhow::Result<String> {
 fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
     // An example may be a QEMU command line.
     let is_xml = example.text.trim_start().starts_with('<');
-    let mut arguments: Vec<String> = [
-        "lint",
+    let beside = example
+        .value_of("beside-")
+        .map(|name| repository().join(format!("fixtures/beside/{name}.xml")));
+    let beside = beside.map(|path| path.display().to_string());
+    let mut arguments = vec!["lint".to_owned()];
+    arguments.extend(beside);
+    let fixed = [
         "-",
         "--stdin-filename",
         if is_xml { "guest.xml" } else { "guest.sh" },
@@ -154,9 +159,8 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
         "--min-severity",
         "pedantic",
         "--verbose",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    ];
+    arguments.extend(fixed.map(str::to_owned));
     for name in example.values_of("facts-") {
         let path = repository().join(format!("fixtures/facts/{name}.json"));
         arguments.extend(["--facts".to_owned(), path.display().to_string()]);

@@ -13,6 +13,7 @@ use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
 use crate::lint::configuration_args::ConfigurationArgs;
+use crate::lint::host_of_files::{HostOfFiles, host_of_files};
 use crate::lint::selection::SelectionArgs;
 use crate::parsers::{page_words, rule, severity_parser};
 
@@ -114,6 +115,10 @@ pub(crate) struct LintArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// The host that runs the files of this pattern: with --facts of several hosts, the name of its facts file
+    /// without the extension. Guests of one host are compared with each other. May be repeated; the first match counts.
+    #[arg(long = "host", value_name = "NAME=PATTERN", value_parser = host_of_files, help_heading = "Host and target")]
+    pub(crate) hosts: Vec<HostOfFiles>,
     /// The least severity that makes the exit status 1. The default is warning.
     #[arg(long, value_name = "SEVERITY", value_parser = severity_parser())]
     pub(crate) fail_on: Option<Severity>,
@@ -216,6 +221,7 @@ impl LintArgs {
         LintArgs {
             paths,
             host: HostArgs::default(),
+            hosts: Vec::new(),
             fail_on: None,
             exit_zero: false,
             selection: SelectionArgs::default(),

@@ -11,6 +11,7 @@ mod context;
 mod evidence;
 mod finding;
 pub mod image_facts;
+mod other_guests;
 mod outcome;
 mod page;
 mod policy;
@@ -26,6 +27,7 @@ pub use evidence::Evidence;
 pub use finding::{
     Applicability, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report,
 };
+pub use other_guests::{OtherGuests, Resource, SharedImage, Sharing, Shortage};
 pub use outcome::Outcome;
 pub use page::Example;
 pub use policy::Policy;

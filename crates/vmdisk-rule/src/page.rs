@@ -7,7 +7,7 @@ use crate::{Rule, Severity};
 pub struct Example {
     /// The words after the language in the fence: `reported`, `not-reported` or `fixed`, then `facts-NAME` for
     /// `fixtures/facts/NAME.json` (repeated for several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
-    /// `single-tenant` or `lab` for a policy.
+    /// `single-tenant` or `lab` for a policy. `beside-NAME` names `fixtures/beside/NAME.xml`, another guest of the host.
     pub words: Vec<String>,
     /// The text between the fences.
     pub text: String,

@@ -1,6 +1,6 @@
 //! A rule: metadata, a manual page and a pure function.
 
-use crate::{Comparison, Context, Evidence, Example, Report, page};
+use crate::{Comparison, Context, Evidence, Example, OtherGuests, Report, page};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,6 +115,8 @@ pub enum Check {
     Model(fn(&Context<'_>, &mut Report)),
     /// The hosts that one guest may run on.
     Hosts(fn(&Comparison<'_>, &mut Report)),
+    /// The model of one guest, and the other guests of the run on the same host.
+    Guests(fn(&Context<'_>, &OtherGuests, &mut Report)),
     /// The text of one syntax: its reader reports the rule, or its crate lists the function.
     Text,
     /// The result of starting QEMU with the disks; the caller that starts it reports its messages.
@@ -137,6 +139,11 @@ impl Rule {
     /// True if the rule compares the hosts that one guest may run on.
     pub const fn compares_hosts(&self) -> bool {
         matches!(self.check, Check::Hosts(_))
+    }
+
+    /// True if the rule compares the guests of one host.
+    pub const fn compares_guests(&self) -> bool {
+        matches!(self.check, Check::Guests(_))
     }
 
     /// The executed examples of the page.

@@ -1,5 +1,7 @@
 //! Questions about the storage of an image, and texts for the answers.
 
+use std::collections::BTreeSet;
+
 use vmdisk_rule::{Confidence, Context, Missing, Report};
 
 pub(crate) use vmdisk_rule::image_facts::{direct_io, file, header, qcow2_header};
@@ -89,6 +91,56 @@ pub(crate) fn facts<'a>(
     what: &'static str,
 ) -> Option<&'a HostIndex<'a>> {
     report.require(at, context.host(|| what.to_owned()))
+}
+
+/// The devices under a path, nearest first: those of a device, or those of the file system of a file.
+///
+/// # Errors
+/// Fails if the facts do not describe them.
+pub(crate) fn devices_under<'a>(
+    host: &'a HostIndex<'a>,
+    path: &str,
+) -> Result<Vec<&'a BlockDevice>, Missing> {
+    let what = || format!("the devices under {path}");
+    if let Ok(Some(device)) = Context::known(host.block_device(path), what) {
+        return Ok(host.walk_down(device));
+    }
+    // A path that is not a known device is a file on a file system.
+    let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
+        return Ok(Vec::new());
+    };
+    Context::known(filesystem.devices.as_ref(), what)?;
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for top in host.devices_of(filesystem) {
+        let below = host.walk_down(top).into_iter();
+        found.extend(below.filter(|device| seen.insert(device.id.as_str())));
+    }
+    Ok(found)
+}
+
+/// The devices under all written images, each once, with the number of the first disk on it. `what` is reported as
+/// missing without facts.
+pub(crate) fn devices_of_guest<'a>(
+    context: &Context<'a>,
+    report: &mut Report,
+    what: &'static str,
+) -> Vec<(usize, &'a BlockDevice)> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for (index, _, _, path) in kept(context) {
+        let at = image_of(index);
+        let Some(facts) = facts(context, report, at, what) else {
+            return found;
+        };
+        let devices = report.require(at, devices_under(facts, path));
+        for device in devices.into_iter().flatten() {
+            if seen.insert(device.id.as_str()) {
+                found.push((index, device));
+            }
+        }
+    }
+    found
 }
 
 /// The place of the image that the guest writes.

@@ -6,19 +6,25 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+mod aio;
 mod boot;
 mod chain;
 mod features;
 mod follow_up;
 mod format_words;
+mod guests;
 mod host;
+mod hugepages;
 mod io_uring;
 mod iothreads;
 mod media;
 mod remedy;
 mod rules;
+mod space;
 mod target_names;
 mod thin;
 
 pub use follow_up::{FOLLOW_UPS, FollowUp, may_follow};
+pub use guests::{GuestNeeds, HostGuests};
 pub use rules::RULES;
+pub use space::growth;

@@ -89,6 +89,14 @@ impl<'a> Fleet<'a> {
         self.kinds.len()
     }
 
+    /// The facts of the host, if there is only one.
+    pub fn only_host(&self) -> Option<&HostIndex<'a>> {
+        match self.names.as_slice() {
+            [_] => self.kinds.first().map(|kind| &kind.index),
+            [..] => None,
+        }
+    }
+
     /// Facts, target and numbers of the hosts of each kind.
     pub(crate) fn planning_hosts(&self) -> impl Iterator<Item = (&Facts, &Target, &[usize])> {
         let kinds = self.kinds.iter();
@@ -358,10 +366,31 @@ fn what_rules_see(facts: &Facts) -> String {
     facts.errors = Vec::<CollectError>::new();
     facts.limits.aio_nr = Fact::NotCollected;
     facts.memory.available_bytes = Fact::NotCollected;
+    let tight = tight_filesystems(&facts);
     for filesystem in &mut facts.filesystems {
-        filesystem.free_bytes = Fact::NotCollected;
+        if !tight.contains(&filesystem.id) {
+            filesystem.free_bytes = Fact::NotCollected;
+        }
     }
     facts.to_json()
+}
+
+/// Ids of the file systems with less free space than their images can still use: only there does the free space decide.
+fn tight_filesystems(facts: &Facts) -> BTreeSet<String> {
+    let index = HostIndex::new(facts);
+    let mut growing: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in &facts.files {
+        if let Ok(Some((filesystem, bytes))) = vmdisk_rules::growth(&index, &file.path) {
+            let sum = growing.entry(&filesystem.id).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+    let is_tight = |(id, bytes): &(&str, u64)| {
+        let filesystem = index.filesystem(id);
+        filesystem.is_some_and(|it| it.free_bytes.value().is_some_and(|free| free < bytes))
+    };
+    let tight = growing.into_iter().filter(is_tight);
+    tight.map(|(id, _)| id.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -129,7 +129,10 @@ pub use document::{
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
-pub use lint::{Detail, LintOptions, LintReport, lint, lint_tried};
+pub use lint::{
+    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_beside,
+    lint_tried,
+};
 pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
@@ -138,6 +141,7 @@ pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_fields::Label;
 pub use vmdisk_libvirt::{RootKind, sniff};
+pub use vmdisk_rules::{GuestNeeds, HostGuests};
 
 /// True if a text may be a command line of QEMU.
 pub use vmdisk_qemu::sniff as is_command_line;

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::rules::{
-    Confidence, Consumer, Context, Finding, Missing, NotChecked, Policy, Rule, Severity,
+    Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Policy, RULES, Rule,
+    Severity,
 };
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_fields::Phrase;
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_plan::SpecMistake;
+use vmdisk_rules::GuestNeeds;
 use vmdisk_source::{Edit, Span};
 
 use crate::trial::{Said, Tried};
@@ -193,6 +195,65 @@ pub(crate) fn lint_unselected(
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
     report.diagnostics.sort_by_key(order);
     report.allowed.sort_by_key(order);
+    report
+}
+
+/// A report that rules about the guests of a host were not checked, because it is not known which guests share one.
+pub fn guests_not_compared(options: &LintOptions<'_>) -> LintReport {
+    let rules = RULES.iter().filter(|rule| rule.compares_guests());
+    let mut report = LintReport {
+        not_checked: rules
+            .filter(|rule| !options.ignored.contains(rule.name))
+            .map(|rule| NotChecked {
+                rule,
+                at: FieldPath::Domain(DomainField::Domain),
+                missing: Missing::new("the host of each guest", Missing::NO_HOST),
+                hosts: Vec::new(),
+            })
+            .collect(),
+        ..LintReport::default()
+    };
+    report.keep(&options.selection);
+    report
+}
+
+/// The needs of the guest in `document`, by which guests of one host are compared; `None` if there is no guest that
+/// QEMU runs. `input` is the number of the document in the run.
+pub fn guest_needs(
+    document: &Document,
+    options: &LintOptions<'_>,
+    input: usize,
+) -> Option<GuestNeeds> {
+    let host = options
+        .host
+        .or_else(|| options.fleet.and_then(Fleet::only_host));
+    let context = Context {
+        host,
+        ..context_of(document, options)
+    };
+    GuestNeeds::of(&context, input)
+}
+
+/// Runs the rules that compare the guests of a host over `document`, which conflicts with `others`.
+pub fn lint_beside(
+    document: &Document,
+    options: &LintOptions<'_>,
+    others: &OtherGuests,
+) -> LintReport {
+    let outcome = crate::rules::check_guests(&context_of(document, options), others);
+    let mut report = LintReport::default();
+    let mut used = vec![false; document.allowances().len()];
+    for finding in outcome.findings {
+        let mut diagnostic = resolve(document, finding, None, options.detail, false);
+        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
+        match diagnostic.allowed_by {
+            Some(_) => report.allowed.push(diagnostic),
+            None => report.diagnostics.push(diagnostic),
+        }
+    }
+    options.selection.set_severities(&mut report.diagnostics);
+    options.selection.set_severities(&mut report.allowed);
+    report.keep(&options.selection);
     report
 }
 
@@ -425,6 +486,11 @@ fn allowed_by(
     })
 }
 
+/// True for a rule that compares guests, which runs when all guests are known.
+fn is_used_later((rule, _): &(String, Span)) -> bool {
+    crate::rules::find(rule).is_some_and(Rule::compares_guests)
+}
+
 /// An allowance must name rules that exist, give a reason, and still be needed.
 fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagnostic> {
     let mut complaints = Vec::new();
@@ -496,7 +562,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 Vec::new(),
             );
         }
-        if !used && all_known {
+        if !used && all_known && !allowance.rules.iter().any(is_used_later) {
             complain(
                 "allowance-unused",
                 allowance.span,

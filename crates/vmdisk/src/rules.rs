@@ -6,8 +6,8 @@ use vmdisk_qemu::Document as CommandLine;
 
 pub use vmdisk_rule::{
     Applicability, Check, ComparedHost, Comparison, Confidence, Consumer, Context, Evidence,
-    Example, Finding, FindingText, Fix, Group, Missing, NotChecked, Outcome, Policy, Problem,
-    Related, Report, Rule, Severity,
+    Example, Finding, FindingText, Fix, Group, Missing, NotChecked, OtherGuests, Outcome, Policy,
+    Problem, Related, Report, Resource, Rule, Severity, SharedImage, Sharing, Shortage,
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
 
@@ -97,12 +97,27 @@ fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
         match rule.check {
             Check::Model(check) => outcome.judge(context, rule, |report| check(context, report)),
             // Of these only that they say nothing about the guests of other hypervisors.
-            Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances if is_foreign => {
+            Check::Hosts(_) | Check::Guests(_) | Check::Text | Check::Trial | Check::Allowances
+                if is_foreign =>
+            {
                 outcome.judge(context, rule, |_| {});
             }
-            Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances => {}
+            Check::Hosts(_) | Check::Guests(_) | Check::Text | Check::Trial | Check::Allowances => {
+            }
         }
     }
+}
+
+/// Runs the rules that compare the guests of a host over one of them.
+pub fn check_guests(context: &Context<'_>, others: &OtherGuests) -> Outcome {
+    let mut outcome = Outcome::default();
+    for rule in RULES {
+        if let Check::Guests(check) = rule.check {
+            outcome.judge(context, rule, |report| check(context, others, report));
+        }
+    }
+    outcome.settle();
+    outcome
 }
 
 /// Compares the hosts that one configuration may run on; with fewer than two there is nothing to compare.

@@ -130,8 +130,10 @@ impl Baseline {
                 .allowed
                 .sort_by_key(|finding| (finding.place.span, finding.rule.name));
         }
-        let silent = silent_rules(report, left_out);
-        self.checked_files().add(key_of_file(&file), silent);
+        if !report.is_continued {
+            let silent = silent_rules(report, left_out);
+            self.checked_files().add(key_of_file(&file), silent);
+        }
     }
 
     fn checked_files(&self) -> MutexGuard<'_, CheckedFiles> {

@@ -49,6 +49,8 @@ pub(crate) struct DocumentReport {
     pub(crate) counted: Tally,
     /// True if known findings were looked up in a baseline.
     pub(crate) has_baseline: bool,
+    /// True for further findings of an input that has a report already.
+    pub(crate) is_continued: bool,
 }
 
 /// The numbers of a report.
@@ -146,6 +148,7 @@ impl DocumentReport {
             failed_fixes: Vec::new(),
             counted: Tally::default(),
             has_baseline: false,
+            is_continued: false,
         }
     }
 
@@ -186,6 +189,7 @@ impl DocumentReport {
             failed_fixes: Vec::new(),
             counted,
             has_baseline: false,
+            is_continued: false,
         }
     }
 

@@ -65,6 +65,8 @@ impl<'a, 'o> Gathering<'a, 'o> {
             is_named_elsewhere: _,
             diff,
             fixed,
+            is_guest: _,
+            needs: _, // Compared when all inputs are done.
         } = done;
         if matches!(self.mode, Mode::Diff(_)) && !diff.is_empty() {
             self.totals.add_change();

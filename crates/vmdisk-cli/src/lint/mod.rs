@@ -7,6 +7,8 @@ pub(crate) mod configuration_args;
 mod diff;
 pub(crate) mod document;
 pub(crate) mod gather;
+mod guests;
+pub(crate) mod host_of_files;
 pub(crate) mod inputs;
 mod mode;
 mod output;
@@ -46,6 +48,7 @@ use crate::wanted::Wanted;
 use classes::{Classes, Splits};
 use document::Renderer;
 use gather::Gathering;
+use guests::Guests;
 use inputs::{Input, Inputs, Origin};
 use mode::Mode;
 use output::Results;
@@ -144,6 +147,7 @@ fn check(
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
     let baselines = read_baselines(plan)?;
+    let mut guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
     let job = |settings: &Settings| Job {
         options: LintOptions {
             host: indexes[settings.source].as_ref(),
@@ -163,6 +167,7 @@ fn check(
         fail_on: settings.fail_on,
         baseline: baseline_of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
+        compares_guests: guests.are_compared(settings.source),
     };
     let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
     let run = Run {
@@ -186,7 +191,7 @@ fn check(
         is_printed.then(|| Stream::new(io)),
         Totals::new(args, mode, colors.stderr),
     )?;
-    take_all(&mut gathering, held, &run, &renderers)?;
+    gather(&run, held, &mut guests, &renderers, &mut gathering)?;
     let (documents, totals) = gathering.finish(failed)?;
     let (exit, incomplete) = (totals.exit(), totals.incomplete.len());
     let host = sources.only_host();
@@ -239,20 +244,29 @@ fn finish_baselines(
     Ok(())
 }
 
-/// Takes the results that were held, and those of the other inputs.
-fn take_all(
-    gathering: &mut Gathering<'_, '_>,
-    held: Held,
+/// Takes the results of all inputs, and then the findings about guests that conflict.
+fn gather(
     run: &Run<'_>,
+    held: Held,
+    guests: &mut Guests<'_>,
     renderers: &[Renderer<'_>],
+    gathering: &mut Gathering<'_, '_>,
 ) -> Result<(), Stop> {
     for (number, mut done) in held.done {
         done.render(renderers);
+        guests.add(number, &mut done);
         gathering.take(number, done)?;
     }
-    run.each(held.checked, renderers, &mut |number, done| {
+    run.each(held.checked, renderers, &mut |number, mut done| {
+        guests.add(number, &mut done);
         gathering.take(number, done)
-    })
+    })?;
+    for (number, compared) in guests.compared() {
+        if let Some(done) = run.beside(number, &compared, renderers) {
+            gathering.take(number, done)?;
+        }
+    }
+    Ok(())
 }
 
 /// Results that are made before the classes of hosts are known.

@@ -1,5 +1,7 @@
 //! The result of one input.
 
+use vmdisk::GuestNeeds;
+
 use crate::lint::checked::{Checked, DocumentReport};
 use crate::lint::document::{Items, Renderer};
 use crate::lint::inputs::Input;
@@ -17,6 +19,10 @@ pub(crate) struct Done {
     pub(crate) diff: String,
     /// Standard input after fixing.
     pub(crate) fixed: Option<String>,
+    /// True if it is a guest that QEMU runs.
+    pub(crate) is_guest: bool,
+    /// What its guest uses of its host, where guests are compared.
+    pub(crate) needs: Option<Box<GuestNeeds>>,
 }
 
 impl Done {
@@ -32,6 +38,8 @@ impl Done {
             is_named_elsewhere: false,
             diff: String::new(),
             fixed: None,
+            is_guest: false,
+            needs: None,
         }
     }
 

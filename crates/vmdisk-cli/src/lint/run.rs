@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use vmdisk::{LintOptions, Severity, Storage};
+use vmdisk::model::Scope;
+use vmdisk::{Document, LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -14,6 +15,7 @@ use crate::lint::checked::DocumentReport;
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
 use crate::lint::document::Renderer;
+use crate::lint::guests::Compared;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::mode::Mode;
 use crate::lint::read;
@@ -48,6 +50,8 @@ pub(crate) struct Job<'a> {
     pub(crate) baseline: Option<(&'a Baseline, BTreeSet<&'static str>)>,
     /// The numbers of the hosts that the inputs may run on, where there are several.
     pub(crate) hosts: &'a [usize],
+    /// True if the guests of the inputs are compared.
+    pub(crate) compares_guests: bool,
 }
 
 /// All inputs, and how they are checked.
@@ -91,6 +95,35 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The further findings of an input, which are about its guest beside others.
+    pub(crate) fn beside(
+        &self,
+        number: usize,
+        compared: &Compared,
+        renderers: &[Renderer<'_>],
+    ) -> Option<Done> {
+        let (input, job) = (&self.inputs[number], &self.jobs[self.of_input[number]]);
+        let bytes = read::again(number, input, job.read_before)?;
+        let mut done = Done::new(input);
+        let document = planned(input, &bytes, job, &mut done).ok()?;
+        let parts = Parts::of(input, &document);
+        let found = match compared {
+            Compared::Conflicts(others) => vmdisk::lint_beside(&document, &job.options, others),
+            Compared::HostsUnknown => vmdisk::guests_not_compared(&job.options),
+        };
+        let mut report = DocumentReport::new(document, found, job.names_every_place);
+        done.named = parts.split(&mut report);
+        done.checked.outcome = Ok(report);
+        for checked in std::iter::once(&mut done.checked).chain(&mut done.named) {
+            if let Ok(report) = &mut checked.outcome {
+                report.is_continued = true;
+            }
+        }
+        settle(&mut done, job);
+        done.render(renderers);
+        Some(done)
     }
 
     /// Threads for a number of inputs. Where no thread can be had, the work is done without.
@@ -152,10 +185,16 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
                 done.is_named_elsewhere = true;
                 return Some(done);
             }
-            check(input, &bytes, job, &mut done)
+            check(number, input, &bytes, job, &mut done)
         }
         Err(message) => Err(message),
     };
+    settle(&mut done, job);
+    Some(done)
+}
+
+/// Applies the settings of the inputs to the reports of one.
+fn settle(done: &mut Done, job: &Job<'_>) {
     for checked in std::iter::once(&mut done.checked).chain(&mut done.named) {
         if let Ok(report) = &mut checked.outcome {
             report.fail_on = job.fail_on;
@@ -167,7 +206,6 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
             baseline.apply(checked, left_out);
         }
     }
-    Some(done)
 }
 
 /// True for a file that is checked with the command line that names it, and need not be reported a second time; where
@@ -178,12 +216,13 @@ fn is_named_elsewhere(input: &Input, bytes: &[u8], job: &Job<'_>) -> bool {
         && (job.named)().contains(&input.path())
 }
 
-fn check(
+/// The document of an input with the files that it names; a spec with its planned guest.
+fn planned(
     input: &Input,
     bytes: &[u8],
     job: &Job<'_>,
     done: &mut Done,
-) -> Result<DocumentReport, Box<Message>> {
+) -> Result<Document, Box<Message>> {
     let document = read::document(input, bytes)?;
     let Joined {
         mut document,
@@ -196,6 +235,22 @@ fn check(
     }
     if let Some(planned) = job.options.planned(&document) {
         document = planned;
+    }
+    Ok(document)
+}
+
+fn check(
+    number: usize,
+    input: &Input,
+    bytes: &[u8],
+    job: &Job<'_>,
+    done: &mut Done,
+) -> Result<DocumentReport, Box<Message>> {
+    let document = planned(input, bytes, job, done)?;
+    let domain = document.domain();
+    done.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
+    if job.compares_guests {
+        done.needs = vmdisk::guest_needs(&document, &job.options, number).map(Box::new);
     }
     let parts = Parts::of(input, &document);
     let scope = match job.mode {
@@ -315,6 +370,7 @@ mod tests {
             fail_on: Severity::Warning,
             baseline: None,
             hosts: &[],
+            compares_guests: true,
         };
         let run = Run {
             inputs: &inputs,

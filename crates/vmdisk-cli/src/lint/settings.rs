@@ -37,6 +37,8 @@ pub(crate) struct Source {
     /// Facts files.
     pub(crate) facts: Vec<PathBuf>,
     pub(crate) target: Option<Target>,
+    /// The name of the host that runs all of them, if the command line gives it.
+    pub(crate) host: Option<String>,
 }
 
 /// A configuration, and entries of its `files` that inputs match.
@@ -50,7 +52,7 @@ pub(crate) struct Plan {
     /// The number of the settings of each input.
     pub(crate) of_input: Vec<usize>,
     /// Numbers of settings by configurations, which live as long as the search for them, and entries of `files`.
-    known: Vec<(Known, usize)>,
+    known: Vec<((Known, Option<String>), usize)>,
 }
 
 /// Finds the settings of every input, and removes inputs that a configuration excludes.
@@ -77,7 +79,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
             Some(_) | None => InputDirectory::new(parent, &mut finder)?,
         };
         let number = match &place.config {
-            None => plan.add(args, None, Vec::new())?,
+            None => plan.add(args, None, Vec::new(), args.host_of(&input.file))?,
             Some(config) => {
                 let name = input.file.file_name().unwrap_or_default();
                 let path = place.directory.join(name);
@@ -85,7 +87,8 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
                     last = Some(place);
                     continue;
                 }
-                plan.add(args, Some(config), config.matching(&path))?
+                let host = args.host_of(&input.file);
+                plan.add(args, Some(config), config.matching(&path), host)?
             }
         };
         last = Some(place);
@@ -95,7 +98,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
     inputs.files = kept;
     if plan.settings.is_empty() {
         // Facts that were asked for are read even if there is nothing to check.
-        plan.add(args, None, Vec::new())?;
+        plan.add(args, None, Vec::new(), None)?;
     }
     Ok(plan)
 }
@@ -141,12 +144,13 @@ impl Plan {
         args: &LintArgs,
         config: Option<&Rc<Config>>,
         matching: Vec<usize>,
+        host: Option<&str>,
     ) -> Result<usize, Stop> {
-        let key = (config.map(Rc::as_ptr), matching);
+        let key = ((config.map(Rc::as_ptr), matching), host.map(str::to_owned));
         if let Some((_, number)) = self.known.iter().find(|(known, _)| *known == key) {
             return Ok(*number);
         }
-        let number = self.resolve(args, config.map(AsRef::as_ref), &key.1)?;
+        let number = self.resolve(args, config.map(AsRef::as_ref), &key.0.1, host)?;
         self.known.push((key, number));
         Ok(number)
     }
@@ -156,6 +160,7 @@ impl Plan {
         args: &LintArgs,
         config: Option<&Config>,
         matching: &[usize],
+        host: Option<&str>,
     ) -> Result<usize, Stop> {
         let sections = config.map_or_else(Vec::new, |config| config.sections(matching));
         let last = |has: fn(&Section) -> bool| {
@@ -167,10 +172,15 @@ impl Plan {
             Some(config) => facts_of(config, &sections)?,
             None => Vec::new(),
         };
+        let facts = match host {
+            Some(host) => facts_of_host(facts, host)?,
+            None => facts,
+        };
         let target = args.host.target.clone();
         let source = Source {
             facts,
             target: target.or_else(|| last(|section| section.target.is_some())?.target.clone()),
+            host: host.map(str::to_owned),
         };
         let policy = args.host.policy;
         let policy = policy.or_else(|| last(|section| section.policy.is_some())?.policy);
@@ -192,6 +202,21 @@ impl Plan {
             },
         };
         Ok(number_of(&mut self.settings, settings))
+    }
+}
+
+/// The facts file of a host, of those that are named; no file if none is named at all.
+fn facts_of_host(files: Vec<PathBuf>, host: &str) -> Result<Vec<PathBuf>, Stop> {
+    if files.is_empty() {
+        return Ok(files);
+    }
+    let is_of_host = |file: &PathBuf| file.file_stem().is_some_and(|stem| stem == host);
+    match files.into_iter().find(is_of_host) {
+        Some(file) => Ok(vec![file]),
+        None => Err(
+            Stop::new(format!("--host {host}: no facts file has this name"))
+                .help("a host has the name of its facts file, without the extension"),
+        ),
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) struct Summary {
 impl Summary {
     /// Counts an input.
     pub(crate) fn add(&mut self, checked: &Checked, tally: &Tally) {
-        self.inputs += 1;
+        let is_continued = matches!(&checked.outcome, Ok(report) if report.is_continued);
+        self.inputs += usize::from(!is_continued);
         let Ok(report) = &checked.outcome else {
             self.failed += 1;
             return;
@@ -189,32 +190,85 @@ impl Missed {
         }
     }
 
-    /// A line for each rule and reason.
+    /// A line for each missing fact, with the rules that need it.
     pub(crate) fn text(&self, classes: Option<&Classes<'_>>) -> String {
         let mut out = String::new();
-        for ((rule, why), (number, path, first)) in &self.0 {
-            let _ = write!(
-                out,
-                "not checked: {rule}: {} ({} in {}: {}",
-                line(why),
-                line(&first.field),
-                line(path),
-                line(&first.what)
-            );
-            if let Some(classes) = classes {
-                let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
+        for rows in self.by_fact().values() {
+            let [(rule, ..), ..] = rows.as_slice() else {
+                continue;
+            };
+            let _ = match rows.len() {
+                1 => write!(out, "not checked: {rule}: "),
+                number => write!(out, "not checked: {number} rules: "),
+            };
+            out.push_str(&reason(rows, classes));
+            if rows.len() > 1 {
+                let names: Vec<&str> = rows.iter().map(|(rule, ..)| *rule).collect();
+                let _ = write!(out, ": {}", names.join(", "));
             }
-            if *number > 1 {
-                let _ = write!(
-                    out,
-                    "; and {}",
-                    count(number - 1, "more place", "more places")
-                );
-            }
-            out.push_str(")\n");
+            out.push('\n');
         }
         out
     }
+
+    /// Rules and reasons by the missing fact: of several places, by that of the first.
+    fn by_fact(&self) -> BTreeMap<[&str; 3], Vec<Row<'_>>> {
+        let mut facts: BTreeMap<[&str; 3], Vec<Row<'_>>> = BTreeMap::new();
+        for ((rule, why), (number, path, first)) in &self.0 {
+            let key = match is_for_all(why) {
+                true => [why, "", ""],
+                false => [why.as_ref(), path, &first.what],
+            };
+            facts
+                .entry(key)
+                .or_default()
+                .push((rule, *number, path, first));
+        }
+        facts
+    }
+}
+
+/// A rule with the number of places that it could not check, and the first of them with the path of its input.
+type Row<'a> = (&'static str, usize, &'a str, &'a Unchecked);
+
+/// True for a reason that holds for all facts of its kind.
+fn is_for_all(why: &str) -> bool {
+    use vmdisk::rules::Missing;
+    [
+        Missing::NO_FACTS,
+        Missing::NO_QEMU,
+        Missing::NO_HOST,
+        Missing::DISKS_ONLY,
+        Missing::NOT_QEMU,
+    ]
+    .contains(&why)
+}
+
+/// The reason why rules could not check something, and the place.
+fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
+    let Some((_, _, path, first)) = rows.first() else {
+        return String::new();
+    };
+    let mut out = line(&first.why).to_string();
+    if rows.len() > 1 && is_for_all(&first.why) {
+        return out;
+    }
+    let _ = write!(
+        out,
+        " ({} in {}: {}",
+        line(&first.field),
+        line(path),
+        line(&first.what)
+    );
+    if let Some(classes) = classes.filter(|_| !first.hosts.is_empty()) {
+        let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
+    }
+    let most = rows.iter().map(|(_, number, ..)| *number).max();
+    if let Some(more @ 1..) = most.map(|most| most - 1) {
+        let _ = write!(out, "; and {}", count(more, "more place", "more places"));
+    }
+    out.push(')');
+    out
 }
 
 fn count(number: usize, one: &str, many: &str) -> String {

@@ -194,6 +194,7 @@ fn sample() -> Vec<Checked> {
         }],
         counted: Tally::default(),
         has_baseline: false,
+        is_continued: false,
     };
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();

@@ -1,14 +1,11 @@
 //! `aio-slots-exhausted`
 
-use std::collections::BTreeSet;
-
 use vmdisk_facts::Version;
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{AioMode, Disk, DiskField, Domain, FieldPath, IoThreadId};
+use vmdisk_model::{AioMode, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::io_uring::is_opened_by_path;
-use crate::iothreads;
+use crate::aio;
 
 declare_rule! {
     /// The disks with `io='native'` need more Linux AIO slots than the host has.
@@ -92,9 +89,6 @@ declare_rule! {
     }
 }
 
-/// The slots of one thread (`MAX_EVENTS` in QEMU's block/linux-aio.c).
-const SLOTS: u64 = 1024;
-
 /// The last major version that was seen to fail at the start.
 const REFUSING: u32 = 7;
 
@@ -102,30 +96,17 @@ const REFUSING: u32 = 7;
 const FALLING_BACK: Version = Version(10, 0, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let mut threads: BTreeSet<Option<IoThreadId>> = BTreeSet::new();
-    let mut first = None;
-    for (index, disk, image) in context.images() {
-        if disk.backend.aio == Some(AioMode::Native) && is_opened_by_path(image) {
-            first.get_or_insert(index);
-            threads.extend(threads_of(context.domain, disk));
-        }
-    }
-    let Some(index) = first else {
+    let Some((index, threads)) = aio::threads(context) else {
         return;
     };
     let at = FieldPath::Disk(index, DiskField::Aio);
     let most = context
         .host(|| "fs.aio-max-nr".to_owned())
-        .and_then(|host| {
-            let limits = &host.facts().limits;
-            Context::known(limits.aio_max_nr.as_ref(), || "fs.aio-max-nr".to_owned())
-        });
-    let Some(Some(&most)) = report.require(at, most) else {
+        .and_then(aio::slots);
+    let Some(Some(most)) = report.require(at, most) else {
         return;
     };
-    let needed = u64::try_from(threads.len())
-        .unwrap_or(u64::MAX)
-        .saturating_mul(SLOTS);
+    let needed = aio::SLOTS.saturating_mul(threads);
     if needed <= most {
         return;
     }
@@ -135,11 +116,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         needed,
         most,
     );
-    let s = if threads.len() == 1 { "" } else { "s" };
+    let s = if threads == 1 { "" } else { "s" };
     let finding = report.finding(at, title);
     finding
         .label(phrase!("{disk} is the first of them", disk = DiskName(index)))
-        .note(format!("{} thread{s} with {SLOTS} slots each", threads.len()))
+        .note(format!("{threads} thread{s} with {} slots each", aio::SLOTS))
         .help(phrase!(
             "raise `fs.aio-max-nr` on the host to {slots} or more, use fewer iothreads for the disks, or use {io_uring}",
             slots = needed.max(most.saturating_mul(2)),
@@ -151,16 +132,4 @@ fn check(context: &Context<'_>, report: &mut Report) {
         Some(_) | None => (Severity::Error, Confidence::Assumed),
     };
     finding.severity(severity).confidence(confidence);
-}
-
-/// The threads that a disk's requests run in; `None` is the main loop.
-fn threads_of(domain: &Domain, disk: &Disk) -> Vec<Option<IoThreadId>> {
-    let mut own: Vec<Option<IoThreadId>> = iothreads::of_disk(disk).map(Some).collect();
-    if let Some((_, controller)) = iothreads::virtio_scsi_of(domain, disk) {
-        own.extend(iothreads::of_controller(controller).map(Some));
-    }
-    if own.is_empty() {
-        own.push(None);
-    }
-    own
 }

@@ -7,6 +7,8 @@ use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Device, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
+use crate::host;
+
 declare_rule! {
     /// The RAID under a disk is degraded: it has lost its redundancy.
     ///
@@ -126,31 +128,16 @@ enum Fault {
 
 /// Devices under a path that have lost redundancy.
 fn faults_under<'a>(
-    host: &'a HostIndex<'a>,
+    facts: &'a HostIndex<'a>,
     path: &str,
 ) -> Result<Vec<(&'a BlockDevice, Fault)>, Missing> {
-    let what = || format!("the devices under {path}");
-    let tops = match Context::known(host.block_device(path), what) {
-        Ok(Some(device)) => vec![device],
-        // A path that is not a known device is a file on a file system.
-        Ok(None) | Err(_) => {
-            let filesystem = Context::known(host.filesystem_of(path), what)?;
-            let Some(filesystem) = filesystem else {
-                return Ok(Vec::new());
-            };
-            Context::known(filesystem.devices.as_ref(), what)?;
-            host.devices_of(filesystem)
-        }
-    };
-    let mut faults: BTreeMap<&str, (&BlockDevice, Fault)> = BTreeMap::new();
-    for top in tops {
-        for device in host.walk_down(top) {
-            if let Some(fault) = fault_of(device)? {
-                faults.entry(&device.id).or_insert((device, fault));
-            }
+    let mut faults = Vec::new();
+    for device in host::devices_under(facts, path)? {
+        if let Some(fault) = fault_of(device)? {
+            faults.push((device, fault));
         }
     }
-    Ok(faults.into_values().collect())
+    Ok(faults)
 }
 
 fn fault_of(device: &BlockDevice) -> Result<Option<Fault>, Missing> {

@@ -9,6 +9,7 @@ mod allowance_unknown_rule;
 mod allowance_unused;
 mod allowance_without_reason;
 mod backing_format_missing;
+mod backing_image_written;
 mod backing_missing;
 mod backing_protocol_url;
 mod backing_unsupported;
@@ -48,10 +49,16 @@ mod format_mismatch;
 mod format_missing;
 mod format_refused;
 mod guest_sector_512_on_4kn;
+mod guests_exceed_aio_slots;
+mod guests_exceed_free_space;
+mod guests_exceed_hugepages;
 mod hugepages_insufficient;
 mod identity_refused;
 mod image_empty;
+mod image_larger_than_free_space;
 mod image_newer_than_qemu;
+mod image_on_volatile_filesystem;
+mod image_shared_by_guests;
 mod image_size_unaligned;
 mod image_unreachable;
 mod image_world_readable;
@@ -65,11 +72,14 @@ mod iothread_unused;
 mod iso_writable;
 mod known_bad_build;
 mod login_refused;
+mod loop_device_buffered;
 mod lun_on_virtio_blk;
 mod lun_option_refused;
 mod lun_refused;
 mod lun_without_reservations;
+mod lvm_origin_with_snapshots;
 mod lvm_scans_guest_volumes;
+mod lvm_snapshot_fills_up;
 mod machine_missing_in_qemu;
 mod machine_type_old_defaults;
 mod md_degraded;
@@ -80,6 +90,7 @@ mod migration_machine_differs;
 mod migration_sector_size_differs;
 mod migration_source_missing;
 mod mount_nobarrier;
+mod multipath_single_path;
 mod native_without_direct;
 mod network_server_refused;
 mod network_source_refused;
@@ -88,6 +99,7 @@ mod nvme_namespace_zero;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod overlay_smaller_than_backing;
+mod partition_misaligned;
 mod passthrough_option_refused;
 mod qcow2_aes_encryption;
 mod qcow2_clusters_small;
@@ -96,7 +108,9 @@ mod qcow2_device_too_small;
 mod qcow2_dirty_bit;
 mod qcow2_discard_corruption;
 mod qcow2_l2_cache_small;
+mod qcow2_lazy_refcounts;
 mod qcow2_on_device_fragments;
+mod qcow2_on_thin_volume;
 mod qcow2_option_refused;
 mod queues_gt_vcpus;
 mod read_only_filesystem;
@@ -133,9 +147,11 @@ mod usb_drive_empty;
 mod vhost_user_flushes_lost;
 mod vhost_user_needs_shared_mem;
 mod vhost_user_option_refused;
+mod vhost_user_without_reconnect;
 mod vhost_vdpa_needs_direct;
 mod web_source_writable;
 mod zfs_dio_verify;
+mod zfs_record_large;
 mod zfs_sync_disabled;
 
 #[cfg(test)]
@@ -158,6 +174,7 @@ pub static RULES: &[&Rule] = &[
     &allowance_unused::RULE,
     &allowance_without_reason::RULE,
     &backing_format_missing::RULE,
+    &backing_image_written::RULE,
     &backing_missing::RULE,
     &backing_protocol_url::RULE,
     &backing_unsupported::RULE,
@@ -197,10 +214,16 @@ pub static RULES: &[&Rule] = &[
     &format_missing::RULE,
     &format_refused::RULE,
     &guest_sector_512_on_4kn::RULE,
+    &guests_exceed_aio_slots::RULE,
+    &guests_exceed_free_space::RULE,
+    &guests_exceed_hugepages::RULE,
     &hugepages_insufficient::RULE,
     &identity_refused::RULE,
     &image_empty::RULE,
+    &image_larger_than_free_space::RULE,
     &image_newer_than_qemu::RULE,
+    &image_on_volatile_filesystem::RULE,
+    &image_shared_by_guests::RULE,
     &image_size_unaligned::RULE,
     &image_unreachable::RULE,
     &image_world_readable::RULE,
@@ -214,11 +237,14 @@ pub static RULES: &[&Rule] = &[
     &iso_writable::RULE,
     &known_bad_build::RULE,
     &login_refused::RULE,
+    &loop_device_buffered::RULE,
     &lun_on_virtio_blk::RULE,
     &lun_option_refused::RULE,
     &lun_refused::RULE,
     &lun_without_reservations::RULE,
+    &lvm_origin_with_snapshots::RULE,
     &lvm_scans_guest_volumes::RULE,
+    &lvm_snapshot_fills_up::RULE,
     &machine_missing_in_qemu::RULE,
     &machine_type_old_defaults::RULE,
     &md_degraded::RULE,
@@ -229,6 +255,7 @@ pub static RULES: &[&Rule] = &[
     &migration_sector_size_differs::RULE,
     &migration_source_missing::RULE,
     &mount_nobarrier::RULE,
+    &multipath_single_path::RULE,
     &native_without_direct::RULE,
     &network_server_refused::RULE,
     &network_source_refused::RULE,
@@ -237,6 +264,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &overlay_smaller_than_backing::RULE,
+    &partition_misaligned::RULE,
     &passthrough_option_refused::RULE,
     &qcow2_aes_encryption::RULE,
     &qcow2_clusters_small::RULE,
@@ -245,7 +273,9 @@ pub static RULES: &[&Rule] = &[
     &qcow2_dirty_bit::RULE,
     &qcow2_discard_corruption::RULE,
     &qcow2_l2_cache_small::RULE,
+    &qcow2_lazy_refcounts::RULE,
     &qcow2_on_device_fragments::RULE,
+    &qcow2_on_thin_volume::RULE,
     &qcow2_option_refused::RULE,
     &queues_gt_vcpus::RULE,
     &read_only_filesystem::RULE,
@@ -282,8 +312,10 @@ pub static RULES: &[&Rule] = &[
     &vhost_user_flushes_lost::RULE,
     &vhost_user_needs_shared_mem::RULE,
     &vhost_user_option_refused::RULE,
+    &vhost_user_without_reconnect::RULE,
     &vhost_vdpa_needs_direct::RULE,
     &web_source_writable::RULE,
     &zfs_dio_verify::RULE,
+    &zfs_record_large::RULE,
     &zfs_sync_disabled::RULE,
 ];

@@ -7,7 +7,7 @@ use vmdisk_facts::HostIndex;
 use vmdisk_model::Scope;
 use vmdisk_qemu::Options;
 
-use super::{Document, count, facts_named, policy_of, target_of};
+use super::{Document, add_other_guests, count, facts_named, policy_of, target_of};
 
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
@@ -80,7 +80,9 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
         names_missing: true,
         consumer: Consumer::Qemu,
     };
-    Some(count(rule, &check(Text::CommandLine(&read), &context)))
+    let mut outcome = check(Text::CommandLine(&read), &context);
+    add_other_guests(example, &context, &mut outcome);
+    Some(count(rule, &outcome))
 }
 
 #[test]

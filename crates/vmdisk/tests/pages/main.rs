@@ -10,11 +10,12 @@ mod unfinished;
 use std::path::{Path, PathBuf};
 
 use vmdisk::rules::{
-    ComparedHost, Comparison, Consumer, Context, Evidence, Example, Group, Outcome, Policy, RULES,
-    Rule, Text, check, compare,
+    ComparedHost, Comparison, Consumer, Context, Evidence, Example, Group, Missing, Outcome,
+    Policy, RULES, Rule, Text, check, check_guests, compare,
 };
+use vmdisk::{GuestNeeds, HostGuests};
 use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_model::{Change, Domain, FieldPath};
+use vmdisk_model::{Change, Domain, DomainField, FieldPath};
 use vmdisk_source::{Edit, SourceMap, VersionedSyntax, apply_edits};
 
 fn fixtures() -> PathBuf {
@@ -148,8 +149,42 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
             Document::CommandLine(_) => Consumer::Qemu,
         },
     };
-    let outcome = check(document.text(), &context);
+    let mut outcome = check(document.text(), &context);
+    add_other_guests(example, &context, &mut outcome);
     (document, outcome)
+}
+
+/// Compares the guest of an example with another one on its host, if its fence names one.
+fn add_other_guests(example: &Example, context: &Context<'_>, outcome: &mut Outcome) {
+    let Some(name) = example.value_of("beside-") else {
+        return;
+    };
+    if name == "unknown" {
+        let at = FieldPath::Domain(DomainField::Domain);
+        for rule in RULES.iter().filter(|rule| rule.compares_guests()) {
+            let missing = Missing::new("the host of each guest", Missing::NO_HOST);
+            outcome.run(rule, |report| report.not_checked(at, missing));
+        }
+        return;
+    }
+    let text = std::fs::read_to_string(fixtures().join(format!("beside/{name}.xml")))
+        .expect("a fence names a fixture");
+    let other = vmdisk_libvirt::read(&text).expect("a fixture is a guest");
+    let mut guests = HostGuests::default();
+    let of_other = Context {
+        domain: &other.domain,
+        ..*context
+    };
+    for (number, context) in [of_other, *context].iter().enumerate() {
+        let needs = GuestNeeds::of(context, number).expect("both are guests");
+        guests.add(number, needs);
+    }
+    for (number, others) in guests.conflicts(context.host) {
+        if number == 1 {
+            let found = check_guests(context, &others);
+            outcome.findings.extend(found.findings);
+        }
+    }
 }
 
 /// What comparing several hosts says.

@@ -208,9 +208,19 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: exists,
     },
     Allowed {
+        rule: "image-larger-than-free-space",
+        reason: "the image exists, and the file system is as it is",
+        holds: exists,
+    },
+    Allowed {
         rule: "image-newer-than-qemu",
         reason: "the images exist",
         holds: chain_exists,
+    },
+    Allowed {
+        rule: "image-on-volatile-filesystem",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
     },
     Allowed {
         rule: "image-size-unaligned",
@@ -248,6 +258,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |_| true,
     },
     Allowed {
+        rule: "lvm-snapshot-fills-up",
+        reason: "the device was named so",
+        holds: exists,
+    },
+    Allowed {
         rule: "machine-missing-in-qemu",
         reason: "the machine type was asked for",
         holds: |case| case.guest.is_some_and(|guest| guest.machine.is_some()),
@@ -260,6 +275,11 @@ pub(crate) const TABLE: &[Allowed] = &[
     Allowed {
         rule: "mount-nobarrier",
         reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
+        rule: "multipath-single-path",
+        reason: "the paths of the device are as they are",
         holds: |_| true,
     },
     Allowed {
@@ -281,6 +301,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "overlay-smaller-than-backing",
         reason: "the images exist",
         holds: chain_exists,
+    },
+    Allowed {
+        rule: "partition-misaligned",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
     },
     Allowed {
         rule: "qcow2-aes-encryption",

@@ -360,7 +360,9 @@ pub(crate) const LISTS: usize = 4;
 pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
     let [inputs, findings, allowed, missed] = &mut lists;
-    add(inputs, &input(checked));
+    if !matches!(&checked.outcome, Ok(report) if report.is_continued) {
+        add(inputs, &input(checked));
+    }
     if let Ok(report) = &checked.outcome {
         for one in &report.findings {
             add(findings, &finding(&checked.path, report, one, classes));

@@ -1,0 +1,105 @@
+//! `backing-image-written`
+
+use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_rule::{Context, Evidence, Group, OtherGuests, Report, Severity, Sharing, declare_rule};
+
+declare_rule! {
+    /// A guest writes an image that an overlay of another guest is based on, which destroys the other guest's disk.
+    ///
+    /// ## What it reports
+    /// Reports a disk that the guest writes if the image is a backing image of a disk of another guest of the run, in a
+    /// `<backingStore>` or according to the image headers. All guests of the run are compared whose host is given: by
+    /// one facts file, by `--live`, or by `--host NAME=PATTERN`. One guest in several files, such as a snapshot and its
+    /// domain, counts once.
+    ///
+    /// ## Why it matters
+    /// An overlay has only the differences to its backing image. When the backing image changes, all clusters that the
+    /// overlay does not have change with it, and the file system on the disk is corrupt. QEMU's locks prevent this only
+    /// while the other guest runs.
+    ///
+    /// ## Use instead
+    /// Never write an image that has overlays: make it read-only for all (`chmod a-w IMAGE`), and give this guest an
+    /// overlay of its own, `qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY`.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-backing-chains,beside-overlay
+    /// <domain type='kvm'>
+    ///   <name>base</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/img/base.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-backing-chains,beside-overlay
+    /// <domain type='kvm'>
+    ///   <name>other</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/img/other.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// ```xml,not-checked,beside-unknown
+    /// <domain type='kvm'>
+    ///   <name>base</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/img/base.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "backing-image-written",
+        group: Group::DataSafety,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
+                how: "qemu-img create -b and qemu-io write and read, QEMU 7.2",
+            },
+            Evidence::Source("qemu-img(1), create: the backing file must not be modified while an overlay uses it"),
+        ],
+        supersedes: &[],
+        check: Guests(check),
+    }
+}
+
+fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
+    for image in &others.images {
+        if image.sharing != Sharing::IsBacking {
+            continue;
+        }
+        let more = match image.more {
+            0 => String::new(),
+            1 => ", and 1 more guest".to_owned(),
+            more => format!(", and {more} more guests"),
+        };
+        report
+            .finding(
+                image.at,
+                phrase!(
+                    "{disk} writes the backing image of the guest {guest}{more}",
+                    disk = DiskName(image.at.disk().unwrap_or_default()),
+                    guest = quoted(image.guest.clone()),
+                    more,
+                ),
+            )
+            .label("each write corrupts the disk of the other guest")
+            .note("QEMU's locks prevent it only while the other guest runs")
+            .help("give this guest an overlay of its own, and make the image read-only");
+    }
+}

@@ -1,0 +1,103 @@
+//! `guests-exceed-aio-slots`
+
+use vmdisk_fields::phrase;
+use vmdisk_rule::{
+    Context, Evidence, Group, OtherGuests, Report, Resource, Severity, declare_rule,
+};
+
+declare_rule! {
+    /// The guests of a host need more Linux AIO slots together than the host has.
+    ///
+    /// ## What it reports
+    /// Adds up the slots of `fs.aio-max-nr` that the guests of the run reserve on one host: 1024 for each thread that
+    /// runs disks with `io='native'`. Reported is the first guest, in the order of the files, that exceeds the limit.
+    /// All guests of the run are compared whose host is given: by one facts file, by `--live`, or by `--host
+    /// NAME=PATTERN`. One guest in several files, such as a snapshot and its domain, counts once. A guest that exceeds
+    /// it alone is reported by `aio-slots-exhausted`.
+    ///
+    /// ## Why it matters
+    /// Without free slots, QEMU 5.2 and 7.2 do not start, and QEMU 10.0 and 11.1 use threads instead, with a line in
+    /// their log. The default of 65536 is enough for 64 threads.
+    ///
+    /// ## Use instead
+    /// Raise the limit in `/etc/sysctl.d`: `fs.aio-max-nr=1048576`. Alternatively use `io='io_uring'`.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-aio-slots-few,beside-native
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///       <source file='/srv/img/web3.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-aio-slots-few,beside-native
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web3.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// ```xml,not-checked,beside-unknown
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///       <source file='/srv/img/web3.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "guests-exceed-aio-slots",
+        group: Group::Startup,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
+            },
+            Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: 65536"),
+        ],
+        supersedes: &[],
+        check: Guests(check),
+    }
+}
+
+fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
+    for shortage in &others.shortages {
+        if shortage.resource != Resource::AioSlots {
+            continue;
+        }
+        report
+            .finding(
+                shortage.at,
+                phrase!(
+                    "{guests} guests need {needed} slots for Linux AIO, and the host has {slots}",
+                    guests = shortage.guests,
+                    needed = shortage.needed,
+                    slots = shortage.available,
+                ),
+            )
+            .label("with this guest, the sum exceeds `fs.aio-max-nr`")
+            .help(phrase!(
+                "raise `fs.aio-max-nr` on the host to {slots} or more",
+                slots = shortage.needed.max(shortage.available.saturating_mul(2)),
+            ));
+    }
+}

@@ -1,0 +1,99 @@
+//! `guests-exceed-free-space`
+
+use vmdisk_fields::phrase;
+use vmdisk_model::Bytes;
+use vmdisk_rule::{
+    Context, Evidence, Group, OtherGuests, Report, Resource, Severity, declare_rule,
+};
+
+declare_rule! {
+    /// The images of all guests of a host can grow beyond the free space of their file system.
+    ///
+    /// ## What it reports
+    /// Adds up the bytes by which the images of all guests of the run can still grow on each file system: sparse raw
+    /// images and qcow2. Reported is the first guest, in the order of the files, that exceeds the free space. All
+    /// guests of the run are compared whose host is given: by one facts file, by `--live`, or by `--host NAME=PATTERN`.
+    /// One guest in several files, such as a snapshot and its domain, counts once. A guest that exceeds it alone is
+    /// reported by `image-larger-than-free-space`.
+    ///
+    /// ## Why it matters
+    /// Overcommitted space is fine as long as somebody watches it. When the file system is full, QEMU pauses every
+    /// guest that writes to it, all at once.
+    ///
+    /// ## Use instead
+    /// Watch the free space, add some, or move images. With `discard='unmap'` and `fstrim` in the guests, deleted data
+    /// does not count.
+    ///
+    /// ## Reported
+    /// ```xml,reported,facts-unsafe-mounts,beside-full
+    /// <domain type='kvm'>
+    ///   <name>db2</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/full/data2.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported,facts-unsafe-mounts,beside-full
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// ```xml,not-checked,beside-unknown
+    /// <domain type='kvm'>
+    ///   <name>db2</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///       <source file='/srv/full/data2.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "guests-exceed-free-space",
+        group: Group::Space,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Source("libvirt docs/formatdomain.rst, error_policy: enospace pauses the guest when the host is out of space"),
+        ],
+        supersedes: &[],
+        check: Guests(check),
+    }
+}
+
+fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
+    for shortage in &others.shortages {
+        let Resource::Space(point) = &shortage.resource else {
+            continue;
+        };
+        report
+            .finding(
+                shortage.at,
+                phrase!(
+                    "the images of {guests} guests on {point} can grow by {needed}, and {free} are free",
+                    guests = shortage.guests,
+                    point = point.clone(),
+                    needed = Bytes(shortage.needed),
+                    free = Bytes(shortage.available),
+                ),
+            )
+            .label("with this guest, the sum exceeds the free space")
+            .help("watch the free space of this file system, add some, or move images");
+    }
+}

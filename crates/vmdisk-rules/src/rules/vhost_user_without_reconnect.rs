@@ -1,0 +1,86 @@
+//! `vhost-user-without-reconnect`
+
+use vmdisk_facts::Version;
+use vmdisk_fields::{DiskName, phrase};
+use vmdisk_model::{BackendSource, DiskField, FieldPath, Switch};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
+declare_rule! {
+    /// A vhost-user disk does not reconnect, so a restart of the daemon takes the disk away until the guest restarts.
+    ///
+    /// ## What it reports
+    /// Reports a disk of a vhost-user daemon without `<reconnect enabled='yes'>`, or without `reconnect` or
+    /// `reconnect-ms` of its chardev. libvirt before 7.1 has no such setting for disks, so nothing is reported for it.
+    ///
+    /// ## Why it matters
+    /// QEMU closes the connection when the daemon ends, and opens it again only if it was told to. After an update or a
+    /// crash of the daemon, all requests of the guest wait, and the new daemon gets no connection.
+    ///
+    /// ## Use instead
+    /// Use `<reconnect enabled='yes' timeout='10'/>` in `<source>`, or `reconnect=10` in the chardev.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='vhostuser' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source type='unix' path='/run/vhost.sock'></source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='vhostuser' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source type='unix' path='/run/vhost.sock'>
+    ///     <reconnect enabled='yes' timeout='10'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "vhost-user-without-reconnect",
+        group: Group::Clarity,
+        severity: Severity::Warning,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "after a restart of the daemon, `info chardev` shows `disconnected`; with reconnect=1 it is connected again",
+                how: "QEMU 7.2 with qemu-storage-daemon and vhost-user-blk-pci",
+            },
+            Evidence::Source("libvirt docs/formatdomain.rst, source of a vhostuser disk: reconnect, since 7.1.0"),
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+/// The first libvirt that can write the setting for a disk.
+const LIBVIRT: Version = Version(7, 1, 0);
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    if context.libvirt_is_before(LIBVIRT) == Some(true) {
+        return;
+    }
+    for (index, disk) in context.disks() {
+        let BackendSource::VhostUser(socket) = &disk.backend.source else {
+            continue;
+        };
+        if socket.reconnect == Some(Switch::On) {
+            continue;
+        }
+        report
+            .finding(
+                FieldPath::Disk(index, DiskField::Reconnect),
+                phrase!(
+                    "{disk} does not reconnect to its vhost-user daemon",
+                    disk = DiskName(index),
+                ),
+            )
+            .label("a restart of the daemon takes the disk away")
+            .help(context.for_consumer(
+                "add `<reconnect enabled='yes' timeout='10'/>` to the source",
+                "add `reconnect=10` to the chardev",
+            ));
+    }
+}
