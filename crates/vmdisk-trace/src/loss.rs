@@ -111,7 +111,8 @@ fn unflushed(steps: &[TraceStep]) -> (Survival, Vec<Statement>) {
     let survival = if !statements.is_empty() {
         Survival::Lost
     } else if of(RequestOutcome::Unknown).next().is_some()
-        || steps.iter().any(|it| it.layer == Layer::Unknown)
+        // A server and its client may cache writes: librbd does, unless the cache mode is none or directsync.
+        || steps.iter().any(|it| matches!(it.layer, Layer::Unknown | Layer::Server))
     {
         Survival::Unknown
     } else {

@@ -358,6 +358,18 @@ fn agrees_with_counted_flushes(
 }
 
 #[test]
+fn nothing_is_promised_of_writes_to_a_server() {
+    let text = "<disk type='network'><driver name='qemu' type='raw' cache='writeback'/>\
+                <source protocol='rbd' name='vms/web1'><host name='ceph1'/></source>\
+                <target dev='vda' bus='virtio'/></disk>";
+    let loss = traced(text, &Facts::default()).path.loss;
+    assert_eq!(
+        (loss.flushed, loss.unflushed),
+        (Survival::Unknown, Survival::Unknown)
+    );
+}
+
+#[test]
 fn every_form_of_a_guest_has_a_path_and_no_form_prints_what_acts() {
     let hostile = "<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/&#x202e;a&lt;b&gt;\u{9b}31m.img'/>\
                    <target dev='vda' bus='virtio'/></disk>";
