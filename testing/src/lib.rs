@@ -2,11 +2,13 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+mod editor;
 mod loop_device;
 
 use std::path::Path;
 use std::process::Command;
 
+pub use editor::Editor;
 pub use loop_device::LoopDevice;
 
 /// Runs a program and returns its output.

@@ -1,5 +1,5 @@
-//! Generated files: `docs/rules/`, `docs/schema/` with its copies in the command, `docs/direct-io.md`, and the table of
-//! QEMU's properties from the recordings.
+//! Generated files: `docs/rules/`, `docs/schema/` with its copies in the command, `docs/direct-io.md`, the table of
+//! QEMU's properties from the recordings, and the table of meanings from the documentation of the model.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use vmdisk::facts::{Introspection, MemberTable};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
-use crate::{direct_io, repository};
+use crate::{direct_io, meanings, repository};
 
 /// The published schemas, and the copies that the command prints: a package has only files of its own folder.
 const SCHEMA_FOLDERS: [&str; 2] = ["docs/schema", "crates/vmdisk-cli/src/schemas"];
@@ -68,6 +68,7 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
         PathBuf::from("crates/vmdisk-facts/src/members.txt"),
         members()?,
     );
+    files.insert(PathBuf::from(meanings::PATH), meanings::table()?);
     for (name, text) in vmdisk_cli::generate_schemas() {
         for folder in SCHEMA_FOLDERS {
             files.insert(PathBuf::from(format!("{folder}/{name}.json")), text.clone());

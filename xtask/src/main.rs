@@ -6,11 +6,13 @@ mod codegen;
 mod costs;
 mod cycles;
 mod direct_io;
+mod editor;
 mod fleet;
 mod fuzz;
 mod hostlab;
 mod libvirts;
 mod lines;
+mod meanings;
 mod memory;
 mod new_rule;
 mod qemus;
@@ -51,6 +53,12 @@ enum Chore {
         /// Seed: the same seed gives the same files
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Print the latency of `vmdisk lsp` on a domain of 30 KB
+    Editor {
+        /// Number of edits, each followed by a request of each kind
+        #[arg(long, default_value_t = 200)]
+        rounds: u32,
     },
     /// Build the guest with which tests count flushes: a kernel and an initramfs, in target/guest
     Guest,
@@ -132,6 +140,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
         Chore::TypeNames => type_names::run(),
+        Chore::Editor { rounds } => editor::run(rounds),
         Chore::Race {
             rounds,
             count,

@@ -170,7 +170,7 @@ fn which(program: &str) -> bool {
     })
 }
 
-fn median(times: &[Duration]) -> Duration {
+pub(crate) fn median(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort();
     sorted[sorted.len() / 2]

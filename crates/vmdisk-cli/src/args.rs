@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Write known findings to a file, so that lint counts only new ones.
     Baseline(BaselineArgs),
+    /// Check files in an editor: a server of the Language Server Protocol on standard input and output.
+    Lsp(LspArgs),
     /// Show the page of a rule.
     Explain(ExplainArgs),
     /// List the rules.
@@ -555,6 +557,28 @@ pub(crate) struct RedactArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LspArgs {
+    /// Facts files of the hosts, for every file; without it those that the nearest vmdisk.toml names.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) facts: Vec<PathBuf>,
+    /// The target, such as qemu=10.0,libvirt=11.3; missing parts are taken from the facts.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub(crate) target: Option<Target>,
+    /// Who shares the host.
+    #[arg(long, value_name = "POLICY", value_parser = policy_parser())]
+    pub(crate) policy: Option<Policy>,
+    /// Use this configuration for every file, instead of the nearest vmdisk.toml above each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Use no configuration file.
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) no_config: bool,
+    /// Ignored: standard input and output are the only channel. Some editors add it.
+    #[arg(long, hide = true)]
+    pub(crate) stdio: bool,
 }
 
 #[derive(Args, Debug)]

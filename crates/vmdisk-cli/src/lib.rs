@@ -27,6 +27,8 @@ mod hosts;
 mod image;
 mod io;
 mod lint;
+#[cfg_attr(not(feature = "lsp"), path = "no_lsp.rs")]
+mod lsp;
 mod output;
 mod parsers;
 mod pattern;
@@ -107,6 +109,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Bench(args) => bench::run(&args, io, colors),
         Command::Config(args) => config::run(&args, io),
         Command::Baseline(args) => baseline::command::run(args, io, colors),
+        Command::Lsp(args) => lsp::run(&args, io, colors),
         Command::Explain(args) => explain::explain(&args, colors.stdout, io),
         Command::Rules(args) => explain::rules(&args, io),
         Command::Schema(args) => schema::run(&args, io),

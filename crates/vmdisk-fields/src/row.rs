@@ -255,6 +255,14 @@ impl FieldRow {
         !self.properties[0].0.is_empty()
     }
 
+    /// The property of most devices that have it as one.
+    pub const fn property(&self) -> Option<&'static str> {
+        match self.properties[0] {
+            ([], _) => None,
+            (_, name) => Some(name),
+        }
+    }
+
     /// The word that QEMU has for a word of the model.
     pub fn qemu_word(&self, word: &'static str) -> &'static str {
         let mut words = self.qemu_words.iter();

@@ -233,8 +233,9 @@ const DRIVE: &[&str] = &[
     "writeback",
 ];
 
-/// The keys that an option supports.
-pub(crate) fn words(option: &str) -> impl Iterator<Item = &'static str> {
+/// The keys of `-blockdev` or `-drive` in any release of QEMU, by the name of the option without its dash; empty for
+/// other options, whose keys depend on a device or an object.
+pub fn words(option: &str) -> impl Iterator<Item = &'static str> {
     let lists: &[&[&str]] = match option {
         "blockdev" => &[NODE],
         "drive" => &[DRIVE, NODE],

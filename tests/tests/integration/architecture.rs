@@ -103,6 +103,19 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
         3,
+        "vmdisk-lsp",
+        &[
+            "vmdisk",
+            "vmdisk-model",
+            "vmdisk-fields",
+            "vmdisk-source",
+            "vmdisk-facts",
+            "vmdisk-libvirt",
+            "vmdisk-qemu",
+        ],
+    ),
+    (
+        3,
         "vmdisk-bench-runner",
         &[
             "vmdisk-model",
@@ -122,6 +135,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-collect",
             "vmdisk-qmp",
             "vmdisk-bench-runner",
+            "vmdisk-lsp",
             "vmdisk-facts",
             "vmdisk-source",
             "vmdisk-image",

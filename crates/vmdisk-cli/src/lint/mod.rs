@@ -19,7 +19,7 @@ pub(crate) mod selection;
 pub(crate) mod settings;
 mod show_files;
 mod show_settings;
-mod sources;
+pub(crate) mod sources;
 pub(crate) mod storage;
 mod totals;
 mod trial;

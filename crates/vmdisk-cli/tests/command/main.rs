@@ -18,6 +18,10 @@ mod healthy;
 mod hostile;
 mod image;
 mod integration;
+#[cfg(feature = "lsp")]
+mod lsp;
+#[cfg(feature = "lsp")]
+mod lsp_neovim;
 mod pages;
 mod planted;
 mod reports;

@@ -218,7 +218,7 @@ pub enum Pick {
 
 impl Pick {
     /// The table, given the types of the parent and of the child.
-    pub(crate) fn element(self, parent_type: &str, own_type: Option<&str>) -> &'static ElementSpec {
+    pub fn element(self, parent_type: &str, own_type: Option<&str>) -> &'static ElementSpec {
         match self {
             Pick::Element(element) => element,
             Pick::BackingStore => &BACKING_STORE,
