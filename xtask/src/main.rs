@@ -6,6 +6,7 @@ mod codegen;
 mod costs;
 mod cycles;
 mod direct_io;
+mod dist;
 mod editor;
 mod fleet;
 mod fuzz;
@@ -43,6 +44,8 @@ enum Chore {
     Costs(costs::Arguments),
     /// Fail if files of a crate import each other in a cycle that is not listed as known
     Cycles,
+    /// Write the files of a release: a tarball, a Debian package and a Python wheel
+    Dist(dist::Arguments),
     /// Write realistic, seeded domain files, most of them without findings
     Domains {
         /// Directory for the files; created if missing
@@ -140,6 +143,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
         Chore::TypeNames => type_names::run(),
+        Chore::Dist(arguments) => dist::run(&arguments),
         Chore::Editor { rounds } => editor::run(rounds),
         Chore::Race {
             rounds,

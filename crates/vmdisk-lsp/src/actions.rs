@@ -11,8 +11,8 @@ use vmdisk_source::{Edit, Span};
 
 use crate::check::Found;
 use crate::documents::Open;
+use crate::file_settings::FileSettings;
 use crate::text::Text;
-use crate::workspace::Workspace;
 
 /// The kind of the action that applies all safe fixes.
 pub(crate) const FIX_ALL: &str = "source.fixAll.vmdisk";
@@ -21,7 +21,7 @@ pub(crate) const FIX_ALL: &str = "source.fixAll.vmdisk";
 pub(crate) fn actions(
     open: &Open,
     params: &CodeActionParams,
-    workspace: &mut dyn Workspace,
+    workspace: &mut dyn FileSettings,
 ) -> Vec<CodeAction> {
     let only = params.context.only.as_ref();
     let names = |kind: &str| {
@@ -86,7 +86,7 @@ fn quick_fix(open: &Open, found: &Found) -> Option<CodeAction> {
     })
 }
 
-fn fix_all(open: &Open, workspace: &mut dyn Workspace) -> Option<CodeAction> {
+fn fix_all(open: &Open, workspace: &mut dyn FileSettings) -> Option<CodeAction> {
     let mut found = open.checked.iter().flat_map(|checked| &checked.findings);
     let is_safe = |found: &Found| {
         let fix = found

@@ -10,9 +10,9 @@ use lsp_types::{
 use vmdisk::{Document, LintReport, Severity};
 use vmdisk_source::Span;
 
+use crate::file_settings::FileSettings;
 use crate::language::Language;
 use crate::text::Text;
-use crate::workspace::Workspace;
 
 /// The result for one text.
 #[derive(Debug, Default)]
@@ -37,7 +37,12 @@ pub(crate) struct Found {
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules/");
 
 /// Checks a text. A bug in a rule is reported at the start of the text, and the server continues.
-pub(crate) fn check(uri: &str, path: &Path, text: &Text, workspace: &mut dyn Workspace) -> Checked {
+pub(crate) fn check(
+    uri: &str,
+    path: &Path,
+    text: &Text,
+    workspace: &mut dyn FileSettings,
+) -> Checked {
     if Language::of(path, text.as_str()).is_none() {
         return Checked::default();
     }
@@ -65,7 +70,7 @@ impl Checked {
     }
 }
 
-fn lint(uri: &str, path: &Path, text: &Text, workspace: &mut dyn Workspace) -> Checked {
+fn lint(uri: &str, path: &Path, text: &Text, workspace: &mut dyn FileSettings) -> Checked {
     let document = match vmdisk::read(text.as_str()) {
         Ok(document) => document,
         Err(failure) => {

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use lsp_types::TextDocumentContentChangeEvent as Change;
 
 use crate::check::{Checked, check};
+use crate::file_settings::FileSettings;
 use crate::text::Text;
 use crate::uri;
-use crate::workspace::Workspace;
 
 /// An open document.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Open {
 
 impl Open {
     /// The result for the current text.
-    pub(crate) fn check(&mut self, workspace: &mut dyn Workspace) -> &Checked {
+    pub(crate) fn check(&mut self, workspace: &mut dyn FileSettings) -> &Checked {
         self.checked
             .get_or_insert_with(|| check(&self.uri, &self.path, &self.text, workspace))
     }

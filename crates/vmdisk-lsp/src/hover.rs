@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lsp_types::{Contents, Hover, MarkupContent, MarkupKind, Position};
 use vmdisk::Source;
 use vmdisk_facts::{MemberTable, Owner};
-use vmdisk_libvirt::vocabulary::{AttributeSpec, Field, Value};
+use vmdisk_libvirt::vocabulary::{AttributeSpec, Field, ValueSpec};
 use vmdisk_model::DiskField;
 use vmdisk_source::{Place, Span};
 
@@ -147,8 +147,8 @@ fn element(text: &str, cursor: &xml::Cursor, span: Span) -> Option<(String, Span
 /// The words of an attribute with their meanings and versions, as a table.
 fn values(row: &AttributeSpec) -> String {
     let (words, others): (&[&str], &[&str]) = match row.value {
-        Value::Words(words) => (words, &[]),
-        Value::WordsAnd(words, others) => (words, others),
+        ValueSpec::Words(words) => (words, &[]),
+        ValueSpec::WordsAnd(words, others) => (words, others),
         _ => return String::new(),
     };
     let meaning = row

@@ -1,18 +1,18 @@
 //! The language server of vmdisk: findings, fixes, hover and completion for libvirt XML, command lines of QEMU and
 //! specs, over the Language Server Protocol 3.17.
 //!
-//! [`serve`] speaks the protocol. The caller implements [`Workspace`], which knows files and settings: this crate
+//! [`serve`] speaks the protocol. The caller implements [`FileSettings`], which knows files and settings: this crate
 //! opens no file.
 //!
 //! ```
 //! use std::path::Path;
 //! use vmdisk::{Document, FixScope, LintOptions, LintReport, Target};
-//! use vmdisk_lsp::{SettingsError, Workspace};
+//! use vmdisk_lsp::{SettingsError, FileSettings};
 //!
 //! /// The default settings for every file.
 //! struct Defaults;
 //!
-//! impl Workspace for Defaults {
+//! impl FileSettings for Defaults {
 //!     fn lint(&mut self, _: &Path, document: Document) -> Result<Option<(Document, LintReport)>, SettingsError> {
 //!         let report = vmdisk::lint(&document, &LintOptions::default());
 //!         Ok(Some((document, report)))
@@ -42,13 +42,13 @@ mod check;
 mod completion;
 mod connection;
 mod documents;
+mod file_settings;
 mod hover;
 mod language;
 mod meaning;
 mod server;
 mod text;
 mod uri;
-mod workspace;
 
-pub use server::{End, serve};
-pub use workspace::{SettingsError, Workspace};
+pub use file_settings::{FileSettings, SettingsError};
+pub use server::{SessionEnd, serve};

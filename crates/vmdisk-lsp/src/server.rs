@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::connection::{Incoming, Queue};
 use crate::documents::{Documents, Open};
-use crate::workspace::Workspace;
+use crate::file_settings::FileSettings;
 use crate::{actions, completion, hover};
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct SessionEnd {
     /// True if the editor sent `shutdown` before `exit`, as the protocol asks.
     pub is_orderly: bool,
 }
@@ -31,8 +31,8 @@ pub struct End {
 pub fn serve(
     input: impl Read + Send + 'static,
     output: impl Write,
-    workspace: &mut dyn Workspace,
-) -> io::Result<End> {
+    workspace: &mut dyn FileSettings,
+) -> io::Result<SessionEnd> {
     let mut queue = Queue::read(input)?;
     let mut server = Server {
         output,
@@ -48,13 +48,13 @@ pub fn serve(
             server.publish()?;
         }
         let Some(incoming) = queue.next() else {
-            return Ok(End { is_orderly: false });
+            return Ok(SessionEnd { is_orderly: false });
         };
         match incoming {
             Incoming::Message(Message::Request(request)) => server.request(request)?,
             Incoming::Message(Message::Notification(it)) if it.method == "exit" => {
                 let is_orderly = server.state == State::ShutDown;
-                return Ok(End { is_orderly });
+                return Ok(SessionEnd { is_orderly });
             }
             Incoming::Message(Message::Notification(it)) => server.notification(it)?,
             // Of the requests that this server makes, no answer matters.
@@ -76,7 +76,7 @@ enum State {
 
 struct Server<'w, W> {
     output: W,
-    workspace: &'w mut dyn Workspace,
+    workspace: &'w mut dyn FileSettings,
     documents: Documents,
     state: State,
     /// True if the editor fills in snippets.
@@ -297,7 +297,7 @@ impl<W: Write> Server<'_, W> {
 fn checked<'d>(
     documents: &'d mut Documents,
     uri: &str,
-    workspace: &mut dyn Workspace,
+    workspace: &mut dyn FileSettings,
 ) -> Option<&'d Open> {
     let open = documents.get_mut(uri)?;
     open.check(workspace);

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Parser as _;
 use vmdisk::{Document, FixScope, LintOptions, LintReport, Storage, Target};
-use vmdisk_lsp::{SettingsError, Workspace};
+use vmdisk_lsp::{FileSettings, SettingsError};
 
 use crate::args::{LintArgs, LspArgs};
 use crate::color::Colors;
@@ -127,7 +127,7 @@ fn stamps(plan: &Plan) -> Vec<(PathBuf, Option<SystemTime>)> {
         .collect()
 }
 
-impl Workspace for Files<'_, '_> {
+impl FileSettings for Files<'_, '_> {
     fn lint(
         &mut self,
         path: &Path,

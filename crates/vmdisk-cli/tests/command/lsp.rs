@@ -336,7 +336,7 @@ fn command_lines_are_completed_in_both_syntaxes() {
         hover.contains("**`drive`** of device `virtio-blk-pci`"),
         "{hover}"
     );
-    let hover = at_hover(&mut editor, &uri, 1, 20);
+    let hover = at_hover(&mut editor, &uri, 1, 34);
     assert!(hover.contains("block driver `qcow2`"), "{hover}");
 }
 

@@ -1,6 +1,7 @@
 //! The command as its users see it: arguments in, streams and exit status out.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod ansible;
 mod bad_inputs;
 mod baseline;
 mod capabilities;
@@ -31,6 +32,7 @@ mod selection;
 mod specs;
 mod storage;
 mod streams;
+mod virt_lint;
 
 use std::ffi::OsStr;
 use std::io::Write;

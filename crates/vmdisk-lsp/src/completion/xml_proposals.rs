@@ -3,7 +3,7 @@
 use vmdisk::Target;
 use vmdisk_facts::Version;
 use vmdisk_fields::Since;
-use vmdisk_libvirt::vocabulary::{AttributeSpec, ChildSpec, ElementSpec, Value};
+use vmdisk_libvirt::vocabulary::{AttributeSpec, ChildSpec, ElementSpec, ValueSpec};
 use vmdisk_source::Span;
 
 use crate::completion::proposal::{Kind, Proposal, Proposals};
@@ -72,8 +72,8 @@ fn attributes(element: &'static ElementSpec, present: &[&str], target: &Target) 
 
 fn values(row: &AttributeSpec, target: &Target) -> Vec<Proposal> {
     let (words, others): (&[&str], &[&str]) = match row.value {
-        Value::Words(words) => (words, &[]),
-        Value::WordsAnd(words, others) => (words, others),
+        ValueSpec::Words(words) => (words, &[]),
+        ValueSpec::WordsAnd(words, others) => (words, others),
         _ => return Vec::new(),
     };
     let meaning = row

@@ -7,7 +7,7 @@ use vmdisk::{Document, LintReport, Target};
 /// Settings of files, which the caller knows.
 ///
 /// A path is absolute; for a text without a file it is the URI.
-pub trait Workspace {
+pub trait FileSettings {
     /// Checks a document as `vmdisk lint` checks the file: `None` if the settings exclude the file.
     ///
     /// The returned document is the checked one; of a spec, with the guest that is planned for the host.

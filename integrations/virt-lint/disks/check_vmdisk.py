@@ -1,0 +1,62 @@
+"""Reports the findings of vmdisk as warnings of virt-lint.
+
+virt-lint runs this file with the object `vl`. Install it below the folder of its Python validators:
+
+    install -D check_vmdisk.py /usr/share/virt-lint/validators_python/disks/check_vmdisk.py
+
+VMDISK_PROGRAM names the program, `vmdisk` by default, and VMDISK_FACTS a facts file of the host, or several
+separated by colons. Without facts, rules about the host are not checked, and one notice says so.
+"""
+
+import json
+import os
+import subprocess
+
+# virt-lint: an error is a domain that does not start or loses data, a warning is suboptimal, a notice is a tweak.
+levels = {
+    "error": vl.WarningLevel_Error,
+    "warning": vl.WarningLevel_Warning,
+    "advice": vl.WarningLevel_Notice,
+    "pedantic": vl.WarningLevel_Notice,
+}
+# Rules about what the host has; the mistake is there, not in the XML.
+of_the_node = {
+    "aio-slots-exhausted",
+    "bfq-on-fast-media",
+    "hugepages-insufficient",
+    "io-uring-disabled",
+    "known-bad-build",
+    "lvm-scans-guest-volumes",
+    "md-degraded",
+    "mount-nobarrier",
+    "nfs-soft-mount",
+    "read-only-filesystem",
+    "thin-pool-nearly-full",
+    "thin-pool-overcommitted",
+    "zfs-sync-disabled",
+}
+
+# The text of the domain, as virt-lint has it.
+domain = vl.dom_xpath("/*")
+command = [os.environ.get("VMDISK_PROGRAM", "vmdisk"), "lint", "-", "--format", "json", "--stdin-filename", "domain.xml"]
+for facts in filter(None, os.environ.get("VMDISK_FACTS", "").split(":")):
+    command += ["--facts", facts]
+run = subprocess.run(command, input=domain[0] if domain else "", capture_output=True, text=True, check=False)
+if run.returncode not in (0, 1):
+    raise RuntimeError(f"vmdisk: {run.stderr.strip() or run.stdout.strip()}")
+
+report = json.loads(run.stdout)
+for finding in report["findings"]:
+    node = finding["rule"] in of_the_node
+    text = f"{finding['title']} [{finding['rule']}]"
+    if finding["help"]:
+        text += f"; {finding['help']}"
+    vl.add_warning(
+        vl.WarningDomain_Node if node else vl.WarningDomain_Domain,
+        levels.get(finding["severity"], vl.WarningLevel_Warning),
+        text,
+    )
+unchecked = sorted({missed["rule"] for missed in report["not_checked"]})
+if unchecked:
+    text = f"vmdisk did not check {len(unchecked)} rules for lack of facts: {', '.join(unchecked)}"
+    vl.add_warning(vl.WarningDomain_Node, vl.WarningLevel_Notice, text)

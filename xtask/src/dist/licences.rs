@@ -1,0 +1,94 @@
+//! The licences of the crates in the binary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::dist::output;
+use crate::repository;
+
+/// Starts of the names of files with licences.
+const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "UNLICENSE"];
+
+/// Returns the list of crates with their licences, and each text once.
+pub(super) fn third_party() -> anyhow::Result<String> {
+    let mut tree = Command::new("cargo");
+    tree.args([
+        "tree",
+        "--package",
+        "vmdisk-cli",
+        "--edges",
+        "normal",
+        "--locked",
+    ]);
+    tree.args(["--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"]);
+    let crates = output(tree.current_dir(repository()))?;
+    let folders = folders()?;
+    let mut list = String::from("The binary contains these crates.\n\n");
+    let mut texts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for line in crates.lines().collect::<BTreeSet<_>>() {
+        let Some((id, licence)) = line.split_once('|') else {
+            continue;
+        };
+        // `name v1.2.3 (/path)` is ours.
+        let mut words = id.split(' ');
+        let (Some(name), Some(version)) = (words.next(), words.next()) else {
+            continue;
+        };
+        if id.contains(" (/") {
+            continue;
+        }
+        let _ = writeln!(list, "{name} {version}: {licence}");
+        let key = format!("{name} {}", version.trim_start_matches('v'));
+        let folder = folders.get(&key).with_context(|| key.clone())?;
+        for text in licences_in(folder)? {
+            texts.entry(text).or_default().insert(name);
+        }
+    }
+    for (text, names) in texts {
+        let names: Vec<&str> = names.into_iter().collect();
+        let line = "-".repeat(80);
+        let _ = write!(
+            list,
+            "\n{line}\n{}\n{line}\n\n{}\n",
+            names.join(", "),
+            text.trim_end()
+        );
+    }
+    Ok(list)
+}
+
+/// The folders of all crates, by name and version.
+fn folders() -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let mut metadata = Command::new("cargo");
+    metadata.args(["metadata", "--locked", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(metadata.current_dir(repository()))?)?;
+    let packages = metadata["packages"].as_array().context("packages")?;
+    let folder = |package: &Value| {
+        let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
+        let manifest = PathBuf::from(text("manifest_path"));
+        let folder = manifest.parent().unwrap_or(Path::new("/")).to_owned();
+        (format!("{} {}", text("name"), text("version")), folder)
+    };
+    Ok(packages.iter().map(folder).collect())
+}
+
+fn licences_in(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_uppercase();
+        if path.is_file() && NAMES.iter().any(|start| name.starts_with(start)) {
+            texts.push(std::fs::read_to_string(&path)?);
+        }
+    }
+    Ok(texts)
+}
