@@ -21,7 +21,7 @@ pub(crate) const FIX_ALL: &str = "source.fixAll.vmdisk";
 pub(crate) fn actions(
     open: &Open,
     params: &CodeActionParams,
-    workspace: &mut dyn FileSettings,
+    settings: &mut dyn FileSettings,
 ) -> Vec<CodeAction> {
     let only = params.context.only.as_ref();
     let names = |kind: &str| {
@@ -41,7 +41,7 @@ pub(crate) fn actions(
     // It lints the text once more, which is too much for each move of a cursor.
     let is_automatic = params.context.trigger_kind == Some(CodeActionTriggerKind::Automatic);
     if names(FIX_ALL) || (only.is_none() && !is_automatic) {
-        actions.extend(fix_all(open, workspace));
+        actions.extend(fix_all(open, settings));
     }
     actions
 }
@@ -86,7 +86,7 @@ fn quick_fix(open: &Open, found: &Found) -> Option<CodeAction> {
     })
 }
 
-fn fix_all(open: &Open, workspace: &mut dyn FileSettings) -> Option<CodeAction> {
+fn fix_all(open: &Open, settings: &mut dyn FileSettings) -> Option<CodeAction> {
     let mut found = open.checked.iter().flat_map(|checked| &checked.findings);
     let is_safe = |found: &Found| {
         let fix = found
@@ -99,7 +99,7 @@ fn fix_all(open: &Open, workspace: &mut dyn FileSettings) -> Option<CodeAction> 
         return None;
     }
     let before = open.text.as_str();
-    let after = workspace.fix(&open.path, before)?;
+    let after = settings.fix(&open.path, before)?;
     let edit = difference(before, &after)?;
     Some(CodeAction {
         title: "Apply all safe fixes of vmdisk".to_owned(),

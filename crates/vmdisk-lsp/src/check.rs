@@ -41,12 +41,12 @@ pub(crate) fn check(
     uri: &str,
     path: &Path,
     text: &Text,
-    workspace: &mut dyn FileSettings,
+    settings: &mut dyn FileSettings,
 ) -> Checked {
     if Language::of(path, text.as_str()).is_none() {
         return Checked::default();
     }
-    let attempt = catch_unwind(AssertUnwindSafe(|| lint(uri, path, text, workspace)));
+    let attempt = catch_unwind(AssertUnwindSafe(|| lint(uri, path, text, settings)));
     attempt.unwrap_or_else(|_| {
         let help = concat!(
             "please report it at ",
@@ -70,7 +70,7 @@ impl Checked {
     }
 }
 
-fn lint(uri: &str, path: &Path, text: &Text, workspace: &mut dyn FileSettings) -> Checked {
+fn lint(uri: &str, path: &Path, text: &Text, settings: &mut dyn FileSettings) -> Checked {
     let document = match vmdisk::read(text.as_str()) {
         Ok(document) => document,
         Err(failure) => {
@@ -86,7 +86,7 @@ fn lint(uri: &str, path: &Path, text: &Text, workspace: &mut dyn FileSettings) -
             return Checked::failed(diagnostic);
         }
     };
-    match workspace.lint(path, document) {
+    match settings.lint(path, document) {
         Ok(Some((document, report))) => of_report(uri, text, document, report),
         Ok(None) => Checked::default(),
         Err(error) => Checked::failed(plain(text, Span::empty(0), &error.message, None)),

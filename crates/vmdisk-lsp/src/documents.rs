@@ -29,9 +29,9 @@ pub(crate) struct Open {
 
 impl Open {
     /// The result for the current text.
-    pub(crate) fn check(&mut self, workspace: &mut dyn FileSettings) -> &Checked {
+    pub(crate) fn check(&mut self, settings: &mut dyn FileSettings) -> &Checked {
         self.checked
-            .get_or_insert_with(|| check(&self.uri, &self.path, &self.text, workspace))
+            .get_or_insert_with(|| check(&self.uri, &self.path, &self.text, settings))
     }
 
     fn forget(&mut self) {

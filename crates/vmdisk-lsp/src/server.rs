@@ -31,12 +31,12 @@ pub struct SessionEnd {
 pub fn serve(
     input: impl Read + Send + 'static,
     output: impl Write,
-    workspace: &mut dyn FileSettings,
+    settings: &mut dyn FileSettings,
 ) -> io::Result<SessionEnd> {
     let mut queue = Queue::read(input)?;
     let mut server = Server {
         output,
-        workspace,
+        settings,
         documents: Documents::default(),
         state: State::New,
         has_snippets: false,
@@ -76,7 +76,7 @@ enum State {
 
 struct Server<'w, W> {
     output: W,
-    workspace: &'w mut dyn FileSettings,
+    settings: &'w mut dyn FileSettings,
     documents: Documents,
     state: State,
     /// True if the editor fills in snippets.
@@ -117,11 +117,11 @@ impl<W: Write> Server<'_, W> {
         match method {
             "textDocument/codeAction" => {
                 let params: CodeActionParams = read(params)?;
-                let workspace = &mut *self.workspace;
+                let settings = &mut *self.settings;
                 let uri = params.text_document.uri.as_ref();
-                let open = checked(&mut self.documents, uri, workspace);
+                let open = checked(&mut self.documents, uri, settings);
                 Ok(json!(
-                    open.map(|open| actions::actions(open, &params, workspace))
+                    open.map(|open| actions::actions(open, &params, settings))
                 ))
             }
             "textDocument/hover" => {
@@ -129,12 +129,8 @@ impl<W: Write> Server<'_, W> {
                     text_document_position_params: at,
                     ..
                 } = read(params)?;
-                let workspace = &mut *self.workspace;
-                let open = checked(
-                    &mut self.documents,
-                    at.text_document.uri.as_ref(),
-                    workspace,
-                );
+                let settings = &mut *self.settings;
+                let open = checked(&mut self.documents, at.text_document.uri.as_ref(), settings);
                 Ok(json!(open.and_then(|open| hover::hover(open, at.position))))
             }
             "textDocument/completion" => {
@@ -153,7 +149,7 @@ impl<W: Write> Server<'_, W> {
 
     fn complete(&mut self, at: &TextDocumentPositionParams) -> Option<lsp_types::CompletionList> {
         let open = self.documents.get_mut(at.text_document.uri.as_ref())?;
-        let target = self.workspace.target(&open.path);
+        let target = self.settings.target(&open.path);
         let offset = open.text.offset(at.position);
         let found = completion::complete(&open.path, open.text.as_str(), offset, &target)?;
         Some(found.to_list(&open.text, self.has_snippets))
@@ -240,7 +236,7 @@ impl<W: Write> Server<'_, W> {
     fn publish(&mut self) -> io::Result<()> {
         let mut messages = Vec::new();
         for open in self.documents.unpublished() {
-            let found = open.check(self.workspace);
+            let found = open.check(self.settings);
             let said = unchecked(&found.not_checked);
             let diagnostics: Vec<_> = found
                 .findings
@@ -297,10 +293,10 @@ impl<W: Write> Server<'_, W> {
 fn checked<'d>(
     documents: &'d mut Documents,
     uri: &str,
-    workspace: &mut dyn FileSettings,
+    settings: &mut dyn FileSettings,
 ) -> Option<&'d Open> {
     let open = documents.get_mut(uri)?;
-    open.check(workspace);
+    open.check(settings);
     Some(open)
 }
 
