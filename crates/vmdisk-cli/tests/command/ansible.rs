@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use vmdisk_testing::{needed, run};
+use vmdisk_testing::needed;
 
 use crate::{CLEAN, Place, Run, UNSAFE, finish};
 
@@ -16,9 +16,13 @@ fn program() -> Option<String> {
     let ours = repository().join("target/ansible/bin/ansible-playbook");
     let ours = ours.display().to_string();
     let programs = [ours.as_str(), "ansible-playbook"];
-    let found = programs
-        .into_iter()
-        .find(|name| run(name, &["--version"]).is_ok());
+    // It starts only with a locale of UTF-8.
+    let is_there = |name: &&str| {
+        let mut version = Command::new(name);
+        let version = version.arg("--version").env("LC_ALL", "C.UTF-8").output();
+        version.is_ok_and(|output| output.status.success())
+    };
+    let found = programs.into_iter().find(is_there);
     let found = found.map(str::to_owned);
     needed(found.ok_or_else(|| "ansible-playbook is not installed".to_owned()))
 }
@@ -49,7 +53,7 @@ fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_sarif() 
     let place = Place::with(&[("kvm1/web1.xml", UNSAFE), ("kvm2/web2.xml", CLEAN)]);
     let sysroot = repository().join("fixtures/sysroots/debian-thin-on-md");
     let inventory = format!(
-        "all:\n  hosts:\n    kvm1: {{vmdisk_domains: [{0}/kvm1]}}\n    kvm2: {{vmdisk_domains: {0}/kvm2}}\n  vars:\n    ansible_connection: local\n    ansible_python_interpreter: auto_silent\n    ansible_remote_tmp: {0}/tmp\n    vmdisk_facts_arguments: ['--root={1}']\n",
+        "all:\n  hosts:\n    kvm1: {{vmdisk_domains: [{0}/kvm1]}}\n    kvm2: {{vmdisk_domains: {0}/kvm2}}\n  vars:\n    ansible_connection: local\n    ansible_python_interpreter: '{{{{ ansible_playbook_python }}}}'\n    ansible_remote_tmp: {0}/tmp\n    vmdisk_facts_arguments: ['--root={1}']\n",
         place.path("").display(),
         sysroot.display()
     );
