@@ -4,8 +4,6 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::args::LintArgs;
-
 /// The host that runs the files of a pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct HostOfFiles {
@@ -13,13 +11,11 @@ pub(crate) struct HostOfFiles {
     pattern: GlobMatcher,
 }
 
-impl LintArgs {
-    /// The host that runs the guest of a file, if an argument gives it.
-    pub(crate) fn host_of(&self, file: &Path) -> Option<&str> {
-        let file = file.strip_prefix("./").unwrap_or(file);
-        let named = self.hosts.iter().find(|host| host.pattern.is_match(file));
-        named.map(|host| host.name.as_str())
-    }
+/// The host that runs the guest of a file, if an argument gives it.
+pub(crate) fn host_of<'a>(hosts: &'a [HostOfFiles], file: &Path) -> Option<&'a str> {
+    let file = file.strip_prefix("./").unwrap_or(file);
+    let named = hosts.iter().find(|host| host.pattern.is_match(file));
+    named.map(|host| host.name.as_str())
 }
 
 /// Parses `NAME=PATTERN`. `*` matches within a name, `**` any number of directories.

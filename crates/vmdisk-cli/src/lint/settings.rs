@@ -11,6 +11,7 @@ use crate::args::LintArgs;
 use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
 use crate::lint::configuration_args::ConfigurationArgs;
+use crate::lint::host_of_files::host_of;
 use crate::lint::inputs::{Inputs, Origin};
 use crate::lint::selection::expand;
 use crate::parsers::rules_of;
@@ -79,7 +80,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
             Some(_) | None => InputDirectory::new(parent, &mut finder)?,
         };
         let number = match &place.config {
-            None => plan.add(args, None, Vec::new(), args.host_of(&input.file))?,
+            None => plan.add(args, None, Vec::new(), host_of(&args.hosts, &input.file))?,
             Some(config) => {
                 let name = input.file.file_name().unwrap_or_default();
                 let path = place.directory.join(name);
@@ -87,7 +88,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
                     last = Some(place);
                     continue;
                 }
-                let host = args.host_of(&input.file);
+                let host = host_of(&args.hosts, &input.file);
                 plan.add(args, Some(config), config.matching(&path), host)?
             }
         };
