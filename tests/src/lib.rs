@@ -2,6 +2,7 @@
 
 pub mod fix_cases;
 pub mod fuzz;
+pub mod help_cases;
 mod libvirts;
 mod qemus;
 mod running;

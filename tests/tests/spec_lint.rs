@@ -14,8 +14,8 @@ use vmdisk::{
     AllowedBy, Diagnostic, Document, Facts, FixScope, HostIndex, LintOptions, LintReport,
     PlannedDocument, Source, Target, fix, lint, read, write,
 };
-use vmdisk_fields::{Setting, Speller};
-use vmdisk_model::{Change, FieldPath, Fields as _};
+use vmdisk_fields::{Setting, Settings, Speller};
+use vmdisk_model::{FieldPath, Fields as _};
 use vmdisk_tests::fix_cases::{Syntax, fix_cases};
 use vmdisk_tests::fixtures;
 
@@ -185,13 +185,12 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
                 settings,
             } in advice(&planned.domain, options)
             {
-                let Some(spelled) = speller.settings(&settings) else {
+                let Some(spelled) = speller.settings(&settings.set) else {
                     unspelled += 1;
                     continue;
                 };
                 named += 1;
-                let set = |setting: &Setting| Change::set(setting.at, setting.value.clone());
-                let changes: Vec<Change> = settings.iter().map(set).collect();
+                let changes = settings.changes();
                 let Ok(edits) = spec.edits_of_all(&case.text, planned, &changes) else {
                     continue;
                 };
@@ -215,7 +214,7 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
                 if !after.planned.mistakes.is_empty() {
                     continue;
                 }
-                for Setting { at, value } in &settings {
+                for Setting { at, value } in &settings.set {
                     let FieldPath::Disk(nth, field) = *at else {
                         continue;
                     };
@@ -243,7 +242,7 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
 struct Advice {
     rule: &'static str,
     help: String,
-    settings: Vec<Setting>,
+    settings: Settings,
 }
 
 /// What the findings about a guest tell people to write.
@@ -268,7 +267,7 @@ fn advice(domain: &Domain, options: &LintOptions<'_>) -> Vec<Advice> {
         advice.extend(groups.into_iter().map(|settings| Advice {
             rule: finding.rule.name,
             help: help.render(&speller),
-            settings: settings.to_vec(),
+            settings: settings.clone(),
         }));
     }
     advice

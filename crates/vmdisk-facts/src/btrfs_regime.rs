@@ -182,19 +182,19 @@ pub const VENDORS: &[BtrfsVendorRow] = &[
         vendors: &["ubuntu", "proxmox"],
         from: Version(6, 6, 0),
         until: Version(6, 15, 0),
-        why: "Ubuntu's kernels, and Proxmox's that are made of them, take patches from other stable lines than their own",
+        why: "Ubuntu's kernels, and Proxmox's kernels derived from them, contain patches from other stable series",
     },
     BtrfsVendorRow {
         vendors: &["sles", "opensuse-leap"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
-        why: "SUSE's kernels carry btrfs patches back while their version stays",
+        why: "SUSE backports btrfs patches without changing the kernel's version",
     },
     BtrfsVendorRow {
         vendors: &["rhel", "centos", "almalinux", "rocky", "ol"],
         from: Version(6, 4, 0),
         until: Version(6, 15, 0),
-        why: "kernels of RHEL and its kin take patches back while their version stays",
+        why: "RHEL and its rebuilds backport patches without changing the kernel's version",
     },
 ];
 

@@ -242,7 +242,7 @@ fn by_kind(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
         )),
         FsKind::Erofs => undecided("on erofs it depends on whether the file is compressed"),
         FsKind::Iso9660 | FsKind::Other(_) => {
-            undecided(format!("nothing is known of direct I/O on {kind}"))
+            undecided(format!("whether {kind} supports direct I/O is not known"))
         }
     }
 }
@@ -295,7 +295,7 @@ fn on_tmpfs(kernel: &Kernel) -> Fact<DirectIo> {
             concluded(
                 DirectIoEffect::AcceptedButBuffered(Buffered::Tmpfs),
                 DirectIoBasis::FromVersionTable,
-                format!("tmpfs takes O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
+                format!("tmpfs accepts O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
             )
         } else {
             concluded(

@@ -227,7 +227,7 @@ known_bad! {
     Qcow2DiscardDuringCow = "qcow2-discard-during-cow", Qemu first..(10, 0, 11) | (10, 1, 0)..(11, 0, 2), "Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap; reproduced on 5.2 and 7.2.22, not on 10.0.13 and 11.1.3";
     /// io_uring in an iothread hangs.
     IoUringInIothread = "io-uring-in-iothread", Qemu (7, 1, 0)..(7, 1, 1), "QEMU issue 1193; openSUSE obs-build pull request 893: works on 7.0, hangs on 7.1.0";
-    /// Direct I/O on bcachefs fails: QEMU tries the alignment with reads, and bcachefs needs more for writes.
+    /// Direct I/O on bcachefs fails: QEMU derives the alignment from reads, and bcachefs requires a larger one for writes.
     BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases between were not looked up";
     /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.
     RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases between were not tried";

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::capability::{Answer, Basis};
+use crate::capability::{self, Answer, Basis, CapabilityRow, Probe};
 use crate::introspection::Introspection;
 use crate::target::Target;
 use crate::version::Version;
@@ -178,6 +178,32 @@ impl MemberTable {
             .collect()
     }
 
+    /// The first release that has a member which an earlier release of its owner lacks: as the table of capabilities
+    /// knows it, else the oldest recorded one with it. `None` if the owner never lacked it, or has no such member.
+    ///
+    /// ```
+    /// use vmdisk_facts::{MemberTable, Owner, Version};
+    /// let table = MemberTable::recorded();
+    /// let release = table.first_release(Owner::Node("qcow2"), "discard-no-unref");
+    /// assert_eq!(release, Some(Version(8, 1, 0)), "recorded are 7.2 without it and 10.0 with it");
+    /// assert_eq!(table.first_release(Owner::Node("qcow2"), "discard"), None);
+    /// ```
+    pub fn first_release(&self, owner: Owner<'_>, name: &str) -> Option<Version> {
+        let members = self.members(owner)?;
+        let first = find(members, name)?.releases.trailing_zeros();
+        let of_owner = members
+            .values()
+            .map(|member| member.releases.trailing_zeros());
+        if of_owner.min() == Some(first) {
+            return None;
+        }
+        let recorded = *self.releases.get(first as usize)?;
+        let is_known =
+            |row: &&CapabilityRow| row.since <= recorded && names(row.probe, owner, name);
+        let known = capability::TABLE.iter().find(is_known);
+        Some(known.map_or(recorded, |row| row.since))
+    }
+
     /// Reduces recordings, the oldest first.
     ///
     /// # Panics
@@ -336,6 +362,24 @@ impl<'a> Owner<'a> {
 /// True for names that QEMU marks as unstable: they come and go, and distributions have their own.
 pub fn is_unstable(name: &str) -> bool {
     name.starts_with("x-") || name.starts_with("__")
+}
+
+/// True if a capability is this member.
+fn names(probe: Probe, owner: Owner<'_>, name: &str) -> bool {
+    match (probe, owner) {
+        (Probe::DeviceProperty { device, property }, Owner::Device(owner)) => {
+            device == owner && property == name
+        }
+        (Probe::QmpSchema(path), Owner::Node(owner)) => path
+            .strip_prefix("blockdev-add/arg-type/+")
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|member| member == (owner, name)),
+        (Probe::QmpSchema(path), Owner::Object(owner)) => path
+            .strip_prefix("object-add/arg-type/+")
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|member| member == (owner, name)),
+        _ => false,
+    }
 }
 
 fn find<'m>(members: &'m BTreeMap<String, Member>, name: &str) -> Option<&'m Member> {

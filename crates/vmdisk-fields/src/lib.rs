@@ -26,6 +26,7 @@ mod disk;
 mod label;
 mod limit;
 mod phrase;
+mod release;
 mod row;
 mod setting;
 mod speller;
@@ -39,7 +40,8 @@ pub use limit::{LIMIT_FIELDS, LimitRow, limit};
 pub use phrase::{
     ControllerName, DiskName, Phrase, Piece, all_of, apply, check_template, either, one_of, quoted,
 };
+pub use release::{FirstReleases, OLDEST_LIBVIRT, OLDEST_QEMU, OpenVersions};
 pub use row::{FieldRow, Later, LibvirtPlace, Since, Spelling, ValueForm};
-pub use setting::{Setting, noun, setting};
+pub use setting::{Setting, Settings, noun, setting};
 pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;

@@ -16,8 +16,8 @@ use std::borrow::Cow;
 
 use vmdisk_model::{Bytes, Change, FieldPath, IoThreadId};
 
-use crate::Speller;
-use crate::setting::{Setting, in_words, noun};
+use crate::setting::{Setting, Settings, in_words, noun};
+use crate::{FirstReleases, OpenVersions, Speller};
 
 /// A text whose settings and names are spelled when it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,8 +48,8 @@ pub enum Piece {
     Controller(ControllerName),
     /// The name of an iothread.
     IoThread(IoThreadId),
-    /// Settings that stand together.
-    Settings(Vec<Setting>),
+    /// Settings that belong together.
+    Settings(Settings),
     /// The name of a field, without its value.
     Field(FieldPath),
     /// A path, a file name, program output or a command: printed unchanged, in backticks.
@@ -143,8 +143,15 @@ impl Phrase {
 
     /// The text in a syntax. A setting that the syntax cannot express is named in plain words.
     pub fn render(&self, speller: &dyn Speller) -> String {
+        self.render_for(speller, OpenVersions::default())
+    }
+
+    /// The text in a syntax. Each setting that not every considered release of the open programs accepts is followed
+    /// by the first that does: `(QEMU 8.1 or later)`.
+    pub fn render_for(&self, speller: &dyn Speller, open: OpenVersions) -> String {
         let mut writer = Writer {
             speller,
+            open,
             // Most texts are about as long, and growing in steps costs more than the words.
             out: String::with_capacity(64),
             is_exact: true,
@@ -155,8 +162,13 @@ impl Phrase {
 
     /// The text in a syntax; `None` if the syntax cannot express one of its settings.
     pub fn spell(&self, speller: &dyn Speller) -> Option<String> {
+        self.spell_for(speller, OpenVersions::default())
+    }
+
+    fn spell_for(&self, speller: &dyn Speller, open: OpenVersions) -> Option<String> {
         let mut writer = Writer {
             speller,
+            open,
             out: String::new(),
             is_exact: true,
         };
@@ -165,7 +177,7 @@ impl Phrase {
     }
 
     /// Every group of settings in the text, in order.
-    pub fn settings<'p>(&'p self, speller: &dyn Speller, found: &mut Vec<&'p [Setting]>) {
+    pub fn settings<'p>(&'p self, speller: &dyn Speller, found: &mut Vec<&'p Settings>) {
         match &self.0 {
             Form::Text(_) => {}
             Form::Template { pieces, .. } => {
@@ -237,6 +249,7 @@ pub fn apply(changes: &[Change]) -> Phrase {
 
 struct Writer<'s> {
     speller: &'s dyn Speller,
+    open: OpenVersions,
     out: String,
     is_exact: bool,
 }
@@ -250,7 +263,7 @@ impl Writer<'_> {
                 names,
                 pieces,
             } => self.template(template, names, pieces),
-            Form::Either(both) => match both[0].spell(self.speller) {
+            Form::Either(both) => match both[0].spell_for(self.speller, self.open) {
                 Some(text) => self.out.push_str(&text),
                 None => self.phrase(&both[1]),
             },
@@ -290,6 +303,51 @@ impl Writer<'_> {
         self.out.push_str(rest);
     }
 
+    fn settings(&mut self, settings: &Settings) {
+        match self.speller.settings(&settings.set) {
+            Some(text) => {
+                self.out.push_str(&text);
+                self.releases(&settings.set);
+            }
+            None => {
+                self.is_exact = false;
+                let words = settings.set.iter().map(in_words).collect::<Vec<_>>();
+                self.out.push_str(&words.join(" and "));
+            }
+        }
+        if !settings.names_removed {
+            return;
+        }
+        for (nth, at) in settings.removed.iter().enumerate() {
+            self.out
+                .push_str(if nth == 0 { " without " } else { " and " });
+            self.field(*at);
+        }
+    }
+
+    fn field(&mut self, at: FieldPath) {
+        match self.speller.field(at) {
+            Some(text) => self.out.push_str(&text),
+            None => {
+                self.is_exact = false;
+                self.out.push_str(&format!("the {}", noun(at)));
+            }
+        }
+    }
+
+    fn releases(&mut self, settings: &[Setting]) {
+        if self.open == OpenVersions::default() {
+            return;
+        }
+        let first = settings
+            .iter()
+            .map(|setting| self.speller.first_releases(setting))
+            .fold(FirstReleases::default(), FirstReleases::and);
+        if let Some(text) = first.of_programs(self.open).text() {
+            self.out.push_str(&format!(" ({text})"));
+        }
+    }
+
     fn piece(&mut self, piece: &Piece) {
         match piece {
             Piece::Text(text) => self.out.push_str(text),
@@ -298,21 +356,8 @@ impl Writer<'_> {
                 self.out.push_str(&self.speller.controller(*nth));
             }
             Piece::IoThread(id) => self.out.push_str(&self.speller.iothread(*id)),
-            Piece::Settings(settings) => match self.speller.settings(settings) {
-                Some(text) => self.out.push_str(&text),
-                None => {
-                    self.is_exact = false;
-                    let words = settings.iter().map(in_words).collect::<Vec<_>>();
-                    self.out.push_str(&words.join(" and "));
-                }
-            },
-            Piece::Field(at) => match self.speller.field(*at) {
-                Some(text) => self.out.push_str(&text),
-                None => {
-                    self.is_exact = false;
-                    self.out.push_str(&format!("the {}", noun(*at)));
-                }
-            },
+            Piece::Settings(settings) => self.settings(settings),
+            Piece::Field(at) => self.field(*at),
             Piece::Quoted(text) => {
                 self.out.push('`');
                 self.out.push_str(text);
@@ -364,8 +409,9 @@ pieces! {
     DiskName: Piece::Disk;
     ControllerName: Piece::Controller;
     IoThreadId: Piece::IoThread;
-    Setting: |setting| Piece::Settings(vec![setting]);
-    Vec<Setting>: Piece::Settings;
+    Setting: |setting| Piece::Settings(vec![setting].into());
+    Vec<Setting>: |settings| Piece::Settings(settings.into());
+    Settings: Piece::Settings;
     FieldPath: Piece::Field;
     Bytes: Piece::Size;
     Phrase: Piece::Phrase;
@@ -373,6 +419,6 @@ pieces! {
 
 impl<const N: usize> From<[Setting; N]> for Piece {
     fn from(settings: [Setting; N]) -> Self {
-        Piece::Settings(settings.into())
+        Piece::Settings(Vec::from(settings).into())
     }
 }

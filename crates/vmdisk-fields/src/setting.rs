@@ -1,6 +1,6 @@
 //! A field with a value, and both in plain words.
 
-use vmdisk_model::{FieldPath, FieldValue};
+use vmdisk_model::{Change, FieldPath, FieldValue};
 
 use crate::{Label, controller, disk};
 
@@ -11,6 +11,56 @@ pub struct Setting {
     pub at: FieldPath,
     /// The value.
     pub value: FieldValue,
+}
+
+/// Settings that belong together, with fields that are incompatible with them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Settings {
+    /// The settings.
+    pub set: Vec<Setting>,
+    /// Fields to remove.
+    pub removed: Vec<FieldPath>,
+    /// False if the text around the settings says what to remove.
+    pub names_removed: bool,
+}
+
+impl From<Vec<Setting>> for Settings {
+    fn from(set: Vec<Setting>) -> Self {
+        Settings {
+            set,
+            removed: Vec::new(),
+            names_removed: false,
+        }
+    }
+}
+
+impl Settings {
+    /// The changes of the model.
+    pub fn changes(&self) -> Vec<Change> {
+        let set = self.set.iter();
+        let set = set.map(|Setting { at, value }| Change::set(*at, value.clone()));
+        let removed = self.removed.iter().map(|at| Change::remove(*at));
+        set.chain(removed).collect()
+    }
+}
+
+impl Setting {
+    /// The setting without these fields, which the text names: `bus='virtio'` without `<address>`.
+    pub fn without(self, removed: impl IntoIterator<Item = FieldPath>) -> Settings {
+        Settings {
+            set: vec![self],
+            removed: removed.into_iter().collect(),
+            names_removed: true,
+        }
+    }
+
+    /// The setting instead of a field, which the text around it says.
+    pub fn instead_of(self, removed: FieldPath) -> Settings {
+        Settings {
+            names_removed: false,
+            ..self.without([removed])
+        }
+    }
 }
 
 /// A field with a value.

@@ -2,6 +2,7 @@
 
 use vmdisk_model::{FieldPath, IoThreadId};
 
+use crate::FirstReleases;
 use crate::setting::{Setting, in_words, noun};
 
 /// Spells names and settings the way a document writes them, or would write them.
@@ -21,6 +22,12 @@ pub trait Speller {
 
     /// The name of a field, between backticks; `None` if the syntax has none.
     fn field(&self, at: FieldPath) -> Option<String>;
+
+    /// The first releases that accept a setting, if the document does not have it yet.
+    fn first_releases(&self, setting: &Setting) -> FirstReleases {
+        let _ = setting;
+        FirstReleases::default()
+    }
 }
 
 /// Spells everything in plain words, for texts about no document.

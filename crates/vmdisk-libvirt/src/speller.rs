@@ -1,6 +1,6 @@
 //! The spelling of settings in libvirt XML.
 
-use vmdisk_fields::{Setting, Speller, ValueForm, controller, disk};
+use vmdisk_fields::{FirstReleases, Setting, Speller, ValueForm, controller, disk};
 use vmdisk_model::{
     DiskField, Domain, DomainField, FieldKind, FieldPath, FieldValue, IoThreadId, Switch,
 };
@@ -75,6 +75,10 @@ impl Speller for XmlSpeller<'_> {
             Leaf::Element => Some(format!("`<{}>`", slot.steps.last()?.element.name)),
         }
     }
+
+    fn first_releases(&self, setting: &Setting) -> FirstReleases {
+        self.releases_of(setting).unwrap_or_default()
+    }
 }
 
 impl XmlSpeller<'_> {
@@ -92,6 +96,26 @@ impl XmlSpeller<'_> {
             root,
             image.map_or("file", |image| type_of(&image.protocol)),
         )
+    }
+
+    /// The first releases with each element on the path to a setting, its attribute and its value.
+    fn releases_of(&self, setting: &Setting) -> Option<FirstReleases> {
+        let Setting { at, value } = setting;
+        if self.0.value(*at).as_ref() == Some(value) {
+            return None;
+        }
+        let (_, root) = root_of(*at, self.0)?;
+        let slot = self.slot(*at, root)?;
+        let mut first = FirstReleases::default();
+        for step in &slot.steps {
+            let child = step.parent.children.get(step.order)?;
+            first = first.and(FirstReleases::of(Some(child.since), child.qemu));
+        }
+        if let Leaf::Attribute(attribute) = slot.leaf {
+            let (libvirt, qemu) = attribute.since_with(&text_of(*at, value));
+            first = first.and(FirstReleases::of(Some(libvirt), qemu));
+        }
+        Some(first)
     }
 
     fn setting(&self, setting: &Setting) -> Option<Spelled> {

@@ -2,8 +2,9 @@
 
 use crate::{
     Address, Architecture, BackendSource, Blkiotune, BootDevice, Bytes, Controller, ControllerType,
-    DefaultIoThread, Disk, DomainType, DriveAddress, FrontendKind, IoThread, IoThreadId, Iotune,
-    MachineType, MemoryBacking, ScsiControllerModel, TargetBus,
+    DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields, FrontendKind,
+    ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking, ScsiControllerModel,
+    TargetBus,
 };
 
 /// How much of a guest is known.
@@ -62,6 +63,19 @@ pub struct Domain {
 }
 
 impl Domain {
+    /// The value of a field; `None` if it is not set, or is not one value of a disk, a controller or an image's format.
+    pub fn value(&self, at: FieldPath) -> Option<FieldValue> {
+        match at {
+            FieldPath::Disk(nth, field) => self.disks.get(nth)?.get(field),
+            FieldPath::Controller(nth, field) => self.controllers.get(nth)?.get(field),
+            FieldPath::Image(nth, depth, ImageField::Format) => {
+                let image = self.disks.get(nth)?.backend.image()?.chain().nth(depth)?;
+                image.format.map(FieldValue::from)
+            }
+            _ => None,
+        }
+    }
+
     /// The type of a guest that QEMU does not run.
     pub fn foreign_type(&self) -> Option<&DomainType> {
         let domain_type = self.domain_type.as_ref();

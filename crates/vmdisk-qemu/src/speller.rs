@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_fields::{Setting, Speller, controller, disk};
+use vmdisk_facts::{MemberTable, Owner, Version};
+use vmdisk_fields::{FirstReleases, Setting, Speller, controller, disk};
 use vmdisk_model::{
-    AioMode, CacheMode, Device, DiskField, DomainField, FieldPath, FieldValue, Fields, Format,
-    ImageField, IoThreadField, IoThreadId, TargetBus,
+    AioMode, CacheMode, Device, DiskField, DomainField, FieldPath, FieldValue, Format, ImageField,
+    IoThreadField, IoThreadId, TargetBus,
 };
 use vmdisk_source::Span;
 
 use crate::device::driver::disk_driver;
+use crate::device::recorded::device_owner;
 use crate::document::Document;
 use crate::edits::{Put, puts, written_key};
 use crate::slots::{NewValue, SlotOption};
@@ -115,6 +117,50 @@ impl Speller for CommandLineSpeller<'_> {
             _ => None,
         }
     }
+
+    fn first_releases(&self, setting: &Setting) -> FirstReleases {
+        let mut first = FirstReleases::default();
+        if self.is_current(setting) {
+            return first;
+        }
+        let Some(mut puts) = puts(self.document, setting.at, &setting.value) else {
+            return first;
+        };
+        self.keep_decisive(setting, &mut puts);
+        for put in &puts {
+            let release = self.slot(put.option).and_then(|slot| {
+                let (owner, name) = member_of(slot, self.text, &put.key)?;
+                MemberTable::recorded().first_release(owner, name)
+            });
+            let qemu = release.map(|Version(major, minor, micro)| (major, minor, micro));
+            first = first.and(FirstReleases::of(None, qemu));
+        }
+        first
+    }
+}
+
+/// The device, node or object that a value of an option belongs to, and its name there.
+fn member_of<'s>(
+    slot: &'s SlotOption,
+    text: &'s str,
+    key: &'s str,
+) -> Option<(Owner<'s>, &'s str)> {
+    match slot.name.as_str() {
+        "device" => Some((device_owner(&slot.driver)?, key)),
+        "object" => {
+            let kind = slot.values.get("qom-type")?;
+            Some((Owner::Object(kind.span.slice(text)?), key))
+        }
+        "blockdev" => {
+            let ends = key.rmatch_indices('.').map(|(end, _)| end);
+            let inner = ends.into_iter().find_map(|end| {
+                let driver = slot.values.get(&format!("{}.driver", &key[..end]))?;
+                Some((Owner::Node(driver.span.slice(text)?), &key[end + 1..]))
+            });
+            inner.or(Some((Owner::Node(&slot.driver), key)))
+        }
+        _ => None,
+    }
 }
 
 /// The option that sets a field of the guest.
@@ -164,19 +210,7 @@ impl CommandLineSpeller<'_> {
 
     /// True if the document has this value already.
     fn is_current(&self, setting: &Setting) -> bool {
-        let domain = &self.document.domain;
-        let value = match setting.at {
-            FieldPath::Disk(nth, field) => domain.disks.get(nth).and_then(|it| it.get(field)),
-            FieldPath::Controller(nth, field) => {
-                domain.controllers.get(nth).and_then(|it| it.get(field))
-            }
-            FieldPath::Image(nth, 0, ImageField::Format) => {
-                let image = domain.disks.get(nth).and_then(|it| it.backend.image());
-                image.and_then(|image| image.format).map(FieldValue::from)
-            }
-            _ => None,
-        };
-        value.as_ref() == Some(&setting.value)
+        self.document.domain.value(setting.at).as_ref() == Some(&setting.value)
     }
 
     /// Keeps the values that differ: of an existing setting those that are not QEMU's defaults; of a new one those that

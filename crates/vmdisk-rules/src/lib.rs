@@ -23,6 +23,7 @@ mod rules;
 mod space;
 mod target_names;
 mod thin;
+mod virtio;
 
 pub use follow_up::{FOLLOW_UPS, FollowUp, may_follow};
 pub use guests::{GuestNeeds, HostGuests};

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
-use vmdisk_fields::{Label, Phrase, Speller, disk};
+use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk};
 use vmdisk_libvirt::{RootKind, XmlSpeller};
 use vmdisk_model::{DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
@@ -340,6 +340,11 @@ impl Document {
     /// A phrase in the words of the text.
     pub(crate) fn render(&self, phrase: &Phrase) -> String {
         self.with_speller(|speller| phrase.render(speller))
+    }
+
+    /// A phrase in the words of the text, with the first releases of the open programs that accept its settings.
+    pub(crate) fn render_help(&self, help: &Phrase, open: OpenVersions) -> String {
+        self.with_speller(|speller| help.render_for(speller, open))
     }
 
     /// Calls `use_speller` with the speller of the text's syntax.

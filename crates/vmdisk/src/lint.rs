@@ -7,7 +7,7 @@ use crate::rules::{
     Severity,
 };
 use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_fields::Phrase;
+use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_plan::SpecMistake;
 use vmdisk_rules::GuestNeeds;
@@ -154,7 +154,7 @@ pub(crate) fn lint_unselected(
     let rule = crate::rules::find("refused-by-qemu").expect("the rule is in the table");
     let found = findings
         .into_iter()
-        .map(|(finding, hosts)| resolve(document, finding, hosts, options.detail, wants_edits));
+        .map(|(finding, hosts)| resolve(document, finding, hosts, options, wants_edits));
     let refusals = tried
         .said
         .iter()
@@ -244,7 +244,7 @@ pub fn lint_beside(
     let mut report = LintReport::default();
     let mut used = vec![false; document.allowances().len()];
     for finding in outcome.findings {
-        let mut diagnostic = resolve(document, finding, None, options.detail, false);
+        let mut diagnostic = resolve(document, finding, None, options, false);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),
@@ -383,13 +383,23 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
     }
 }
 
+/// The programs whose version neither the target nor a host names.
+fn open_versions(options: &LintOptions<'_>) -> OpenVersions {
+    let has_hosts = options.fleet.is_some();
+    OpenVersions {
+        libvirt: !has_hosts && options.target.libvirt.is_none(),
+        qemu: !has_hosts && options.target.qemu.is_none(),
+    }
+}
+
 fn resolve(
     document: &Document,
     mut finding: Finding,
     hosts: Option<FoundOn>,
-    detail: Detail,
+    options: &LintOptions<'_>,
     wants_edits: bool,
 ) -> Diagnostic {
+    let detail = options.detail;
     if detail == Detail::Titles {
         finding.label = None;
         finding.related.clear();
@@ -442,7 +452,9 @@ fn resolve(
             })
             .collect(),
         notes: notes.iter().map(render).collect(),
-        help: help.as_ref().map(render),
+        help: help
+            .as_ref()
+            .map(|help| document.render_help(help, open_versions(options))),
         fix: fix.and_then(|fix| {
             let edits = match wants_edits {
                 true => document.edits_of(&fix),

@@ -2,4 +2,5 @@
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 
 mod harmless;
+mod releases;
 mod spelling;

@@ -9,7 +9,7 @@ use vmdisk_tests::{LibvirtBuild, Step, Verdict, libvirts};
 use crate::pages::guest;
 
 /// Whether a libvirt takes each guest, under a name of its own.
-fn defined(libvirt: &LibvirtBuild, guests: &[&str]) -> Vec<Verdict> {
+pub(crate) fn defined(libvirt: &LibvirtBuild, guests: &[&str]) -> Vec<Verdict> {
     let renamed = |(number, xml): (usize, &&str)| {
         let parts = xml.split_once("<name>");
         let parts = parts.and_then(|(start, rest)| Some((start, rest.split_once("</name>")?.1)));

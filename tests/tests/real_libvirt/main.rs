@@ -8,6 +8,7 @@ mod difference;
 mod element;
 mod fixes;
 mod guest;
+mod help;
 mod moves;
 mod pages;
 mod peers;

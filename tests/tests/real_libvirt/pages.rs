@@ -26,10 +26,22 @@ pub(crate) fn guest(example: &str, number: usize) -> String {
     }
     let mut text = example
         .replace("<domain type='kvm'>", "<domain type='qemu'>")
+        .replace("<domain>", "<domain type='qemu'>")
         .replace(
             "<name>web1</name>",
             &format!("{name}<memory>65536</memory>"),
         );
+    if !text.contains("<memory>") && !text.contains("<memory ") {
+        // A guest with another name, or with none.
+        let start = text.find("<domain").expect("it is a domain");
+        let end = start + text[start..].find('>').expect("the tag ends") + 1;
+        let name = if text.contains("<name>") {
+            ""
+        } else {
+            name.as_str()
+        };
+        text.insert_str(end, &format!("{name}<memory>65536</memory>"));
+    }
     if !text.contains("<os>") {
         let os = "<os><type arch='x86_64' machine='q35'>hvm</type></os>";
         text = text.replace("</memory>", &format!("</memory>{os}"));

@@ -2,65 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk::rules::{Consumer, Context, Text, check};
-use vmdisk::source::apply_edits;
-use vmdisk::{LintOptions, Source};
-use vmdisk_fields::{Setting, Speller};
-use vmdisk_model::Change;
-use vmdisk_qemu::CommandLineSpeller;
-use vmdisk_tests::fix_cases::{FixCase, by_syntax, fix_cases};
-use vmdisk_tests::qemus;
+use vmdisk_tests::fix_cases::{FixCase, Syntax, fix_cases};
+use vmdisk_tests::help_cases::{Advice, advice_of, named_release};
+use vmdisk_tests::{QemuBuild, qemus};
 
 use crate::fixes::{is_tried, ready, stand_ins, starts};
-
-/// What the help of one finding names: the rule, settings that stand together, and how they are spelled.
-struct Advice {
-    rule: &'static str,
-    settings: Vec<Setting>,
-    spelled: Option<String>,
-}
-
-/// What the findings on a command line tell people to write.
-fn advice_of(
-    document: &vmdisk_qemu::Document,
-    text: &str,
-    options: &LintOptions<'_>,
-) -> Vec<Advice> {
-    let context = Context {
-        domain: &document.domain,
-        target: &options.target,
-        host: options.host,
-        policy: options.policy,
-        versioned_syntax: &[],
-        names_missing: true,
-        consumer: Consumer::Qemu,
-    };
-    let outcome = check(Text::CommandLine(document), &context);
-    let speller = CommandLineSpeller { document, text };
-    let mut advice = Vec::new();
-    for finding in &outcome.findings {
-        let mut groups = Vec::new();
-        if let Some(help) = &finding.help {
-            help.settings(&speller, &mut groups);
-        }
-        for settings in groups {
-            advice.push(Advice {
-                rule: finding.rule.name,
-                settings: settings.to_vec(),
-                spelled: speller.settings(settings),
-            });
-        }
-    }
-    advice
-}
-
-/// The text with some settings; `None` if that takes more than values of options.
-fn applied(document: &vmdisk_qemu::Document, text: &str, settings: &[Setting]) -> Option<String> {
-    let set = |setting: &Setting| Change::set(setting.at, setting.value.clone());
-    let changes: Vec<Change> = settings.iter().map(set).collect();
-    let edits = vmdisk_qemu::edits_of_all(document, &changes).ok()?;
-    Some(apply_edits(text, &edits).expect("the edits of one help do not overlap"))
-}
 
 /// Every `key=value` and JSON member of a spelled setting stands in the text.
 fn says(text: &str, spelled: &str) -> bool {
@@ -93,86 +39,175 @@ fn is_judged(case: &FixCase) -> bool {
     is_tried(case) && case.facts.len() < 2
 }
 
-#[test]
-fn what_a_help_names_is_what_the_edits_write_and_qemu_accepts_it() {
-    let builds = qemus("settings that helps name");
-    let mut tried = Vec::new();
-    let mut wrong = Vec::new();
-    let mut elsewhere: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut named, mut started) = (0, 0);
-    let mut seen = BTreeSet::new();
-    for case in fix_cases().iter().filter(|case| is_judged(case)) {
-        let read = vmdisk::read(&case.text).expect("cases are read");
-        let Source::QemuCommandLine(document) = &read.source else {
-            continue;
-        };
-        let advice = case.with_options(|options| advice_of(document, &case.text, options));
-        for Advice {
-            rule,
-            settings,
-            spelled,
-        } in advice
-        {
-            named += 1;
-            let Some(after) = applied(document, &case.text, &settings) else {
-                *elsewhere.entry(format!("{rule}: {spelled:?}")).or_default() += 1;
-                continue;
-            };
-            let told = format!(
-                "{rule} in {} ({}): {spelled:?}\n{}---\n{after}",
+/// Whether a QEMU starts with a text; `None` if an image of it cannot be made here.
+fn accepts(build: &QemuBuild, syntax: Syntax, text: &str) -> Option<bool> {
+    let read = vmdisk::read(text).expect("a text with a setting is read");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    // Each text gets images of the formats that it names: a help about a format follows the facts of the image.
+    let files = stand_ins(read.domain(), folder.path())?;
+    starts(build, syntax, &ready(text, &files), folder.path())
+}
+
+/// The QEMUs that judge the advice in a text: the one of its target, else all.
+fn judges<'b>(case: &FixCase, builds: &'b [QemuBuild]) -> Vec<&'b QemuBuild> {
+    let release = |version: vmdisk::facts::Version| (version.0, version.1);
+    let wanted = case.with_options(|options| options.target.qemu.map(release));
+    let of_target = builds
+        .iter()
+        .filter(|build| Some(release(build.version)) == wanted);
+    let of_target: Vec<_> = of_target.collect();
+    match of_target.is_empty() {
+        true => builds.iter().collect(),
+        false => of_target,
+    }
+}
+
+/// Advice that was tried, and the QEMUs that start with it.
+#[derive(Default)]
+struct Trials {
+    /// Advice by syntax and program.
+    accepted: BTreeMap<(Syntax, String), usize>,
+    /// Advice that a program refuses as it refused the text before, with the reason in the text.
+    refused_before: BTreeSet<String>,
+    wrong: Vec<String>,
+    /// Turns the builds, so that each has its share.
+    turn: usize,
+}
+
+impl Trials {
+    fn try_advice(&mut self, case: &FixCase, advice: &Advice, after: &str, builds: &[QemuBuild]) {
+        let told = || {
+            format!(
+                "{} in {} ({}): {}\n{}---\n{after}",
+                advice.rule,
                 case.origin,
                 case.syntax.name(),
+                advice.help,
                 case.text
-            );
-            let Some(spelled) = spelled else {
-                wrong.push(format!("can be written and not spelled: {told}"));
+            )
+        };
+        let judges = judges(case, builds);
+        let Some(oldest) = judges.first() else {
+            return;
+        };
+        self.turn += 1;
+        let mut order = vec![*oldest, judges[self.turn % judges.len()]];
+        order.extend(judges.iter().rev());
+        let mut asked = BTreeMap::new();
+        for (nth, build) in order.into_iter().enumerate() {
+            // The others are asked where these two refuse.
+            if asked.contains_key(&build.version) || nth > 1 && asked.values().any(|it| *it) {
                 continue;
-            };
-            if !says(&after, &spelled) {
-                wrong.push(format!("the edits write something else: {told}"));
             }
-            if !seen.insert((rule, case.syntax, spelled)) {
-                continue;
+            let Some(is_accepted) = accepts(build, case.syntax, after) else {
+                return;
+            };
+            asked.insert(build.version, is_accepted);
+            if is_accepted {
+                let class = (case.syntax, build.name.clone());
+                *self.accepted.entry(class).or_default() += 1;
             }
-            tried.push(case.syntax);
-            // Each text gets images of the formats that it names: a help about a format follows the facts of the image.
-            let run = |text: &str| {
-                let read = vmdisk::read(text).expect("a text with a setting is read");
-                let folder = tempfile::tempdir().expect("a folder can be made");
-                let files = stand_ins(read.domain(), folder.path())?;
-                let text = ready(text, &files);
-                let mut builds = builds.iter();
-                let does_start =
-                    |build| starts(build, case.syntax, &text, folder.path()) == Some(true);
-                Some(builds.any(does_start))
-            };
-            let Some(is_started) = run(&after) else {
-                continue;
-            };
-            if is_started {
-                started += 1;
-            } else if run(&case.text) == Some(true) {
-                wrong.push(format!("no QEMU starts with it: {told}"));
+        }
+        let first = asked.iter().find(|(_, is_accepted)| **is_accepted);
+        let Some((first, _)) = first else {
+            let mut before = judges.iter();
+            match before.any(|build| accepts(build, case.syntax, &case.text) == Some(true)) {
+                true => self
+                    .wrong
+                    .push(format!("no QEMU starts with it: {}", told())),
+                false => {
+                    let line = format!(
+                        "{} in {} ({})",
+                        advice.rule,
+                        case.origin,
+                        case.syntax.name()
+                    );
+                    self.refused_before.insert(line);
+                }
+            }
+            return;
+        };
+        // A text that only later releases start with, and that the oldest started with before: the advice is newer.
+        let is_newer = judges.len() > 1
+            && *first > oldest.version
+            && accepts(oldest, case.syntax, &case.text) == Some(true);
+        if is_newer {
+            match named_release(&advice.help, "QEMU") {
+                Some(release) if release > oldest.version && release <= *first => {}
+                Some(_) | None => self.wrong.push(format!(
+                    "QEMU {} refuses it, {first} accepts it, and the help does not say so: {}",
+                    oldest.name,
+                    told()
+                )),
             }
         }
     }
-    println!(
-        "{named} settings named, {} kinds tried ({}), {started} of them started",
-        tried.len(),
-        by_syntax(&tried)
-    );
+}
+
+#[test]
+fn what_a_help_names_is_what_the_edits_write_and_qemu_accepts_it() {
+    let builds = qemus("settings that helps name");
+    let mut trials = Trials::default();
+    let mut elsewhere: BTreeMap<String, usize> = BTreeMap::new();
+    let mut tried: BTreeMap<Syntax, usize> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut named = 0;
+    for case in fix_cases().iter().filter(|case| is_judged(case)) {
+        for advice in advice_of(case) {
+            named += 1;
+            let rule = advice.rule;
+            let Some(after) = &advice.after else {
+                let what = format!("{rule}: {:?}", advice.spelled);
+                *elsewhere.entry(what).or_default() += 1;
+                continue;
+            };
+            let told = || format!("{rule} in {}: {:?}\n{after}", case.origin, advice.spelled);
+            let Some(spelled) = &advice.spelled else {
+                let fault = format!("can be written and not spelled: {}", told());
+                trials.wrong.push(fault);
+                continue;
+            };
+            if !says(after, spelled) {
+                let fault = format!("the edits write something else: {}", told());
+                trials.wrong.push(fault);
+            }
+            if seen.insert((rule, case.syntax, spelled.clone())) {
+                *tried.entry(case.syntax).or_default() += 1;
+                trials.try_advice(case, &advice, after, &builds);
+            }
+        }
+    }
+    println!("{named} settings named");
+    for (syntax, count) in &tried {
+        println!("{}: {count} kinds tried", syntax.name());
+    }
+    for ((syntax, program), count) in &trials.accepted {
+        println!("{}: QEMU {program} starts with {count}", syntax.name());
+    }
     for (what, count) in &elsewhere {
         println!("more than a value: {what} ({count} times)");
     }
+    for line in &trials.refused_before {
+        println!("refused before and after: {line}");
+    }
+    let wrong = &trials.wrong;
     assert!(
         wrong.is_empty(),
         "{} wrong:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(
-        tried.len() > 50 && (builds.is_empty() || started > 30),
-        "{} {started}",
-        tried.len()
-    );
+    for syntax in [Syntax::Drive, Syntax::BlockdevPairs, Syntax::BlockdevJson] {
+        assert!(tried.contains_key(&syntax), "no case is {}", syntax.name());
+        for build in &builds {
+            let class = (syntax, build.name.clone());
+            let is_there = trials.accepted.contains_key(&class);
+            assert!(
+                is_there,
+                "QEMU {} starts with no {}",
+                build.name,
+                syntax.name()
+            );
+        }
+    }
 }

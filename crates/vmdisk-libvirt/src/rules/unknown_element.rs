@@ -10,8 +10,8 @@ declare_rule! {
     /// file and not checked.
     ///
     /// ## Why it matters
-    /// libvirt defines the guest without an error and drops the element. The guest starts without it, and `virsh
-    /// dumpxml` no longer shows it.
+    /// libvirt defines the guest without an error and drops the element. The guest starts without it, and
+    /// `virsh dumpxml` no longer shows it.
     ///
     /// ## Use instead
     /// Correct the name or remove the element. `virsh define --validate FILE` refuses unknown elements.

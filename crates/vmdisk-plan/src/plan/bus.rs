@@ -133,7 +133,9 @@ impl Planner<'_> {
             let media = disk.media();
             let reason = match media {
                 MediaSpec::Cdrom => "its name ends in .iso; write `media: disk` for a disk",
-                MediaSpec::Disk | MediaSpec::Floppy => "nothing else was asked for",
+                MediaSpec::Disk | MediaSpec::Floppy => {
+                    "a hard disk, unless `media` is set or the name ends in .iso"
+                }
             };
             Some(Chosen::by_default(media, reason))
         });
@@ -191,7 +193,7 @@ impl Planner<'_> {
             "controller",
             is_asked.then_some(ScsiControllerModel::VirtioScsi),
             |_| {
-                let reason = "unset would be an emulated LSI 53C895A on x86, which is slow";
+                let reason = "the default on x86 is an emulated LSI 53C895A, which is slow";
                 Some(Chosen::by_default(ScsiControllerModel::VirtioScsi, reason))
             },
         );

@@ -166,7 +166,7 @@ fn choose(
     match image.protocol.on_host() {
         Some(HostStorage::File(path)) => {
             if is_allocated(planner, image) {
-                let reason = "every block is allocated, and a discard would give it away";
+                let reason = "every block is allocated, and a discard would free it";
                 return Chosen::by_default(Discard::Ignore, reason);
             }
             let is_new = matches!(image.creation, Some(Creation::RawFile { .. }));
@@ -179,11 +179,11 @@ fn choose(
                 return thin("a sparse file");
             }
             let reason =
-                "it is not known whether the file is sparse, and a discard would make it so";
+                "it is not known whether the file is sparse, and discards would make it sparse";
             Chosen::by_default(Discard::Ignore, reason)
         }
         Some(HostStorage::Device(_)) => on_device(planner, image, spec),
-        None => Chosen::by_default(Discard::Ignore, "nothing is known of the storage"),
+        None => Chosen::by_default(Discard::Ignore, "the type of the storage is not known"),
     }
 }
 
@@ -205,7 +205,7 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
             Chosen::by_fact(Discard::Unmap, reason).instead_of("discard-missing-thin")
         }
         (_, Fact::Known(0)) => {
-            let reason = format!("discards do not get through {name}");
+            let reason = format!("{name} does not pass discards on");
             Chosen::by_fact(Discard::Ignore, reason)
         }
         (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {

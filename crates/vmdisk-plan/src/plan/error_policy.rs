@@ -28,7 +28,7 @@ impl Planner<'_> {
         let asked = spec.read_error_policy;
         let reads = self.decide_disk(index, at, "read-error-policy", asked, |_| {
             is_chosen.then(|| {
-                let reason = "reads need no space, and would have the policy of writes";
+                let reason = "reads need no space; by default they use the policy of writes";
                 Chosen::by_default(ReadErrorPolicy::Report, reason)
             })
         });

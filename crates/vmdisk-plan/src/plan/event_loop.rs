@@ -54,7 +54,7 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
             if let Some(IoThreadCount::Number(count)) = count
                 && *id > count
             {
-                let message = format!("the guest has {count} iothreads, and {id} is none of them");
+                let message = format!("the guest has {count} iothreads, and none has the id {id}");
                 planner.refuse(SpecPath::disk(index).key("iothread"), message);
                 continue;
             }

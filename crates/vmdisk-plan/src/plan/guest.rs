@@ -65,14 +65,17 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
 
 fn architecture(target: &Target) -> Chosen<Architecture> {
     match target.arch.as_deref().and_then(Architecture::from_wire) {
-        Some(arch) => Chosen::by_fact(arch, "the target is one"),
+        Some(arch) => Chosen::by_fact(arch, "the architecture of the target"),
         None => Chosen::by_default(Architecture::X86_64, "the most common"),
     }
 }
 
 fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chosen<String>> {
     if let Some(machine) = &planner.host.target.machine {
-        return Some(Chosen::by_fact(machine.clone(), "the target is one"));
+        return Some(Chosen::by_fact(
+            machine.clone(),
+            "the machine type of the target",
+        ));
     }
     let wants_ide = planner
         .spec
@@ -92,7 +95,7 @@ fn choose_machine(planner: &mut Planner<'_>, arch: Architecture) -> Option<Chose
             ("pc", "it has a floppy controller, and q35 does not")
         }
         Architecture::X86_64 | Architecture::I686 => {
-            ("q35", "PCI Express and AHCI; unset would be the older pc")
+            ("q35", "PCI Express and AHCI; the default is the older pc")
         }
         Architecture::Aarch64
         | Architecture::Armv7l

@@ -45,7 +45,7 @@ pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
     let (mode, reason) = match protocol {
         NetworkProtocol::Rbd => (
             CacheMode::Writeback,
-            "librbd has a cache of its own, which `none` turns off, and writes it out when the guest flushes",
+            "librbd has its own cache, which `none` disables, and writes it when the guest flushes",
         ),
         NetworkProtocol::Nbd
         | NetworkProtocol::Iscsi

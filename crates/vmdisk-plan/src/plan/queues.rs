@@ -49,7 +49,7 @@ impl Planner<'_> {
         if self.host.may(Capability::MachineQueuePerVcpu) {
             return None;
         }
-        let reason = "this machine type gives one queue, current ones give one per vCPU";
+        let reason = "this machine type has one queue by default; current ones have one per vCPU";
         Some(Chosen::by_fact(vcpus.min(1024), reason))
     }
 
@@ -78,7 +78,7 @@ impl Planner<'_> {
             // QEMU keeps four clusters of it for reference counts.
             let whole = (tables.0 + 4 * cluster.0).next_multiple_of(Bytes::MIB);
             let reason = format!(
-                "its tables take {tables}, QEMU keeps 32 MiB of them in memory, and each miss is a read more"
+                "its tables take {tables}, QEMU keeps 32 MiB of them in memory, and each miss costs an additional read"
             );
             Some(Chosen::by_fact(Bytes(whole), reason))
         });

@@ -134,7 +134,7 @@ impl Planner<'_> {
                 Some(choose_chunk(*pool_size))
             });
             is_zeroing = self.decide(at_image(index), "zero", *zero, |_| {
-                let reason = "without zeroing a new volume reads what a deleted one left";
+                let reason = "without zeroing, a new volume exposes the data of a deleted one";
                 Some(Chosen::by_default(true, reason).instead_of("thin-zeroing-off"))
             });
         }
@@ -158,12 +158,12 @@ impl Planner<'_> {
         } = spec;
         let at = FieldPath::Disk(index, DiskField::Reconnect);
         let reconnect = self.decide(at, "reconnect", *reconnect, |_| {
-            let reason = "a restart of the daemon would take the disk away for good";
+            let reason = "without it, the disk is lost when the daemon restarts";
             Some(Chosen::by_default(true, reason))
         });
         let is_on = reconnect == Some(true);
         let timeout = self.decide(at, "reconnect-timeout", *reconnect_timeout, |_| {
-            is_on.then(|| Chosen::by_default(10, "libvirt wants a number of seconds with it"))
+            is_on.then(|| Chosen::by_default(10, "libvirt requires a number of seconds"))
         });
         let mut socket = VhostUserSocket::new(socket);
         socket.reconnect = reconnect.map(|on| if on { Switch::On } else { Switch::Off });
@@ -171,7 +171,7 @@ impl Planner<'_> {
         let at = FieldPath::Disk(index, DiskField::ConfigWce);
         let config_wce = self.decide(at, "config-wce", None::<Switch>, |_| {
             let reason =
-                "with it the guest takes the daemon's write cache for off and never flushes";
+                "with it, the guest assumes that the daemon has no write cache, and never flushes";
             Some(Chosen::by_default(Switch::Off, reason).instead_of("vhost-user-flushes-lost"))
         });
         socket.config_wce = config_wce;

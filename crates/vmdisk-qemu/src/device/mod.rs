@@ -10,6 +10,7 @@ pub(crate) mod property;
 pub(crate) mod read;
 pub(crate) mod read_controller;
 mod read_value;
+pub(crate) mod recorded;
 pub(crate) mod scsi;
 pub(crate) mod sd;
 mod target_name;

@@ -17,10 +17,10 @@ declare_rule! {
     /// multiple of the sector. On command lines it also checks `min_io_size` and `opt_io_size`.
     ///
     /// ## Why it matters
-    /// libvirt defines the guest, but QEMU exits at start, for example with `logical_block_size > physical_block_size
-    /// not supported`. QEMU uses 512 for a physical size that is not set and does not raise it, so a logical size of
-    /// 4096 needs both. IDE and SATA disks discard in steps of 512 bytes, so they support no other sector size; the
-    /// message then is `discard_granularity must be 512 for ide`.
+    /// libvirt defines the guest, but QEMU exits at start, for example with
+    /// `logical_block_size > physical_block_size not supported`. QEMU uses 512 for a physical size that is not set and
+    /// does not raise it, so a logical size of 4096 needs both. IDE and SATA disks discard in steps of 512 bytes, so
+    /// they support no other sector size; the message then is `discard_granularity must be 512 for ide`.
     ///
     /// ## Use instead
     /// Set both sizes: `<blockio logical_block_size='4096' physical_block_size='4096'/>`, on virtio or SCSI. Change the

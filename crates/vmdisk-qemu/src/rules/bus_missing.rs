@@ -20,12 +20,12 @@ declare_rule! {
     /// virtio devices with the wrong transport, a `bus` that no device provides, and `-drive if=scsi` on a PC.
     ///
     /// ## Why it matters
-    /// QEMU does not add controllers, as libvirt does. It exits at start with `No 'SCSI' bus found for device
-    /// 'scsi-hd'` or `Bus 'scsi0.0' not found`.
+    /// QEMU does not add controllers, as libvirt does. It exits at start with
+    /// `No 'SCSI' bus found for device 'scsi-hd'` or `Bus 'scsi0.0' not found`.
     ///
     /// ## Use instead
-    /// Add the controller before the device and give it an id: `-device virtio-scsi-pci,id=scsi0` with `-device
-    /// scsi-hd,bus=scsi0.0,drive=…`, or `-device qemu-xhci` for USB.
+    /// Add the controller before the device and give it an id: `-device virtio-scsi-pci,id=scsi0` with
+    /// `-device scsi-hd,bus=scsi0.0,drive=…`, or `-device qemu-xhci` for USB.
     ///
     /// ## Reported
     /// ```args,reported

@@ -19,8 +19,8 @@ declare_rule! {
     /// unchanged.
     ///
     /// ## Use instead
-    /// Put a path before the name: `file=./backup:1.img`, or `/srv/backup:1.img`. Alternatively use `-blockdev
-    /// driver=file,filename=…`.
+    /// Put a path before the name: `file=./backup:1.img`, or `/srv/backup:1.img`. Alternatively use
+    /// `-blockdev driver=file,filename=…`.
     ///
     /// ## Reported
     /// ```args,reported

@@ -13,8 +13,8 @@ declare_rule! {
     /// that no `-object` defines.
     ///
     /// ## Why it matters
-    /// QEMU cannot open the image and exits at start with `Parameter 'key-secret' is required for cipher` or `No secret
-    /// with id 'key0'`.
+    /// QEMU cannot open the image and exits at start with `Parameter 'key-secret' is required for cipher` or
+    /// `No secret with id 'key0'`.
     ///
     /// ## Use instead
     /// Define the secret and name it in the node: `-object secret,id=key0,file=KEYFILE` with `key-secret=key0`. Use

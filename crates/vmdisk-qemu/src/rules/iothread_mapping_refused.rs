@@ -17,9 +17,10 @@ declare_rule! {
     /// more iothreads than queues, are advice: QEMU accepts them, and the additional threads have no work.
     ///
     /// ## Why it matters
-    /// libvirt refuses to define the guest, with messages such as `duplicate mapping for iothread`, `iothread queue '4'
-    /// mapping out of range` or `missing iothread mapping for queue '3'`. QEMU exits at start. If the number of queues
-    /// is not set, it is the number of vCPUs. A mapping that names queues then breaks when vCPUs are added.
+    /// libvirt refuses to define the guest, with messages such as `duplicate mapping for iothread`,
+    /// `iothread queue '4' mapping out of range` or `missing iothread mapping for queue '3'`. QEMU exits at start. If
+    /// the number of queues is not set, it is the number of vCPUs. A mapping that names queues then breaks when vCPUs
+    /// are added.
     ///
     /// ## Use instead
     /// Name each iothread once and no queues: QEMU then distributes the queues in turn. If the rows name queues, set

@@ -12,10 +12,10 @@ declare_rule! {
     /// Reports `locking=off` on a node that opens a file or device for writing.
     ///
     /// ## Why it matters
-    /// With locking, QEMU and `qemu-img` refuse an image that another QEMU has open for writing (`Failed to get "write"
-    /// lock`). If either side disables locking, both can write without a message, and two guests on one ordinary file
-    /// system destroy it. The option is meant for file systems without locks, if the management software prevents a
-    /// second start.
+    /// With locking, QEMU and `qemu-img` refuse an image that another QEMU has open for writing
+    /// (`Failed to get "write" lock`). If either side disables locking, both can write without a message, and two
+    /// guests on one ordinary file system destroy it. The option is meant for file systems without locks, if the
+    /// management software prevents a second start.
     ///
     /// ## Use instead
     /// Remove `locking=off`. To let several guests write to one image knowingly, use a cluster file system and

@@ -19,8 +19,8 @@ declare_rule! {
     /// needs such an object, so a change of the guest's memory must be made in two places.
     ///
     /// ## Use instead
-    /// Use the same size for both: `-m 4G -object memory-backend-memfd,id=mem,size=4G,share=on -machine
-    /// memory-backend=mem`.
+    /// Use the same size for both:
+    /// `-m 4G -object memory-backend-memfd,id=mem,size=4G,share=on -machine memory-backend=mem`.
     ///
     /// ## Reported
     /// ```args,reported

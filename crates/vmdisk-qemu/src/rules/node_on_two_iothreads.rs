@@ -16,9 +16,9 @@ declare_rule! {
     /// one of them runs in an iothread. The thread of a SCSI disk is the thread of its controller.
     ///
     /// ## Why it matters
-    /// In QEMU 5.2 and 7.2 a node belongs to one event loop. QEMU exits at start with `Cannot change iothread of active
-    /// block backend`. QEMU 10.0 and later allow several threads for one node. The versions between were not tried and
-    /// are not checked.
+    /// In QEMU 5.2 and 7.2 a node belongs to one event loop. QEMU exits at start with
+    /// `Cannot change iothread of active block backend`. QEMU 10.0 and later allow several threads for one node. The
+    /// versions between were not tried and are not checked.
     ///
     /// ## Use instead
     /// Run both devices in the same iothread, or use QEMU 10.0 or later.

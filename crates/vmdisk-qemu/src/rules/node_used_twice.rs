@@ -13,8 +13,8 @@ declare_rule! {
     /// a `-drive`; and a `-device` on a `-drive` that already creates its own device because `if=none` is missing.
     ///
     /// ## Why it matters
-    /// Two disks of one guest on one image overwrite each other's data, so QEMU exits at start with `Permission
-    /// conflict on node` or, for a `-drive`, `Did you need 'if=none' in the drive options?`.
+    /// Two disks of one guest on one image overwrite each other's data, so QEMU exits at start with
+    /// `Permission conflict on node` or, for a `-drive`, `Did you need 'if=none' in the drive options?`.
     ///
     /// ## Use instead
     /// Use a separate node for each device. Add `if=none` to a `-drive` that has a `-device`. If the guest handles two

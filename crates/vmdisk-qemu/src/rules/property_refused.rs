@@ -10,6 +10,7 @@ use vmdisk_source::{Edit, Span};
 
 use super::line::{Line, base_of};
 use super::value_kind::expected;
+use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
@@ -25,9 +26,9 @@ declare_rule! {
     /// `-drive`, and values of another type for devices and nodes: a number between quotes, `"on"` for `true`.
     ///
     /// ## Why it matters
-    /// QEMU exits at start with `Property 'virtio-blk-pci.rotation_rate' not found` or `Invalid parameter type for
-    /// 'read-only', expected: boolean`. It reports only the first such property, and does not say where the property
-    /// belongs.
+    /// QEMU exits at start with `Property 'virtio-blk-pci.rotation_rate' not found` or
+    /// `Invalid parameter type for 'read-only', expected: boolean`. It reports only the first such property, and does
+    /// not say where the property belongs.
     ///
     /// ## Use instead
     /// Remove the property, or move it to the device or node that has it. List the properties that your QEMU accepts:
@@ -404,20 +405,6 @@ fn releases(owner: Owner<'_>, key: &str) -> String {
 
 fn release_name(Version(major, minor, _): Version) -> String {
     format!("{major}.{minor}")
-}
-
-/// The recorded device with the same properties; `None` for a device that is unrelated to disks.
-fn device_owner(driver: &str) -> Option<Owner<'_>> {
-    let table = MemberTable::recorded();
-    let is_recorded = |name: &str| table.members(Owner::Device(name)).is_some();
-    let alias = match driver {
-        "virtio-blk" | "virtio-blk-ccw" => "virtio-blk-pci",
-        "virtio-scsi" | "virtio-scsi-ccw" => "virtio-scsi-pci",
-        "vhost-user-blk-ccw" => "vhost-user-blk-pci",
-        "lsi" => "lsi53c895a",
-        name => name,
-    };
-    is_recorded(alias).then_some(Owner::Device(alias))
 }
 
 fn check_gone(

@@ -17,8 +17,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// Version 2 can neither keep a discarded cluster allocated nor postpone reference counts. libvirt defines the
-    /// guest, and QEMU exits at start with `discard-no-unref is only supported since qcow2 version 3` or `Lazy
-    /// refcounts require a qcow2 image with at least qemu 1.1 compatibility level`.
+    /// guest, and QEMU exits at start with `discard-no-unref is only supported since qcow2 version 3` or
+    /// `Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level`.
     ///
     /// ## Use instead
     /// Upgrade the image while the guest is shut down: `qemu-img amend -o compat=1.1 IMAGE`. Alternatively remove the

@@ -20,8 +20,9 @@ declare_rule! {
     /// The guest sees only the first 20 bytes, and QEMU prints no message. The names in `/dev/disk/by-id` consist of
     /// these bytes. A UUID has 36 characters, so it fits only SCSI. OpenStack and oVirt write the id of the volume
     /// here, so its last 16 characters are missing in the guest. Two disks whose first 20 bytes are equal are reported
-    /// by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks (`The serial number can't be
-    /// longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both are errors.
+    /// by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks
+    /// (`The serial number can't be longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both
+    /// are errors.
     ///
     /// ## Use instead
     /// Use at most 20 bytes, unique to each disk. There is no fix: a shorter serial number changes nothing for the

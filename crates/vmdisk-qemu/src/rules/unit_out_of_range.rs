@@ -31,8 +31,8 @@ declare_rule! {
     /// | `am53c974`, `dc390` | 7 | 7 |
     ///
     /// ## Why it matters
-    /// libvirt defines the guest, but QEMU exits at start. The message names the number and not the limit: `bad scsi
-    /// device lun: 16384` or `Bus 'ide.6' not found`.
+    /// libvirt defines the guest, but QEMU exits at start. The message names the number and not the limit:
+    /// `bad scsi device lun: 16384` or `Bus 'ide.6' not found`.
     ///
     /// ## Use instead
     /// Remove the address: libvirt and QEMU then choose a free one. For more disks than a controller has units, add

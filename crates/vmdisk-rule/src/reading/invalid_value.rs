@@ -11,9 +11,9 @@ declare_rule! {
     /// similar value is valid, the fix uses it.
     ///
     /// ## Why it matters
-    /// libvirt refuses to define the guest at the first such value, for example with `Invalid value for attribute
-    /// 'cache' in element 'driver': 'nonee'.`. The message names neither the line nor the disk, and schema validation
-    /// points at `<devices>`. All other settings are still checked.
+    /// libvirt refuses to define the guest at the first such value, for example with
+    /// `Invalid value for attribute 'cache' in element 'driver': 'nonee'.`. The message names neither the line nor the
+    /// disk, and schema validation points at `<devices>`. All other settings are still checked.
     ///
     /// ## Use instead
     /// Use one of the values that the finding lists.

@@ -11,9 +11,9 @@ declare_rule! {
     /// attribute.
     ///
     /// ## Why it matters
-    /// libvirt refuses to define the guest, for example with `missing target information for device` or `missing source
-    /// information for device`, and does not name the disk. A drive without a medium is not a missing source: it has no
-    /// `<source>` element at all.
+    /// libvirt refuses to define the guest, for example with `missing target information for device` or
+    /// `missing source information for device`, and does not name the disk. A drive without a medium is not a missing
+    /// source: it has no `<source>` element at all.
     ///
     /// ## Use instead
     /// Add the value that the finding names. For an empty CD or floppy drive, remove the whole `<source>` element.

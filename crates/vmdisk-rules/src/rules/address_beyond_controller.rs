@@ -21,8 +21,8 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. To keep an address,
-    /// change only `unit` (IDE has two units per bus, SATA six), or use `<controller type='scsi'
-    /// model='virtio-scsi'/>`.
+    /// change only `unit` (IDE has two units per bus, SATA six), or use
+    /// `<controller type='scsi' model='virtio-scsi'/>`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -11,10 +11,10 @@ declare_rule! {
     /// The disks with `io='native'` need more Linux AIO slots than the host has.
     ///
     /// ## What it reports
-    /// Counts the threads that disks with `io='native'` run in: the iothreads assigned to them or to their controllers,
-    /// and QEMU's main loop for the others. Each thread reserves 1024 slots of `fs.aio-max-nr`, which all processes of
-    /// the host share. Reported is a guest that needs more than this limit. The slots in use at the moment
-    /// (`fs.aio-nr`) are not counted, because they change all the time.
+    /// Reports a guest that needs more slots than `fs.aio-max-nr`, the limit for all processes of the host. Each thread
+    /// in which disks with `io='native'` run reserves 1024 slots: the iothreads assigned to them or to their
+    /// controllers, and QEMU's main loop for the others. The slots in use at the moment (`fs.aio-nr`) are not counted,
+    /// because they change all the time.
     ///
     /// ## Why it matters
     /// The default limit of 65536 is enough for 64 threads on the whole host. Without free slots, QEMU 5.2 and 7.2 do

@@ -14,8 +14,8 @@ declare_rule! {
     /// are checked, because libvirt replaces all others with its own.
     ///
     /// ## Why it matters
-    /// libvirt uses the alias as the device id in QEMU, which must be unique. It refuses to define the guest with `non
-    /// unique alias detected`. This usually happens when a disk's XML is copied.
+    /// libvirt uses the alias as the device id in QEMU, which must be unique. It refuses to define the guest with
+    /// `non unique alias detected`. This usually happens when a disk's XML is copied.
     ///
     /// ## Use instead
     /// Give each device its own alias with the prefix `ua-`, or remove `<alias>`: libvirt then chooses one.

@@ -21,10 +21,10 @@ declare_rule! {
     /// (CVE-2008-2004).
     ///
     /// ## Use instead
-    /// Record the format in the overlay while the guest is shut down: `qemu-img rebase -u -F FORMAT -b BACKING
-    /// OVERLAY`. FORMAT is the format that the backing file was created with, such as `qcow2` or `raw`; do not rely on
-    /// probing to find it. `-u` changes only the header, so it takes no time and copies no data. For new overlays use
-    /// `qemu-img create -f qcow2 -b BACKING -F FORMAT OVERLAY`.
+    /// Record the format in the overlay while the guest is shut down:
+    /// `qemu-img rebase -u -F FORMAT -b BACKING OVERLAY`. FORMAT is the format that the backing file was created with,
+    /// such as `qcow2` or `raw`; do not rely on probing to find it. `-u` changes only the header, so it takes no time
+    /// and copies no data. For new overlays use `qemu-img create -f qcow2 -b BACKING -F FORMAT OVERLAY`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains

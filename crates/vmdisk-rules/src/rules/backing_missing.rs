@@ -19,9 +19,9 @@ declare_rule! {
     /// overlay is moved or copied to another host without its chain, or when a base image is cleaned up.
     ///
     /// ## Use instead
-    /// Restore the file. If it has moved, record the new path while the guest is shut down: `qemu-img rebase -u -F
-    /// FORMAT -b NEWPATH OVERLAY`. To copy a disk with its whole chain into one image, use `qemu-img convert -O qcow2
-    /// OVERLAY NEW`. `qemu-img info --backing-chain IMAGE` shows the chain.
+    /// Restore the file. If it has moved, record the new path while the guest is shut down:
+    /// `qemu-img rebase -u -F FORMAT -b NEWPATH OVERLAY`. To copy a disk with its whole chain into one image, use
+    /// `qemu-img convert -O qcow2 OVERLAY NEW`. `qemu-img info --backing-chain IMAGE` shows the chain.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains

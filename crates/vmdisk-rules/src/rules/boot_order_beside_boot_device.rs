@@ -11,9 +11,9 @@ declare_rule! {
     /// Reports `<boot order='…'/>` on a disk if `<os>` contains `<boot dev='…'/>`.
     ///
     /// ## Why it matters
-    /// The two ways to set the boot order exclude each other. libvirt refuses to define the guest with `per-device boot
-    /// elements cannot be used together with os/boot elements`. Schema validation accepts it. Adding an order to a disk
-    /// of a guest that was created with `<boot dev='hd'/>` is the usual cause.
+    /// The two ways to set the boot order exclude each other. libvirt refuses to define the guest with
+    /// `per-device boot elements cannot be used together with os/boot elements`. Schema validation accepts it. Adding
+    /// an order to a disk of a guest that was created with `<boot dev='hd'/>` is the usual cause.
     ///
     /// ## Use instead
     /// Keep `<boot order='…'/>` on the devices and remove `<boot dev='…'/>` from `<os>`. The order on the devices can

@@ -1,6 +1,6 @@
 //! `bus-emulated`
 
-use vmdisk_fields::{DiskName, Phrase, Piece, all_of, phrase, setting};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, MachineType,
     TargetBus,
@@ -9,6 +9,7 @@ use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule}
 
 use crate::boot;
 use crate::target_names::TargetNames;
+use crate::virtio::{on_virtio, only_elsewhere};
 
 declare_rule! {
     /// A disk is on an emulated IDE or SATA bus instead of virtio.
@@ -154,7 +155,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 bus = bus.as_wire()
             ),
         );
-        let virtio = move_to_virtio(index, disk);
+        let virtio = on_virtio(context, index, disk);
         finding.label("each request exits to the host several times");
         match boots_from.filter(|(_, disk)| domain.frontend_kind(disk).is_virtio()) {
             Some((boots_from, _)) => {
@@ -168,7 +169,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         boot = DiskName(boots_from),
                     ))
                     .note("the guest's name for the disk changes")
-                    .help(virtio);
+                    .help(phrase!("use {virtio}", virtio));
                 if let Some(changes) = to_virtio(&mut names, index, disk) {
                     finding.remedy(Fix::needs_consent(changes));
                 }
@@ -177,7 +178,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 finding
                     .severity(Severity::Advice)
                     .note("the configuration does not show whether the guest has virtio drivers; Windows needs virtio-win before its boot disk moves")
-                    .help(phrase!("if the guest has the drivers, {virtio}; otherwise allow `bus-emulated`", virtio));
+                    .help(phrase!("if the guest has the drivers, use {virtio}; otherwise allow `bus-emulated`", virtio));
             }
         }
     }
@@ -204,38 +205,9 @@ fn can_have_virtio(domain: &Domain) -> bool {
     is_qemu && domain.machine.as_ref().is_none_or(takes_virtio)
 }
 
-/// The settings of a disk that virtio disks do not have.
-fn not_on_virtio(disk: &Disk) -> Vec<DiskField> {
-    let frontend = &disk.frontend;
-    let set = [
-        (DiskField::Wwn, frontend.wwn.is_some()),
-        (DiskField::Product, frontend.product.is_some()),
-        (DiskField::RotationRate, frontend.rotation_rate.is_some()),
-        (DiskField::Removable, frontend.removable.is_some()),
-    ];
-    let set = set.into_iter().filter(|(_, is_set)| *is_set);
-    set.map(|(field, _)| field).collect()
-}
-
-/// What to do for virtio.
-fn move_to_virtio(index: usize, disk: &Disk) -> Phrase {
-    let at = |field| FieldPath::Disk(index, field);
-    let virtio = setting(at(DiskField::TargetBus), TargetBus::Virtio);
-    let removed = not_on_virtio(disk);
-    if removed.is_empty() {
-        return phrase!("use {virtio}", virtio);
-    }
-    let removed = all_of(removed.into_iter().map(|field| Piece::Field(at(field))));
-    phrase!(
-        "remove {removed}, which virtio disks do not have, and use {virtio}",
-        removed,
-        virtio
-    )
-}
-
 /// The changes that move the disk to virtio, if no other setting of the disk depends on its bus.
 fn to_virtio(names: &mut TargetNames<'_>, index: usize, disk: &Disk) -> Option<Vec<Change>> {
-    if !not_on_virtio(disk).is_empty() {
+    if only_elsewhere(disk).next().is_some() {
         return None;
     }
     let frontend = &disk.frontend;

@@ -15,9 +15,10 @@ declare_rule! {
     /// later.
     ///
     /// ## Why it matters
-    /// libvirt refuses to define the guest, and names one option at a time: `queues attribute in disk driver element is
-    /// only supported` by virtio, `disk event_idx mode supported only for virtio bus`, `Only ide and scsi disk support
-    /// wwn`. It usually happens when the bus of a disk is changed and its other options are kept.
+    /// libvirt refuses to define the guest, and names one option at a time:
+    /// `queues attribute in disk driver element is only supported` by virtio,
+    /// `disk event_idx mode supported only for virtio bus`, `Only ide and scsi disk support wwn`. It usually happens
+    /// when the bus of a disk is changed and its other options are kept.
     ///
     /// ## Use instead
     /// Remove the option, or move the disk to a bus that supports it. SCSI on a virtio-scsi controller supports WWN,

@@ -8,7 +8,7 @@ declare_rule! {
     /// A disk does not set its cache mode.
     ///
     /// ## What it reports
-    /// A disk that the guest can write and that does not set `cache`. The disk works without it.
+    /// Reports a disk that the guest can write and that does not set `cache`. The disk works without it.
     ///
     /// ## Why it matters
     /// Without `cache`, QEMU uses `writeback`: the host caches data that the guest caches too. Many administrators

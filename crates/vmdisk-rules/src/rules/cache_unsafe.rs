@@ -13,8 +13,8 @@ declare_rule! {
     /// ## Why it matters
     /// With `unsafe`, QEMU never calls `fdatasync`, even if the guest requests a flush. The file system and the
     /// databases of the guest rely on flushes to order their journals. After a crash or power failure of the host, any
-    /// of the last writes can be missing, in any order, and the guest may not boot. While the host runs, no sign of it
-    /// can be seen. The mode is meant for disposable disks, such as a repeatable installation or a `<transient/>` disk.
+    /// of the last writes can be missing, in any order, and the guest may not boot. While the host runs, nothing
+    /// shows it. The mode is meant for disposable disks, such as a repeatable installation or a `<transient/>` disk.
     ///
     /// ## Use instead
     /// Use `cache='writeback'`, which is as fast until the guest flushes. If the data may be lost, allow this finding

@@ -23,15 +23,16 @@ declare_rule! {
     /// cache, and is one more file that must not be lost. Backup and snapshot tools that do not clean up make chains
     /// that grow unnoticed. libvirt defines a guest with a loop or too many images, but does not start it:
     ///
-    /// - libvirt 10.8 to 11.10 start chains of up to 25 images. With 26 images, 11.3 stops with `failed to parse JSON:
-    ///   nesting too deep`.
+    /// - libvirt 10.8 to 11.10 start chains of up to 25 images. With 26 images, 11.3 stops with
+    ///   `failed to parse JSON: nesting too deep`.
     /// - Other versions support 200 images: `backing chains more than 200 layers deep are not supported`.
     /// - A loop is reported as `self-referential or too deeply nested`.
     ///
     /// ## Use instead
-    /// Merge the images that are not needed separately. While the guest runs: `virsh blockcommit GUEST TARGET --active
-    /// --pivot --wait`, which merges the whole chain into its lowest image. While it is shut down: `qemu-img commit
-    /// OVERLAY`, the lowest overlay first, or `qemu-img convert -O qcow2 OVERLAY NEW` for one new image.
+    /// Merge the images that are not needed separately. While the guest runs:
+    /// `virsh blockcommit GUEST TARGET --active --pivot --wait`, which merges the whole chain into its lowest image.
+    /// While it is shut down: `qemu-img commit OVERLAY`, the lowest overlay first, or
+    /// `qemu-img convert -O qcow2 OVERLAY NEW` for one new image.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains

@@ -19,10 +19,10 @@ declare_rule! {
     /// ioeventfd and iothreads on SCSI controllers other than virtio-scsi.
     ///
     /// ## Why it matters
-    /// libvirt refuses to define the guest, with messages such as `Multiple 'scsi' controllers with index '0'`, `IDE
-    /// controllers are unsupported for this QEMU binary or machine type` or `'queues' is only supported by virtio-scsi
-    /// controller`. The IDE message usually appears after the machine of a guest is changed from `pc` to `q35`.
-    /// BusLogic controllers come from VMware guests.
+    /// libvirt refuses to define the guest, with messages such as `Multiple 'scsi' controllers with index '0'`,
+    /// `IDE controllers are unsupported for this QEMU binary or machine type` or
+    /// `'queues' is only supported by virtio-scsi controller`. The IDE message usually appears after the machine of a
+    /// guest is changed from `pc` to `q35`. BusLogic controllers come from VMware guests.
     ///
     /// ## Use instead
     /// Use `<controller type='scsi' model='virtio-scsi'/>` for SCSI, and SATA instead of IDE on q35. Remove duplicate

@@ -13,9 +13,9 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// Copy-on-read copies each block that the guest reads from the backing image into the top image, so the top image
-    /// must be writable. libvirt refuses to define the guest with `copy_on_read is not compatible with read-only disk
-    /// 'vda'`, or `is not supported with removable disk` for drives. It often happens when `<readonly/>` is added to a
-    /// disk.
+    /// must be writable. libvirt refuses to define the guest with
+    /// `copy_on_read is not compatible with read-only disk 'vda'`, or `is not supported with removable disk` for
+    /// drives. It often happens when `<readonly/>` is added to a disk.
     ///
     /// ## Use instead
     /// Remove `copy_on_read`. To fetch all data from a slow backing image once, use a writable overlay, or copy the

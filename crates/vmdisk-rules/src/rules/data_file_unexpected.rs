@@ -78,7 +78,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, top) in context.images() {
+    for (index, disk, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let (Some(_), Some(header)) = (&image.data_file, host::qcow2_header(context, image))
             else {
@@ -88,7 +88,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(header) = report.require(at, header).flatten() else {
                 continue;
             };
-            let what = || "the data file that the header names".to_owned();
+            let what = || format!("the data file in the header of {}", disk.name());
             let named = Context::known(header.data_file.as_ref(), what);
             if let Some(None) = report.require(at, named) {
                 let of = if depth == 0 {

@@ -17,8 +17,8 @@ declare_rule! {
     /// earlier versions ignore the element.
     ///
     /// ## Use instead
-    /// Remove the data file, or use a qcow2 image that was created with one: `qemu-img create -f qcow2 -o
-    /// data_file=FILE IMAGE SIZE`.
+    /// Remove the data file, or use a qcow2 image that was created with one:
+    /// `qemu-img create -f qcow2 -o data_file=FILE IMAGE SIZE`.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -21,9 +21,9 @@ declare_rule! {
     /// the drive are in use to anyone who gets hold of it.
     ///
     /// ## Use instead
-    /// To pass discards on, add `discard` to the options of the device in crypttab, or open it with `cryptsetup open
-    /// --allow-discards`. This reveals which blocks are in use. To keep them hidden, use `discard='ignore'`; no space
-    /// is freed then.
+    /// To pass discards on, add `discard` to the options of the device in crypttab, or open it with
+    /// `cryptsetup open --allow-discards`. This reveals which blocks are in use. To keep them hidden, use
+    /// `discard='ignore'`; no space is freed then.
     ///
     /// ## Reported
     /// ```xml,reported,facts-luks-without-discards

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
-use vmdisk_model::{Disk, DiskField, FieldPath, FieldValue, Image, ImageField};
+use vmdisk_model::{Disk, DiskField, FieldPath, FieldValue, Format, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -230,6 +230,12 @@ impl User<'_> {
         }
     }
 
+    /// True if libvirt lets several guests share the image.
+    fn is_raw(&self) -> bool {
+        let image = self.disk.backend.image();
+        image.is_some_and(|image| image.format == Some(Format::Raw))
+    }
+
     fn is_shareable(&self) -> bool {
         self.disk.backend.is_shareable
     }
@@ -359,11 +365,14 @@ fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
     let shareable = FieldPath::Disk(user.index, DiskField::Shareable);
     finding
         .note("QEMU locks the image for writing and does not start: `Failed to get \"write\" lock`")
-        .help(phrase!(
-            "use a separate image for each disk; if the guest's software coordinates writes, \
-             as a cluster file system does, use {shareable} on both",
-            shareable = setting(shareable, FieldValue::Set),
-        ));
+        .help(match user.is_raw() && other.is_raw() {
+            true => phrase!(
+                "use a separate image for each disk; if the guest's software coordinates writes, \
+                 as a cluster file system does, use {shareable} on both",
+                shareable = setting(shareable, FieldValue::Set),
+            ),
+            false => "use a separate image for each disk".into(),
+        });
 }
 
 fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &'static str) {

@@ -14,13 +14,13 @@ declare_rule! {
     /// for a QEMU before 5.1, or with an external data file for a QEMU before 4.0.
     ///
     /// ## Why it matters
-    /// The header marks these features as incompatible. An older QEMU refuses to open the image: `Unsupported qcow2
-    /// feature(s): Extended L2 entries`. It happens when an image moves to an older host, or when a guest is pinned to
-    /// an older QEMU.
+    /// The header marks these features as incompatible. An older QEMU refuses to open the image:
+    /// `Unsupported qcow2 feature(s): Extended L2 entries`. It happens when an image moves to an older host, or when a
+    /// guest is pinned to an older QEMU.
     ///
     /// ## Use instead
-    /// Update QEMU. For an older QEMU, convert the image: `qemu-img convert -O qcow2 -o
-    /// extended_l2=off,compression_type=zlib OLD NEW`.
+    /// Update QEMU. For an older QEMU, convert the image:
+    /// `qemu-img convert -O qcow2 -o extended_l2=off,compression_type=zlib OLD NEW`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-qcow2-headers,qemu-5.1

@@ -21,8 +21,8 @@ declare_rule! {
     /// images.
     ///
     /// ## Use instead
-    /// Use `io='threads'`, or `io='io_uring'` where the host allows it. Alternatively allocate the image first: `qemu-img
-    /// convert -o preallocation=falloc`, or `fallocate` for a raw file.
+    /// Use `io='threads'`, or `io='io_uring'` where the host allows it. Alternatively allocate the image first:
+    /// `qemu-img convert -o preallocation=falloc`, or `fallocate` for a raw file.
     ///
     /// ## Reported
     /// ```xml,reported,facts-qcow2-headers

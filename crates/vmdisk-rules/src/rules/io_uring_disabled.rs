@@ -16,9 +16,10 @@ declare_rule! {
     /// kernels of RHEL 9.0 to 9.2 and its rebuilds. For QEMU 10.0 it is a warning, because that version starts.
     ///
     /// ## Why it matters
-    /// RHEL 10 sets it to 2, RHEL 9.3 denies io_uring by default too, and many hardening guides recommend that. QEMU gets
-    /// no ring from the kernel and exits; QEMU 7.2 then reports `Inappropriate ioctl for device`, which does not point to
-    /// the sysctl. QEMU 10.0 starts, and uses threads from the first request on, with one line in the log.
+    /// RHEL 10 sets the sysctl to 2, RHEL 9.3 denies io_uring by default too, and many hardening guides recommend
+    /// that. QEMU gets no ring from the kernel and exits; QEMU 7.2 then reports `Inappropriate ioctl for device`, which
+    /// does not point to the sysctl. QEMU 10.0 starts, and uses threads from the first request on, with one line in
+    /// the log.
     ///
     /// ## Use instead
     /// Use `io='threads'`, which always works; for a block device with `cache='none'`, `native` works too. The guest

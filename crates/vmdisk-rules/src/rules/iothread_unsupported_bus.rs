@@ -5,6 +5,7 @@ use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::iothreads;
+use crate::virtio::on_virtio;
 
 declare_rule! {
     /// A disk has an iothread, but its bus does not support one.
@@ -169,7 +170,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     Some(id) => finding
                         .help(phrase!(
                             "use {iothread} on {controller} instead",
-                            iothread = setting(on_controller, id),
+                            iothread = setting(on_controller, id).instead_of(at),
                             controller = ControllerName(number),
                         ))
                         .fix(Fix::needs_consent([remove, Change::set(on_controller, id)])),
@@ -190,10 +191,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .help(phrase!(
                         "remove {iothread}, or use {virtio}",
                         iothread = at,
-                        virtio = setting(
-                            FieldPath::Disk(index, DiskField::TargetBus),
-                            TargetBus::Virtio
-                        ),
+                        virtio = on_virtio(context, index, disk),
                     ))
                     .fix(Fix::needs_consent([remove]));
             }

@@ -19,8 +19,8 @@ declare_rule! {
     /// sees.
     ///
     /// ## Use instead
-    /// Run a QEMU that has the machine type. Alternatively use a machine type that both have (`qemu-system-x86_64
-    /// -machine help` lists them); the guest then sees different hardware.
+    /// Run a QEMU that has the machine type. Alternatively use a machine type that both have
+    /// (`qemu-system-x86_64 -machine help` lists them); the guest then sees different hardware.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2

@@ -18,8 +18,8 @@ declare_rule! {
     /// stays on its host this is intended: use only the facts of that host.
     ///
     /// ## Use instead
-    /// Keep the image on storage that all hosts share. Alternatively migrate with the storage (`virsh migrate
-    /// --copy-storage-all`), which copies the whole disk each time.
+    /// Keep the image on storage that all hosts share. Alternatively migrate with the storage
+    /// (`virsh migrate --copy-storage-all`), which copies the whole disk each time.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-image-not-there

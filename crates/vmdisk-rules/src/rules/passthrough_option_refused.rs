@@ -1,7 +1,7 @@
 //! `passthrough-option-refused`
 
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{Device, DiskField, FieldPath, ImageField, Sgio};
+use vmdisk_model::{Device, Disk, DiskField, FieldPath, HostStorage, ImageField, Sgio, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -105,7 +105,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 )
                 .label(phrase!("only with {lun}", lun = lun.clone()))
                 .note("libvirt refuses the guest")
-                .help(phrase!("remove {option}, or use {lun}", option = at, lun));
+                .help(match can_be_lun(disk) {
+                    true => phrase!("remove {option}, or use {lun}", option = at, lun),
+                    false => phrase!("remove {option}", option = at),
+                });
         }
     }
+}
+
+/// True for a SCSI disk on a device of the host.
+fn can_be_lun(disk: &Disk) -> bool {
+    let image = disk.backend.image();
+    let is_on_device = image.is_some_and(|image| {
+        image
+            .protocol
+            .on_host()
+            .is_some_and(|storage| matches!(storage, HostStorage::Device(_)))
+    });
+    is_on_device && disk.frontend.effective_bus() == TargetBus::Scsi
 }

@@ -64,7 +64,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image) in context.images() {
+    for (index, disk, image) in context.images() {
         let Some(header) = host::qcow2_header(context, image) else {
             continue;
         };
@@ -72,7 +72,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(header) = report.require(at, header).flatten() else {
             continue;
         };
-        let what = || "the encryption of the image".to_owned();
+        let what = || format!("the encryption of {}", disk.name());
         let encryption = Context::known(header.encryption.as_ref(), what);
         let encryption = report.require(at, encryption).flatten();
         if encryption.is_some_and(|encryption| encryption == "aes") {

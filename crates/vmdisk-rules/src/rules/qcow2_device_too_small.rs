@@ -16,9 +16,9 @@ declare_rule! {
     /// extended while the guest runs, as oVirt does. Space for internal snapshots and bitmaps is not counted.
     ///
     /// ## Why it matters
-    /// A qcow2 image cannot grow beyond its device. When the guest has written enough, QEMU gets `No space left on
-    /// device` and pauses the guest. A volume of exactly the size of the disk is too small: 100 GiB need 15.3 MiB more
-    /// for the tables.
+    /// A qcow2 image cannot grow beyond its device. When the guest has written enough, QEMU gets
+    /// `No space left on device` and pauses the guest. A volume of exactly the size of the disk is too small: 100 GiB
+    /// need 15.3 MiB more for the tables.
     ///
     /// ## Use instead
     /// Extend the device to what `qemu-img measure -O qcow2 --size SIZE` prints as `fully allocated size`, or convert

@@ -1,7 +1,7 @@
 //! `queues-gt-vcpus`
 
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
-use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath};
+use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -94,6 +94,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(queues) = frontend.queues else {
             continue;
         };
+        // On another bus, libvirt refuses the option itself, which `bus-option-refused` reports.
+        if frontend.effective_bus() != TargetBus::Virtio {
+            continue;
+        }
         look(
             context,
             report,

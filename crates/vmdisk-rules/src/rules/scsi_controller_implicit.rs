@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     Architecture, Disk, DiskField, Domain, FieldPath, ScsiControllerModel, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+
+use crate::virtio::on_virtio;
 
 declare_rule! {
     /// A SCSI controller has no model, and libvirt chooses the legacy LSI 53C895A.
@@ -94,7 +96,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_scsi = |disk: &Disk| disk.frontend.effective_bus() == TargetBus::Scsi;
     for (index, disk) in context.disks().filter(|(_, disk)| is_scsi(disk)) {
         let at = FieldPath::Disk(index, DiskField::TargetBus);
-        let what = || "the SCSI controllers of the guest".to_owned();
+        let what = || format!("the SCSI controller of {}", disk.name());
         let Some(domain) = report.require(at, context.whole_guest(what)) else {
             return;
         };
@@ -124,7 +126,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .help(phrase!(
                 "set the model of SCSI controller {number} to virtio-scsi, or use {virtio}",
                 number,
-                virtio = setting(at, TargetBus::Virtio),
+                virtio = on_virtio(context, index, disk),
             ));
         // One finding is enough for all disks of the guest.
         return;

@@ -16,9 +16,9 @@ declare_rule! {
     /// drive it is advice: several tools always use `hdc`, and guests name CD drives independently.
     ///
     /// ## Why it matters
-    /// libvirt uses `bus` and does not warn, so the guest gets another device than the name suggests: `dev='sda'
-    /// bus='virtio'` is `/dev/vda` inside a Linux guest. Either the name is misleading, or the guest has the wrong
-    /// controller.
+    /// libvirt uses `bus` and does not warn, so the guest gets another device than the name suggests:
+    /// `dev='sda' bus='virtio'` is `/dev/vda` inside a Linux guest. Either the name is misleading, or the guest has the
+    /// wrong controller.
     ///
     /// ## Use instead
     /// Use a name with the prefix of the bus; tools and scripts that use the old name have to be adapted. Do not remove

@@ -11,9 +11,9 @@ declare_rule! {
     /// The thin pool under a disk does not zero new blocks, so the guest can read data of deleted volumes.
     ///
     /// ## What it reports
-    /// Reports a disk on a thin logical volume whose pool does not zero new chunks (`lvcreate -Zn`, `thin_pool_zero =
-    /// n`, `skip_block_zeroing`). It is an error by default, because several owners can share the host; a warning with
-    /// `--policy single-tenant`, and advice with `--policy lab`.
+    /// Reports a disk on a thin logical volume whose pool does not zero new chunks (`lvcreate -Zn`,
+    /// `thin_pool_zero = n`, `skip_block_zeroing`). It is an error by default, because several owners can share the
+    /// host; a warning with `--policy single-tenant`, and advice with `--policy lab`.
     ///
     /// ## Why it matters
     /// A thin volume allocates its blocks in chunks, at the first write into each. Without zeroing, the rest of the

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::capability::CapabilityRow;
 use vmdisk_facts::{Answer, Basis, Component, Version};
-use vmdisk_fields::{ControllerName, DiskName, Phrase, phrase};
+use vmdisk_fields::{ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 use vmdisk_source::WordKind;
@@ -23,8 +23,8 @@ declare_rule! {
     /// silently drops unknown elements and attributes, which is a warning here.
     ///
     /// ## Use instead
-    /// Remove the feature, or run the guest on the version that the finding names. `vmdisk capabilities --target
-    /// qemu=VERSION,libvirt=VERSION` lists the features of a target.
+    /// Remove the feature, or run the guest on the version that the finding names.
+    /// `vmdisk capabilities --target qemu=VERSION,libvirt=VERSION` lists the features of a target.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2,libvirt-10.0
@@ -136,12 +136,6 @@ declare_rule! {
     }
 }
 
-/// The oldest QEMU that this project tests; its features are known without a target.
-const OLDEST_QEMU: Version = Version(5, 2, 0);
-
-/// The oldest libvirt that is considered, in Debian 11.
-const OLDEST_LIBVIRT: Version = Version(7, 0, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
     report_versioned_syntax(context, report);
     for feature in FEATURES {
@@ -174,7 +168,7 @@ fn is_everywhere(row: &CapabilityRow) -> bool {
         Component::Libvirt => OLDEST_LIBVIRT,
         Component::Kernel | Component::Machine => return false,
     };
-    row.since <= oldest && row.until.is_none()
+    (row.since.0, row.since.1, row.since.2) <= oldest && row.until.is_none()
 }
 
 /// Reports elements, attributes and values that are newer than the target's libvirt; the table of features has priority.
@@ -184,7 +178,7 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
     let libvirt = context.target.libvirt;
     let may_matter = |since| libvirt.is_some() || since > OLDEST_LIBVIRT;
     let mut words = context.versioned_syntax.iter();
-    if !words.any(|word| may_matter(Version(word.since.0, word.since.1, word.since.2))) {
+    if !words.any(|word| may_matter(word.since)) {
         return;
     }
     let mut reported = std::collections::HashSet::new();
@@ -205,7 +199,7 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
         let (major, minor, micro) = word.since;
         let since = Version(major, minor, micro);
         let Some(libvirt) = libvirt else {
-            if since > OLDEST_LIBVIRT {
+            if word.since > OLDEST_LIBVIRT {
                 let missing = Missing::new("the version of libvirt", "no target was given");
                 report.not_checked(word.at, missing);
             }

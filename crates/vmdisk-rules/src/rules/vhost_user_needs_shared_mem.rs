@@ -11,8 +11,8 @@ declare_rule! {
     /// A vhost-user or vDPA disk needs shared guest memory, but the memory is private.
     ///
     /// ## What it reports
-    /// Reports `<disk type='vhostuser'>` and `type='vhostvdpa'` in a guest with private memory: neither `<access
-    /// mode='shared'/>` in `<memoryBacking>`, nor `memAccess='shared'` on every NUMA cell.
+    /// Reports `<disk type='vhostuser'>` and `type='vhostvdpa'` in a guest with private memory: neither
+    /// `<access mode='shared'/>` in `<memoryBacking>`, nor `memAccess='shared'` on every NUMA cell.
     ///
     /// ## Why it matters
     /// The daemon reads requests and data from the guest's memory and writes data into it. libvirt refuses the domain.

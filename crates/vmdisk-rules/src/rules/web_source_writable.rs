@@ -25,8 +25,8 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Add `<readonly/>` for an installation medium (`read-only=on` on command lines). For a disk that the guest
-    /// writes, create an overlay with the web source as its backing image, or copy the image: `qemu-img convert -O
-    /// qcow2 https://SERVER/IMAGE IMAGE.qcow2`.
+    /// writes, create an overlay with the web source as its backing image, or copy the image:
+    /// `qemu-img convert -O qcow2 https://SERVER/IMAGE IMAGE.qcow2`.
     ///
     /// ## Reported
     /// ```xml,reported,libvirt-9.0

@@ -20,8 +20,8 @@ declare_rule! {
     /// reported as durable, and a database on several disks can become inconsistent.
     ///
     /// ## Use instead
-    /// Run `zfs set sync=standard DATASET`. If flushes are too slow, add a log device to the pool: `zpool add POOL log
-    /// DEVICE`.
+    /// Run `zfs set sync=standard DATASET`. If flushes are too slow, add a log device to the pool:
+    /// `zpool add POOL log DEVICE`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-unsafe-mounts
