@@ -91,6 +91,12 @@ fn a_value_that_is_there_is_replaced_and_a_missing_one_is_added() {
             "</serial>\n      <boot order='1'/>",
         ),
         (
+            Change::set(disk(MetadataCacheSize), vmdisk_model::Bytes(1 << 20)),
+            "type=\"qcow2\"/>",
+            "type=\"qcow2\">\n        <metadata_cache>\n          <max_size unit='bytes'>1048576</max_size>\n        \
+             </metadata_cache>\n      </driver>",
+        ),
+        (
             Change::set(guest(MemoryAccess), "shared"),
             "4</memory>",
             "4</memory>\n  <memoryBacking>\n    <access mode='shared'/>\n  </memoryBacking>",
@@ -322,5 +328,50 @@ fn a_change_to_what_is_there_already_edits_nothing() {
     ] {
         let edits = edits(PLAIN, &document, &Change::set(at, value)).unwrap();
         assert_eq!(edits, Vec::<Edit>::new(), "{at:?}");
+    }
+}
+
+#[test]
+fn the_size_of_a_metadata_cache_is_set_in_every_form_that_is_written() {
+    let at = FieldPath::Disk(0, DiskField::MetadataCacheSize);
+    for (written, expected) in [
+        (
+            "<metadata_cache><max_size unit='KiB'>64</max_size></metadata_cache>",
+            "<metadata_cache><max_size unit='bytes'>1024</max_size></metadata_cache>",
+        ),
+        (
+            "<metadata_cache><max_size> 64 </max_size></metadata_cache>",
+            "<metadata_cache><max_size>1024</max_size></metadata_cache>",
+        ),
+        (
+            "<metadata_cache><max_size unit='MiB'/></metadata_cache>",
+            "<metadata_cache><max_size unit='bytes'>1024</max_size></metadata_cache>",
+        ),
+        (
+            "<metadata_cache/>",
+            "<metadata_cache><max_size unit='bytes'>1024</max_size></metadata_cache>",
+        ),
+    ] {
+        let text = format!(
+            "<disk><driver name='qemu' type='qcow2'>{written}</driver><source file='/a'/><target dev='vda'/></disk>"
+        );
+        let document = read(&text).unwrap();
+        let found = edits(
+            &text,
+            &document,
+            &Change::set(at, vmdisk_model::Bytes(1024)),
+        )
+        .unwrap();
+        let changed = apply_edits(&text, &found).unwrap();
+        assert_eq!(changed, text.replace(written, expected));
+        let size = read(&changed).unwrap().domain.disks[0]
+            .backend
+            .metadata_cache_size;
+        assert_eq!(size, Some(vmdisk_model::Bytes(1024)));
+        let wrong = edits(&text, &document, &Change::set(at, "much"));
+        assert!(
+            matches!(wrong, Err(CannotEdit::InvalidValue { .. })),
+            "{wrong:?}"
+        );
     }
 }

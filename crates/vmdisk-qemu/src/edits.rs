@@ -250,6 +250,14 @@ impl PutPlan<'_> {
                 disk(field).node?,
                 NewValue::Word(value.to_owned()),
             ),
+            DiskField::MetadataCacheSize => {
+                let top = top?;
+                let mut others = self.values_of(top, "l2-cache-size");
+                let is_alone = others.next().is_none() && !self.is_filter(top);
+                drop(others);
+                let size = NewValue::Number(value.to_owned());
+                is_alone.then(|| self.put(top, "cache-size", size))?
+            }
             DiskField::DetectZeroes => {
                 self.put(top?, disk(field).node?, NewValue::Word(value.to_owned()))
             }

@@ -85,6 +85,8 @@ pub(crate) fn leftovers(
             _ if is_read => {}
             ("device", Some(device)) => found.device(option, device),
             ("drive", Some(drive)) => found.drive(option, drive),
+            // Its JSON could not be read.
+            ("device" | "blockdev", None) => found.part(option, "", true),
             ("blockdev", Some(node)) => {
                 let name = node.value("node-name").or(node.value("driver"));
                 found.part(option, name.unwrap_or_default(), false);
@@ -167,7 +169,7 @@ impl Leftovers {
 
     fn device(&mut self, option: &WrittenOption, device: &Properties) {
         let driver = device.value("driver").unwrap_or_default();
-        if matches!(driver, "usb-bot" | "usb-uas") {
+        if driver == "usb-bot" {
             // Generated again for its disk.
             self.unused(option, driver, device, &["driver", "id", "bus"]);
         } else {

@@ -1,12 +1,13 @@
 //! Parts of a document that its model does not hold, and that a conversion would lose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_libvirt::UnmodeledContent;
 use vmdisk_model::{
     BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, Image,
     ImageField, Protocol, Scope, SecretReference, Switch,
 };
+use vmdisk_rule::Problem;
 use vmdisk_source::Span;
 
 use crate::{Document, Source, TextPlace};
@@ -86,34 +87,53 @@ pub fn losses(document: &Document) -> Vec<Loss> {
             losses.extend(disks_of_the_host(document, &source.kept.guest));
             losses
         }
-        Source::QemuCommandLine(source) => {
-            let sources = source.domain.disks.iter().enumerate();
-            let probed = sources.clone().filter(|(_, disk)| is_probed(disk));
-            let probed = probed.map(|(nth, disk)| {
-                let at = FieldPath::Image(nth, 0, ImageField::Format);
-                Loss {
-                    what: "the image format, which is not set and which QEMU probes,".to_owned(),
-                    at,
-                    place: document.place(at),
-                    // Images in CD drives are almost always raw.
-                    changes_guest: disk.frontend.effective_device() != Device::Cdrom,
-                }
-            });
-            let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
-            unnamed
-                .map(|(nth, _)| {
-                    let at = FieldPath::Disk(nth, DiskField::Source);
-                    Loss {
-                        what: "the source, which is missing or not understood,".to_owned(),
-                        at,
-                        place: document.place(at),
-                        changes_guest: true,
-                    }
-                })
-                .chain(probed)
-                .chain(write_cache_bits(document, &source.domain))
-                .chain(secrets(document, &source.domain))
-                .chain(source.kept.iter().map(|kept| Loss {
+        Source::QemuCommandLine(source) => of_command_line(document, source),
+        Source::Spec(_) => Vec::new(),
+    }
+}
+
+fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<Loss> {
+    let sources = source.domain.disks.iter().enumerate();
+    let probed = sources.clone().filter(|(_, disk)| is_probed(disk));
+    let probed = probed.map(|(nth, disk)| {
+        let at = FieldPath::Image(nth, 0, ImageField::Format);
+        Loss {
+            what: "the image format, which is not set and which QEMU probes,".to_owned(),
+            at,
+            place: document.place(at),
+            // Images in CD drives are almost always raw.
+            changes_guest: disk.frontend.effective_device() != Device::Cdrom,
+        }
+    });
+    let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
+    let unnamed: BTreeMap<usize, String> = unnamed
+        .map(|(nth, disk)| (nth, other_source(disk)))
+        .collect();
+    // The options of such a source say nothing more.
+    let is_of_unnamed = |at: FieldPath| {
+        let nth = at.disk().filter(|nth| unnamed.contains_key(nth));
+        nth.is_some() && !matches!(at, FieldPath::Iotune(..))
+    };
+    unnamed
+        .iter()
+        .map(|(nth, what)| {
+            let at = FieldPath::Disk(*nth, DiskField::Source);
+            Loss {
+                what: what.clone(),
+                at,
+                place: document.place(at),
+                changes_guest: true,
+            }
+        })
+        .chain(probed)
+        .chain(write_cache_bits(document, &source.domain))
+        .chain(secrets(document, &source.domain))
+        .chain(
+            source
+                .kept
+                .iter()
+                .filter(|kept| !is_of_unnamed(kept.at))
+                .map(|kept| Loss {
                     what: format!("`{}`", kept.key),
                     at: kept.at,
                     place: document.place_of_span(kept.at, kept.span, true),
@@ -121,26 +141,33 @@ pub fn losses(document: &Document) -> Vec<Loss> {
                     changes_guest: !kept.is_tuning
                         && (kept.key.starts_with("file")
                             || !is_of_empty_drive(&source.domain, kept.at)),
-                }))
-                .chain(
-                    source
-                        .others
-                        .iter()
-                        .filter(|other| other.has_data)
-                        .map(|other| {
-                            let at = FieldPath::Domain(DomainField::Devices);
-                            Loss {
-                                what: format!("`{}`", other.name),
-                                at,
-                                place: document.place_of_span(at, other.span, true),
-                                changes_guest: true,
-                            }
-                        }),
-                )
-                .collect()
-        }
-        Source::Spec(_) => Vec::new(),
-    }
+                }),
+        )
+        .chain(
+            source
+                .others
+                .iter()
+                .filter(|other| other.has_data)
+                .map(|other| {
+                    let at = FieldPath::Domain(DomainField::Devices);
+                    // Text that is not JSON has a problem that says so.
+                    let is_inside = |problem: &&Problem| {
+                        other.span.start <= problem.span.start && problem.span.end <= other.span.end
+                    };
+                    let problem = source.problems.iter().find(is_inside);
+                    let why = problem.map_or_else(String::new, |problem| {
+                        let help = problem.help.as_deref().unwrap_or_default();
+                        format!(", which is {} ({help}),", problem.message)
+                    });
+                    Loss {
+                        what: format!("`{}`{why}", other.name),
+                        at,
+                        place: document.place_of_span(at, other.span, true),
+                        changes_guest: true,
+                    }
+                }),
+        )
+        .collect()
 }
 
 /// Names of what else a document says and its model does not, each once.
@@ -259,15 +286,43 @@ fn is_tuning(name: &str) -> bool {
 
 fn has_other_source(disk: &Disk) -> bool {
     match &disk.backend.source {
-        BackendSource::Image(image) => image
-            .chain()
-            .any(|image| matches!(image.protocol, Protocol::Other(_))),
-        BackendSource::VhostUser(_) => false,
+        BackendSource::Image(image) => image.chain().any(|image| {
+            matches!(image.protocol, Protocol::Other(_)) || descriptor_of(image).is_some()
+        }),
+        // Its `-chardev` is not written, or is not a socket with a path.
+        BackendSource::VhostUser(socket) => socket.path.is_empty(),
         // Its node is not written, or not understood.
         BackendSource::Empty => !matches!(
             disk.frontend.effective_device(),
             Device::Cdrom | Device::Floppy
         ),
+    }
+}
+
+/// The set of descriptors that an image is opened from: only the process that starts QEMU has them.
+fn descriptor_of(image: &Image) -> Option<&str> {
+    image
+        .host_path()
+        .filter(|path| path.starts_with("/dev/fdset/"))
+}
+
+/// A source that no other format has, by its driver.
+fn other_source(disk: &Disk) -> String {
+    if disk.backend.socket().is_some() {
+        return "the socket, whose `-chardev` is missing or not understood,".to_owned();
+    }
+    let mut chain = disk.backend.image().into_iter().flat_map(Image::chain);
+    if let Some(path) = chain.find_map(descriptor_of) {
+        return format!("`{path}`, a descriptor that is passed to QEMU,");
+    }
+    let mut chain = disk.backend.image().into_iter().flat_map(Image::chain);
+    let driver = chain.find_map(|image| match &image.protocol {
+        Protocol::Other(driver) if !driver.is_empty() => Some(driver),
+        _ => None,
+    });
+    match driver {
+        Some(driver) => format!("the source, a node of driver `{driver}`,"),
+        None => "the source, which is missing or not understood,".to_owned(),
     }
 }
 

@@ -23,6 +23,9 @@ impl Document {
             let found = self.domain().disks.iter().position(is_called);
             removed.insert(found.ok_or(name.as_str())?);
         }
+        if removed.is_empty() {
+            return Ok(());
+        }
         let moved = |at: FieldPath| moved(at, &removed);
         match &mut self.source {
             Source::LibvirtXml(source) => {

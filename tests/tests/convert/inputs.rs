@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use vmdisk_qmp::Launch;
-use vmdisk_tests::{Step, libvirts, qemus};
+use vmdisk_tests::{QemuBuild, Step, libvirts, qemus};
 
 use super::conversion::{Conversion, Target, convert};
 
@@ -56,40 +56,252 @@ const DISKS_OF_A_MANAGER: &[&str] = &[
     "-drive file=/srv/a.raw,if=virtio,format=raw \"$@\"",
 ];
 
-/// Command lines that lose a disk, or its data, and are refused; with the word that the reason has.
-const REFUSED: &[(&str, &str)] = &[
-    ("-hda a.img", "format"),
-    ("-drive file=a.img,if=virtio", "format"),
+/// What the real program says to an input that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judge {
+    /// QEMU starts it: the disk exists, and the other format has no word for it.
+    QemuStarts,
+    /// QEMU refuses it too.
+    QemuRefuses,
+    /// libvirt defines it: the disk exists, and the other format has no word for it.
+    LibvirtDefines,
+    /// libvirt refuses it too.
+    LibvirtRefuses,
+    /// It needs a device, a machine or a file that is not here.
+    Nobody,
+}
+
+use Judge::{LibvirtDefines, LibvirtRefuses, Nobody, QemuRefuses, QemuStarts};
+
+/// Command lines that lose a disk, or its data, and are refused as XML; with the word that the reason has. `ROOT` is a
+/// folder with images.
+const REFUSED: &[(&str, &str, Judge)] = &[
+    ("-hda ROOT/a.raw", "format", QemuStarts),
+    ("-drive file=ROOT/a.raw,if=virtio", "format", QemuStarts),
     (
-        "-device sdhci-pci -device sd-card,drive=e -drive if=none,id=e,file=/srv/e.img,format=raw",
+        "-device sdhci-pci -device sd-card,drive=e -drive if=none,id=e,file=ROOT/a.raw,format=raw",
         "-device sd-card",
+        QemuStarts,
     ),
     (
         "-device vhost-scsi-pci,wwpn=naa.5001405",
         "-device vhost-scsi-pci",
+        Nobody,
     ),
     (
         "-chardev socket,id=c,path=/run/s -device vhost-user-scsi-pci,chardev=c",
         "-device vhost-user-scsi-pci",
+        QemuRefuses,
     ),
     (
         "-object memory-backend-file,id=m,mem-path=/srv/n,size=1G -device nvdimm,memdev=m",
         "-device nvdimm",
+        QemuRefuses,
     ),
-    ("-mtdblock /srv/flash", "-mtdblock"),
-    ("-drive if=mtd,file=/srv/flash,format=raw", "-drive if=mtd"),
-    ("-readconfig /etc/vm.cfg", "readconfig"),
+    ("-mtdblock ROOT/a.raw", "-mtdblock", QemuRefuses),
     (
-        "-blockdev driver=file,node-name=f,filename=/a -blockdev driver=raw,node-name=d,file=f,offset=512 -device virtio-blk-pci,drive=d",
+        "-drive if=mtd,file=ROOT/a.raw,format=raw",
+        "-drive if=mtd",
+        QemuRefuses,
+    ),
+    ("-readconfig /etc/vm.cfg", "readconfig", Nobody),
+    (
+        "-blockdev driver=file,node-name=f,filename=ROOT/a.raw -blockdev driver=raw,node-name=d,file=f,offset=512 -device virtio-blk-pci,drive=d",
         "offset",
+        QemuStarts,
     ),
     (
-        "-drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,drive=nobody",
+        "-drive file=ROOT/a.raw,format=raw,if=none,id=d -device virtio-blk-pci,drive=nobody",
         "the source",
+        QemuRefuses,
     ),
     (
-        "-drive file=/a,format=raw,if=none,id=d -device nvme,serial=x,id=n -device nvme-ns,bus=n,drive=d,zoned=on",
+        "-drive file=ROOT/a.raw,format=raw,if=none,id=d -device nvme,serial=x,id=n -device nvme-ns,bus=n,drive=d,zoned=on",
         "zoned",
+        QemuRefuses,
+    ),
+    (
+        "-blockdev driver=quorum,node-name=q,vote-threshold=1,children.0.driver=null-co,children.1.driver=null-co -device virtio-blk-pci,drive=q",
+        "driver `quorum`",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=null-co,node-name=n,size=1048576 -device virtio-blk-pci,drive=n",
+        "driver `null-co`",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=blkdebug,node-name=n,image.driver=file,image.filename=ROOT/a.raw -device virtio-blk-pci,drive=n",
+        "the source",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=blkverify,node-name=n,test.driver=file,test.filename=ROOT/a.raw,raw.driver=file,raw.filename=ROOT/b.raw -device virtio-blk-pci,drive=n",
+        "the source",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=blklogwrites,node-name=n,file.driver=file,file.filename=ROOT/a.raw,log.driver=file,log.filename=ROOT/b.raw -device virtio-blk-pci,drive=n",
+        "the source",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=preallocate,node-name=n,file.driver=file,file.filename=ROOT/a.raw -device virtio-blk-pci,drive=n",
+        "preallocate",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=compress,node-name=n,file.driver=qcow2,file.file.driver=file,file.file.filename=ROOT/a.qcow2 -device virtio-blk-pci,drive=n",
+        "compress",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=copy-before-write,node-name=n,file.driver=file,file.filename=ROOT/a.raw,target.driver=file,target.filename=ROOT/b.raw -device virtio-blk-pci,drive=n",
+        "the source",
+        QemuStarts,
+    ),
+    (
+        "-blockdev driver=qcow2,node-name=n,file.driver=file,file.filename=ROOT/a.qcow2,backing.driver=null-co -device virtio-blk-pci,drive=n",
+        "the source",
+        QemuStarts,
+    ),
+    (
+        "-drive file=fat:rw:ROOT,format=raw,if=virtio",
+        "the source",
+        Nobody,
+    ),
+    (
+        "-drive file=sheepdog:a,format=raw,if=virtio",
+        "the source",
+        QemuRefuses,
+    ),
+    (
+        "-drive file=nbd:nowhere,format=raw,if=virtio",
+        "the source",
+        QemuRefuses,
+    ),
+    (
+        "-drive file=ROOT/a.raw,format=raw,if=none,id=d -device ide-cf,drive=d,bus=ide.0",
+        "-device ide-cf",
+        QemuStarts,
+    ),
+    (
+        "-device sdhci-pci -drive if=none,id=d,file=ROOT/a.raw,format=raw -device emmc,drive=d",
+        "-device emmc",
+        QemuStarts,
+    ),
+    (
+        "-drive if=none,id=d,file=/dev/sg0,format=raw -device virtio-scsi-pci -device scsi-generic,drive=d",
+        "scsi-generic",
+        Nobody,
+    ),
+    (
+        "-object memory-backend-file,id=m,mem-path=ROOT/a.raw,size=1M,share=on -device virtio-pmem-pci,memdev=m",
+        "-device virtio-pmem-pci",
+        Nobody,
+    ),
+    (
+        "-add-fd fd=3,set=1 -drive file=/dev/fdset/1,format=raw,if=virtio",
+        "a descriptor",
+        QemuRefuses,
+    ),
+    (
+        "-device vhost-user-blk-pci,chardev=nobody",
+        "the socket",
+        QemuRefuses,
+    ),
+    (
+        "-blockdev driver=virtio-blk-vfio-pci,node-name=n,path=/sys/bus/pci/devices/0000:01:00.0 -device virtio-blk-pci,drive=n",
+        "the source",
+        Nobody,
+    ),
+    (
+        "-drive file=ROOT/a.raw,format=raw,if=xen",
+        "-drive if=xen",
+        Nobody,
+    ),
+    ("-sd ROOT/a.raw", "format", Nobody),
+];
+
+/// Disks in XML that cannot be converted, with the target and the word that the reason has.
+const REFUSED_IN_XML: &[(&str, Target, &str, Judge)] = &[
+    (
+        "<disk type='volume'><source pool='p' volume='v'/><target dev='vda' bus='virtio'/></disk>",
+        Target::Qemu,
+        "is not known",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='vmdk'/><source file='/a'/><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "a file of format 'vmdk'",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='raw'/><source file='/a'><slices><slice type='storage' offset='512' size='1024'/></slices></source><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "a part of a file",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='raw'/><source file='/a' fdgroup='g'/><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "passed file descriptors",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='network'><driver name='qemu' type='raw'/><source protocol='rbd' name='p/i'><host name='h'/><encryption format='luks2' engine='librbd'><secret type='passphrase' usage='u'/></encryption></source><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "an encrypted image",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='raw'/><source file='/a'/><target dev='xvda' bus='xen'/></disk>",
+        Target::Spec,
+        "on bus 'xen'",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='raw'/><source file='/a'/><target dev='xvda' bus='xen'/></disk>",
+        Target::Qemu,
+        "xen",
+        LibvirtDefines,
+    ),
+    (
+        "<hostdev mode='subsystem' type='scsi'><source><adapter name='scsi_host0'/><address bus='0' target='0' unit='0'/></source></hostdev>",
+        Target::Qemu,
+        "hostdev",
+        LibvirtDefines,
+    ),
+    (
+        "<disk type='network'><driver name='qemu' type='raw'/><source protocol='sheepdog' name='a'/><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "sheepdog",
+        Nobody,
+    ),
+    (
+        "<disk type='network'><driver name='qemu' type='raw'/><source protocol='tftp' name='a'><host name='h'/></source><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "tftp",
+        LibvirtRefuses,
+    ),
+    (
+        "<disk type='file' device='disk'><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "a disk without a source",
+        LibvirtRefuses,
+    ),
+    (
+        "<disk type='file'><driver name='qemu' type='luks'/><source file='/a'/><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "a file of format 'luks'",
+        LibvirtRefuses,
+    ),
+    (
+        "<disk type='network'><driver name='qemu' type='raw'/><source protocol='gluster' name='v/i'><host name='h' transport='rdma'/></source><target dev='vda' bus='virtio'/></disk>",
+        Target::Spec,
+        "RDMA",
+        Nobody,
     ),
 ];
 
@@ -132,17 +344,98 @@ fn guests_of_a_management_tool_become_xml_that_libvirt_takes_and_specs() {
 
 #[test]
 fn what_loses_a_disk_is_refused_with_its_reason() {
-    for (disks, word) in REFUSED {
+    let folder = tempfile::tempdir().unwrap();
+    let builds = qemus("convert");
+    let newest = builds.iter().max_by_key(|build| build.version);
+    if let Some(build) = newest {
+        make_images(folder.path(), build);
+    }
+    let root = folder.path().display().to_string();
+    let (mut judged, mut wrong) = (0, Vec::new());
+    for (disks, word, judge) in REFUSED {
+        let disks = disks.replace("ROOT", &root);
         let line = format!("qemu-system-x86_64 -machine q35 -m 1G {disks}");
         match convert(&line, Target::LibvirtXml) {
             Conversion::Refused(reason) => assert!(reason.contains(word), "{disks}: {reason}"),
             Conversion::Done { output, said } => panic!("{disks} was converted: {output} {said:?}"),
         }
+        if let (Some(build), QemuStarts | QemuRefuses) = (newest, judge) {
+            let words = disks.split_whitespace().map(str::to_owned);
+            let machine = [
+                "-machine",
+                "q35",
+                "-accel",
+                "tcg",
+                "-m",
+                "64M",
+                "-nodefaults",
+            ];
+            let machine = machine.map(str::to_owned);
+            let qemu = Launch::paused(build.emulator())
+                .args(machine.into_iter().chain(words))
+                .start();
+            if qemu.is_ok() != (*judge == QemuStarts) {
+                wrong.push(format!("{disks}: {:?}", qemu.err()));
+            }
+            judged += 1;
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!(
+        "refused command lines: {}, {judged} judged by QEMU",
+        REFUSED.len()
+    );
+}
+
+#[test]
+fn disks_in_xml_that_the_target_cannot_have_are_refused_with_their_reason() {
+    let guests: Vec<String> = REFUSED_IN_XML
+        .iter()
+        .enumerate()
+        .map(|(nth, (disks, ..))| {
+            guest_xml(disks, Path::new("/srv"))
+                .replace("<name>a</name>", &format!("<name>a{nth}</name>"))
+        })
+        .collect();
+    for ((disks, target, word, _), xml) in REFUSED_IN_XML.iter().zip(&guests) {
+        match convert(xml, *target) {
+            Conversion::Refused(reason) => assert!(reason.contains(word), "{disks}: {reason}"),
+            Conversion::Done { output, said } => panic!("{disks} was converted: {output} {said:?}"),
+        }
+    }
+    for build in libvirts("convert") {
+        let session = build.session();
+        let verdicts = session.verdicts(Step::Define, guests.iter().map(String::as_str));
+        for ((disks, _, _, judge), verdict) in REFUSED_IN_XML.iter().zip(&verdicts) {
+            // Releases differ.
+            if *judge == Nobody {
+                continue;
+            }
+            let is_defined = verdict.refusal().is_none();
+            assert_eq!(is_defined, *judge == LibvirtDefines, "{disks}: {verdict:?}");
+        }
+    }
+    println!("disks in XML that are refused: {}", REFUSED_IN_XML.len());
+}
+
+/// Two raw images and a qcow2 image of 1 MiB.
+fn make_images(folder: &Path, build: &QemuBuild) {
+    for name in ["a.raw", "b.raw"] {
+        let file = File::create(folder.join(name)).unwrap();
+        file.set_len(1 << 20).unwrap();
+    }
+    let made = std::process::Command::new(build.program("qemu-img"))
+        .args(["create", "-q", "-f", "qcow2"])
+        .arg(folder.join("a.qcow2"))
+        .arg("1M")
+        .status();
+    assert!(made.unwrap().success());
 }
 
 /// Disks in libvirt's XML, as tools write them; `ROOT` is the folder of their images.
 const DISKS_IN_XML: &[&str] = &[
+    "<disk type='file'><driver name='qemu' type='raw' iommu='on'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/></disk>",
+    "<controller type='scsi' index='0' model='virtio-scsi'><driver iommu='on'/></controller><disk type='file'><driver name='qemu' type='raw'/><source file='ROOT/a.raw'/><target dev='sda' bus='scsi'/></disk>",
     "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='default'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/></disk>",
     "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/><source file='ROOT/a.qcow2'/><target dev='vda' bus='virtio'/><boot order='1'/></disk>",
     "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='writeback' io='threads'/><source file='ROOT/a.raw'/><target dev='vda' bus='virtio'/><address type='pci'/></disk>",

@@ -315,6 +315,40 @@ fn what_no_spec_says_is_told_or_refused() {
 }
 
 #[test]
+fn a_source_that_no_other_format_has_is_named_once_by_its_driver() {
+    let line = "qemu-system-x86_64 -M q35 -blockdev driver=quorum,node-name=q,vote-threshold=2,children.0.driver=file,\
+        children.0.filename=/a,children.1.driver=file,children.1.filename=/b -device virtio-blk-pci,drive=q\n";
+    let place = Place::with(&[("a.sh", line)]);
+    let refused = place.run(&["convert", "a.sh", "--to", "libvirt-xml"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert_eq!(refused.stderr.matches("error: ").count(), 1, "{refused:?}");
+    let named = "the source, a node of driver `quorum`, cannot be carried over";
+    assert!(refused.stderr.contains(named), "{refused:?}");
+}
+
+#[test]
+fn json_that_the_shell_unquotes_is_named_as_such() {
+    let line = "kvm -M q35 -m 1G -blockdev {\"driver\":\"file\",\"filename\":\"/a\",\"node-name\":\"f\"} \
+                -device virtio-blk-pci,drive=f\n";
+    let place = Place::with(&[("a.sh", line)]);
+    let why = "put the whole value between single quotes";
+    for arguments in [
+        ["convert", "a.sh", "--to", "spec"],
+        ["lint", "a.sh", "--color", "never"],
+    ] {
+        let run = place.run(&arguments);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert_ne!(run.code, 0, "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+    // In a file of arguments no shell takes quotes.
+    let place = Place::with(&[("a.args", "-blockdev\n{\"driver\":file}\n")]);
+    let run = place.run(&["convert", "a.args", "--to", "spec"]);
+    assert!(run.code == 2 && !run.stderr.contains(why), "{run:?}");
+    assert!(run.stderr.contains("not JSON"), "{run:?}");
+}
+
+#[test]
 fn firmware_on_flash_becomes_loader_and_nvram() {
     let drives = "-drive if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/CODE.fd \
         -drive if=pflash,format=raw,unit=1,file=/srv/a&b.fd";

@@ -25,6 +25,10 @@ impl New {
         if element.name == "driver" && element.attribute("name").is_some() {
             attributes.push(("name", "qemu".to_owned()));
         }
+        // A size is inserted in bytes.
+        if element.content.is_some() && element.attribute("unit").is_some() {
+            attributes.push(("unit", "bytes".to_owned()));
+        }
         New {
             element,
             attributes,

@@ -178,6 +178,9 @@ impl<'t> Editor<'t> {
             self.retype(nth, value).ok_or_else(invalid)?;
         }
         let (slot, root) = self.slot(at)?;
+        if let (Leaf::Element, Some(size)) = (slot.leaf, slot.size_inside()) {
+            return self.set_size(at, &size, root, value);
+        }
         match slot.leaf {
             Leaf::Attribute(attribute) => {
                 if attribute.value.check(value).is_err() {
@@ -218,6 +221,54 @@ impl<'t> Editor<'t> {
                 }
             }
         }
+    }
+
+    /// Sets the text of an element that has a number of bytes with a unit.
+    fn set_size(
+        &mut self,
+        at: FieldPath,
+        slot: &Slot,
+        root: Span,
+        value: &str,
+    ) -> Result<(), CannotEdit> {
+        if value.parse::<u64>().is_err() {
+            return Err(CannotEdit::InvalidValue {
+                at,
+                value: value.to_owned(),
+            });
+        }
+        let mut element = self.outline(root);
+        for step in &slot.steps {
+            let child = element.and_then(|element| element.child(step.element.name));
+            element = child.and_then(|span| self.outline(span));
+        }
+        let Some(Outline {
+            name, span, tag, ..
+        }) = element
+        else {
+            return self.add(at, slot, root, value);
+        };
+        let unit = tag
+            .attributes
+            .iter()
+            .find(|attribute| attribute.name.slice(self.text) == Some("unit"));
+        if let Some(unit) = unit {
+            self.replace(unit.value, "bytes".to_owned());
+        }
+        if tag.end.is_empty_element {
+            let rest = Span::new(tag.end.attributes_end, tag.end.end);
+            self.replace(rest, format!(">{value}</{name}>"));
+            return Ok(());
+        }
+        let content = Span::new(tag.end.end, span.end)
+            .slice(self.text)
+            .and_then(|rest| rest.rfind("</"))
+            .ok_or(CannotEdit::NoPlace(at))?;
+        self.replace(
+            Span::new(tag.end.end, tag.end.end + content),
+            value.to_owned(),
+        );
+        Ok(())
     }
 
     fn replace(&mut self, span: Span, text: String) {

@@ -36,6 +36,30 @@ pub(crate) struct Slot {
     pub(crate) leaf: Leaf,
 }
 
+impl Slot {
+    /// For an element that only holds a number with a unit, such as `<metadata_cache>`: the path to that number.
+    pub(crate) fn size_inside(&self) -> Option<Slot> {
+        let last = self.steps.last()?;
+        let [child] = last.element.children else {
+            return None;
+        };
+        let Pick::Element(size) = child.pick else {
+            return None;
+        };
+        let is_size = size.content.is_some() && size.attribute("unit").is_some();
+        let mut steps = self.steps.clone();
+        steps.push(Step {
+            element: size,
+            order: 0,
+            parent: last.element,
+        });
+        is_size.then_some(Slot {
+            steps,
+            leaf: Leaf::Element,
+        })
+    }
+}
+
 /// The element that should contain a field, with its table.
 pub(crate) fn root_of(at: FieldPath, domain: &Domain) -> Option<(FieldPath, &'static ElementSpec)> {
     Some(match at {

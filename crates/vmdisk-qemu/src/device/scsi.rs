@@ -92,13 +92,14 @@ impl Writer<'_> {
             (Ok(_), _) => self.pci_place(&mut object, address, place_at),
             (Err(_), _) => self.virtio_place(&mut object, transport, address, place_at),
         }
-        if let (Err(_), Some(controller)) = (simple, written) {
+        if let (Err(standard), Some(controller)) = (simple, written) {
             let Controller {
                 virtio,
                 ioeventfd,
                 acpi_index,
                 ..
             } = controller;
+            self.virtio_without_legacy(&mut object, virtio, standard, address);
             self.check_transport(transport, virtio, *ioeventfd, *acpi_index, |field| {
                 FieldPath::Controller(
                     planned.written.unwrap_or_default(),

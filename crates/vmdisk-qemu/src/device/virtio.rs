@@ -4,6 +4,7 @@ use vmdisk_model::{Address, CcwAddress, FieldPath, Switch, VirtioModel, VirtioOp
 
 use crate::board::Transport;
 use crate::json::JsonObject;
+use crate::options::Medium;
 use crate::writer::Writer;
 
 /// An option that depends on the transport of a virtio device.
@@ -88,6 +89,34 @@ impl Writer<'_> {
             }
             // A PCI address selects the PCI transport.
             (Transport::Ccw | Transport::Mmio, Some(Address::Pci(_)) | None) => {}
+        }
+    }
+
+    /// Drops the legacy interface of a device behind an IOMMU on the root bus of a machine with PCI Express: QEMU drops
+    /// it by itself only in a root port, where libvirt puts such a device, and refuses the option otherwise.
+    pub(crate) fn virtio_without_legacy(
+        &mut self,
+        object: &mut JsonObject,
+        options: &VirtioOptions,
+        model: Option<VirtioModel>,
+        address: Option<&Address>,
+    ) {
+        let is_on_root = match address {
+            Some(Address::Pci(address)) => address.bus == 0,
+            Some(Address::Other(word)) => word == "pci",
+            None => true,
+            Some(_) => false,
+        };
+        let is_plain = matches!(model, None | Some(VirtioModel::Virtio));
+        let has_iommu = options.iommu == Some(Switch::On);
+        let is_on_line = self.medium() != Medium::Monitor;
+        if has_iommu
+            && is_on_root
+            && is_plain
+            && is_on_line
+            && self.machine().board.is_pci_express()
+        {
+            object.push("disable-legacy", "on");
         }
     }
 

@@ -25,6 +25,7 @@ impl Writer<'_> {
             address,
             device.at(DiskField::Address),
         );
+        self.virtio_without_legacy(&mut object, &frontend.virtio, frontend.model, address);
         object.push_some("drive", device.node.as_deref());
         self.disk_properties(&mut object, device, DeviceModel::VirtioBlk);
         self.device(object, device.at(DiskField::Disk));

@@ -41,6 +41,17 @@ impl Fault {
     }
 }
 
+/// The remedy where a shell took the quotes of JSON.
+const UNQUOTED: &str =
+    "the shell removes its double quotes: put the whole value between single quotes";
+
+/// True if the text has double quotes that the program does not get.
+fn has_lost_quotes(value: &Text, file: &str) -> bool {
+    let quotes = |text: &str| text.matches('"').count();
+    let written = value.whole().slice(file).unwrap_or_default();
+    quotes(written) > quotes(value.as_str())
+}
+
 /// The options of a command line, limited in number.
 #[derive(Default)]
 pub(crate) struct OptionList {
@@ -229,7 +240,11 @@ pub(crate) fn options(
                 match json_text::object(value, file) {
                     Ok(properties) => Some(properties),
                     Err(fault) => {
-                        faults.push(Fault::not_json(fault));
+                        let mut fault = Fault::not_json(fault);
+                        if has_lost_quotes(value, file) {
+                            fault.help = UNQUOTED.to_owned();
+                        }
+                        faults.push(fault);
                         None
                     }
                 }
@@ -242,6 +257,13 @@ pub(crate) fn options(
             Some(properties) if name == "drive" => Some(with_json_name(properties, file)),
             other => other,
         };
+        // QEMU prints the properties of the type and exits: there is nothing to check.
+        let properties = properties.filter(|properties| {
+            let has_help = ["help", "?"]
+                .iter()
+                .any(|key| properties.peek(key).is_some());
+            !(has_help && matches!(name, "device" | "object"))
+        });
         options.push(WrittenOption {
             name: name.to_owned(),
             span,

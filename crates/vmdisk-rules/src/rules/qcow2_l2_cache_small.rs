@@ -1,9 +1,9 @@
 //! `qcow2-l2-cache-small`
 
-use vmdisk_facts::ImageHeader;
+use vmdisk_facts::{Capability, ImageHeader};
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::Bytes;
-use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_model::{Bytes, Change, DiskField, FieldPath};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host;
 
@@ -121,6 +121,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
                 Consumer::Qemu => format!("add `cache-size={enough}` to the qcow2 node"),
             });
+        // The cache takes memory of the host, which somebody has to grant.
+        let can_say = match context.consumer {
+            Consumer::Libvirt => !context.can(Capability::LibvirtMetadataCache).is_no(),
+            Consumer::Qemu => true,
+        };
+        if can_say {
+            let at = FieldPath::Disk(index, DiskField::MetadataCacheSize);
+            finding.fix(Fix::needs_consent([Change::set(at, Bytes(enough))]));
+        }
     }
 }
 

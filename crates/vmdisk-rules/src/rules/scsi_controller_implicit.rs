@@ -19,7 +19,7 @@ declare_rule! {
     /// ## Why it matters
     /// On a PC libvirt adds `model='lsilogic'`, QEMU's LSI 53C895A from the year 2000. Many guests have no driver for
     /// it and do not see the disk: Red Hat's kernels and Windows do not ship one. With a driver, each request is
-    /// emulated register by register, discards and iothreads are not available, and a controller has seven places.
+    /// emulated register by register, iothreads are not available, and a controller has seven places.
     ///
     /// ## Use instead
     /// Add `<controller type='scsi' index='0' model='virtio-scsi'/>`, or use `bus='virtio'`. The guest needs the virtio

@@ -12,7 +12,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports `/dev/sdX`, `/dev/nvmeXnY`, `/dev/vdX`, `/dev/dm-N` and similar names, with or without a partition, as
-    /// the source of a disk. CD drives are not reported, and neither are names that somebody chooses: `/dev/md0`,
+    /// the source of a disk, also as `file=`. CD drives are not reported, and neither are names that somebody chooses: `/dev/md0`,
     /// `/dev/loop0`, `/dev/nbd0`. If host facts know the device, the finding proposes its persistent name.
     ///
     /// It is only a warning if the facts say that `/dev/dm-N` is a multipath map. OpenStack Nova, for example, looks
@@ -88,12 +88,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Device::Cdrom => continue,
         }
         for (depth, image) in image.chain().enumerate() {
-            match image.protocol.on_host() {
-                Some(HostStorage::Device(path)) if is_unstable(path) => {
-                    let at = FieldPath::Image(index, depth, ImageField::Path);
-                    report_unstable(context, report, at, (index, disk), &path.0);
-                }
-                Some(HostStorage::Device(_) | HostStorage::File(_)) | None => {}
+            let path = match image.protocol.on_host() {
+                Some(HostStorage::Device(path)) => path.clone(),
+                // A device as a file is still that device.
+                Some(HostStorage::File(path)) if path.starts_with("/dev/") => DevicePath::new(path),
+                Some(HostStorage::File(_)) | None => continue,
+            };
+            if is_unstable(&path) {
+                let at = FieldPath::Image(index, depth, ImageField::Path);
+                report_unstable(context, report, at, (index, disk), &path.0);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `unsupported-by-target`
 
+use std::collections::HashSet;
+
 use vmdisk_facts::capability::CapabilityRow;
 use vmdisk_facts::{Answer, Basis, Component, Version};
 use vmdisk_fields::{ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase};
@@ -138,6 +140,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_versioned_syntax(context, report);
+    let dropped = dropped_by_libvirt(context);
     for feature in FEATURES {
         let row = feature.capability.row();
         if row.component == Component::Libvirt && !context.is_for_libvirt() {
@@ -147,7 +150,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Answer::Yes(_) => {}
             Answer::Unknown if is_everywhere(row) => {}
             Answer::No(basis) => {
-                for at in feature.places(context.domain) {
+                let is_for_qemu = row.component == Component::Qemu;
+                let places = feature.places(context.domain).into_iter();
+                // QEMU does not get what libvirt leaves out.
+                for at in places.filter(|at| !(is_for_qemu && dropped.contains(at))) {
                     report_missing(context, report, feature, row, basis, at);
                 }
             }
@@ -159,6 +165,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// The settings that the target's libvirt leaves out of QEMU's command line.
+fn dropped_by_libvirt(context: &Context<'_>) -> HashSet<FieldPath> {
+    if !context.is_for_libvirt() {
+        return HashSet::new();
+    }
+    let is_dropped = |feature: &&Feature| {
+        feature.capability.row().component == Component::Libvirt
+            && matches!(feature.without, Without::Ignored)
+            && context.can(feature.capability).is_no()
+    };
+    let dropped = FEATURES.iter().filter(is_dropped);
+    dropped
+        .flat_map(|feature| feature.places(context.domain))
+        .collect()
 }
 
 /// True if every considered version supports it.
@@ -181,7 +203,7 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
     if !words.any(|word| may_matter(word.since)) {
         return;
     }
-    let mut reported = std::collections::HashSet::new();
+    let mut reported = HashSet::new();
     let of_libvirt = |feature: &&Feature| feature.capability.row().component == Component::Libvirt;
     for feature in FEATURES.iter().filter(of_libvirt) {
         reported.extend(feature.places(context.domain));

@@ -149,14 +149,21 @@ fn names_that_the_kernel_gives_out_are_told_from_names_that_stay() {
 }
 
 #[test]
-fn a_cd_drive_of_the_host_and_a_file_are_left_alone() {
+fn a_cd_drive_of_the_host_is_left_alone_and_a_device_as_a_file_is_not() {
     let drive = "<disk type='block' device='cdrom'><source dev='/dev/sr0'/><target dev='sda' bus='sata'/></disk>";
     lint("unstable-device-path", &guest("", drive)).is_clean();
-    lint(
-        "unstable-device-path",
-        &guest("", &disk("", "/dev/sda", "vda", "virtio", "")),
-    )
-    .is_clean();
+    for (path, count) in [
+        ("/dev/sda", 1),
+        ("/dev/nvme0n1p1", 1),
+        ("/dev/shm/a", 0),
+        ("/srv/sda", 0),
+    ] {
+        let said = lint(
+            "unstable-device-path",
+            &guest("", &disk("", path, "vda", "virtio", "")),
+        );
+        assert_eq!(said.findings.len(), count, "{path}");
+    }
 }
 
 #[test]
