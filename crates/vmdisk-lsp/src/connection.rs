@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(
             read_all(
                 b"Content-Length: 3\r\n\r\n{\"aContent-Length: 2\r\nX: y\r\n\r\n\xff\xfe\
-                  content-length: 25\r\n\r\n{\"id\":1,\"method\":\"abc/de\"}"
+                  content-length: 26\r\n\r\n{\"id\":1,\"method\":\"abc/de\"}"
             ),
             ["malformed", "malformed", "abc/de"]
         );
