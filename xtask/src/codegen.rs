@@ -99,6 +99,7 @@ pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> 
         stdout: &mut stdout,
         stderr: &mut stderr,
         stdout_has_color: false,
+        stdout_has_links: false,
         stderr_has_color: false,
     };
     let words = std::iter::once("vmdisk").chain(arguments.iter().copied());

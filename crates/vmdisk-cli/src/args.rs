@@ -14,6 +14,7 @@ use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
 use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::host_of_files::{HostOfFiles, host_of_files};
+use crate::lint::hypervisor::GuestArgs;
 use crate::lint::selection::SelectionArgs;
 use crate::parsers::{page_words, rule, severity_parser};
 
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// Write a configuration file for lint.
     Config(ConfigArgs),
+    /// Edit the definition of a guest of libvirt: check it, start the editor, check the result, define it.
+    Edit(Box<EditArgs>),
     /// Write known findings to a file, so that lint counts only new ones.
     Baseline(BaselineArgs),
     /// Check files in an editor: a server of the Language Server Protocol on standard input and output.
@@ -113,8 +116,10 @@ pub(crate) struct LintArgs {
     /// -readconfig, or specs. In a directory, every .xml file that holds a domain or a disk is checked, every .args
     /// or .cmdline file that starts QEMU, every .cfg file with its options, and every .yaml or .yml file that is a
     /// spec, except files that .gitignore excludes.
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", required_unless_present_any = ["domains", "all_domains", "running"])]
     pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) guests: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// The host that runs the files of this pattern: with --facts of several hosts, the name of its facts file
@@ -160,6 +165,15 @@ pub(crate) struct LintArgs {
     /// With --fix or --diff: also the fixes that trade something or that the guest sees.
     #[arg(long, help_heading = "Fixes")]
     pub(crate) unsafe_fixes: bool,
+    /// Allow every finding in its file, with this reason: comments are added to XML and specs, and nothing else changes.
+    #[arg(
+        long,
+        value_name = "REASON",
+        value_parser = reason,
+        conflicts_with_all = ["fix", "unsafe_fixes", "diff", "try_qemu"],
+        help_heading = "Fixes"
+    )]
+    pub(crate) add_allowances: Option<String>,
     /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
     #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
@@ -222,6 +236,7 @@ impl LintArgs {
     pub(crate) fn of(paths: Vec<PathBuf>) -> Self {
         LintArgs {
             paths,
+            guests: GuestArgs::default(),
             host: HostArgs::default(),
             hosts: Vec::new(),
             fail_on: None,
@@ -238,6 +253,7 @@ impl LintArgs {
             show_files: false,
             fix: false,
             unsafe_fixes: false,
+            add_allowances: None,
             diff: false,
             try_qemu: None,
             stdin_filename: None,
@@ -303,6 +319,22 @@ pub(crate) struct BaselineInputArgs {
     /// Skip files that are named and hold no guest, instead of failing.
     #[arg(long)]
     pub(crate) skip_foreign: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EditArgs {
+    /// Name of the guest.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The libvirt to ask, such as qemu:///system; by default virsh chooses.
+    #[arg(long, short = 'c', value_name = "URI")]
+    pub(crate) connect: Option<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArgs,
 }
 
 #[derive(Args, Debug)]
@@ -861,6 +893,21 @@ fn report(text: &str) -> Result<(LintFormat, PathBuf), String> {
         )),
         file => Ok((format, PathBuf::from(file))),
     }
+}
+
+/// The reason of an allowance, which is a part of a comment.
+fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("expected a reason".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("expected one line of text".to_owned());
+    }
+    if text.contains("--") || text.ends_with('-') {
+        return Err("a comment in XML has no `--`, and does not end in `-`".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// An age in seconds.

@@ -12,6 +12,8 @@ pub(crate) struct Colors {
     pub(crate) stderr: bool,
     /// Data in a file.
     pub(crate) file: bool,
+    /// True if data on standard output has links.
+    pub(crate) links: bool,
 }
 
 impl Colors {
@@ -21,16 +23,19 @@ impl Colors {
                 stdout: true,
                 stderr: true,
                 file: true,
+                links: io.stdout_has_links,
             },
             When::Never => Colors {
                 stdout: false,
                 stderr: false,
                 file: false,
+                links: false,
             },
             When::Auto => Colors {
                 stdout: io.stdout_has_color,
                 stderr: io.stderr_has_color,
                 file: false,
+                links: io.stdout_has_color && io.stdout_has_links,
             },
         }
     }

@@ -16,6 +16,8 @@ pub struct Io<'a> {
     pub stderr: &'a mut dyn Write,
     /// True if `stdout` shows colour, before `--color` is considered.
     pub stdout_has_color: bool,
+    /// True if `stdout` is a terminal that may show links.
+    pub stdout_has_links: bool,
     /// True if `stderr` shows colour, before `--color` is considered.
     pub stderr_has_color: bool,
 }

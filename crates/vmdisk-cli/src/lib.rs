@@ -17,6 +17,7 @@ mod color;
 mod config;
 mod contents;
 mod convert;
+mod edit;
 mod exit;
 mod explain;
 mod facts;
@@ -43,6 +44,7 @@ mod wanted;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -75,12 +77,19 @@ pub fn main() -> ExitCode {
     };
     let mut io = Io {
         stdout_has_color: shows(anstream::AutoStream::choice(&stdout)),
+        stdout_has_links: shows_links(),
         stderr_has_color: shows(anstream::AutoStream::choice(&stderr)),
         stdin: &mut stdin,
         stdout: &mut stdout,
         stderr: &mut stderr,
     };
     ExitCode::from(run(std::env::args_os(), &mut io).code())
+}
+
+/// True if standard output is a terminal that may show links. A terminal that does not know them ignores them.
+fn shows_links() -> bool {
+    let is_capable = |kind: OsString| !kind.is_empty() && kind != "dumb" && kind != "linux";
+    std::io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(is_capable)
 }
 
 /// Runs the command with these arguments, the first of which is the program's name.
@@ -110,6 +119,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Config(args) => config::run(&args, io),
         Command::Baseline(args) => baseline::command::run(args, io, colors),
         Command::Lsp(args) => lsp::run(&args, io, colors),
+        Command::Edit(args) => edit::run(*args, io, colors),
         Command::Explain(args) => explain::explain(&args, colors.stdout, io),
         Command::Rules(args) => explain::rules(&args, io),
         Command::Schema(args) => schema::run(&args, io),

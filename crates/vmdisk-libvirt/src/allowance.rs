@@ -12,7 +12,7 @@ use vmdisk_source::{Allowance, Span};
 
 use crate::reader::Reader;
 use crate::rules;
-use crate::xml::{Attribute, Comment, Node, Tree};
+use crate::xml::{Attribute, Comment, Node, Tree, parse};
 
 /// Name space of allowances in `<metadata>`.
 pub const ALLOWANCE_NAMESPACE: &str = "https://vmdisk.invalid/lint/1";
@@ -41,6 +41,24 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
     }
     allowances.sort_by_key(|allowance| allowance.span);
     allowances
+}
+
+/// For each place, the start of the innermost element around it; of a place outside of all elements, the start of the root.
+/// A comment before an element covers it, and before the root the whole text. Empty if the text cannot be read.
+pub fn elements_around(text: &str, places: &[Span]) -> Vec<usize> {
+    let Ok(tree) = parse(text) else {
+        return Vec::new();
+    };
+    let around = |place: &Span| {
+        let holds = |node: &Node<'_>| {
+            let span = node.span();
+            span.start <= place.start && place.end <= span.end
+        };
+        // Of the elements around a place, the innermost comes last.
+        let inner = tree.elements().filter(holds).last();
+        inner.unwrap_or_else(|| tree.root()).span().start
+    };
+    places.iter().map(around).collect()
 }
 
 /// True for an element of this name space.

@@ -88,7 +88,7 @@ pub mod vocabulary;
 mod writer;
 mod xml;
 
-pub use allowance::ALLOWANCE_NAMESPACE;
+pub use allowance::{ALLOWANCE_NAMESPACE, elements_around};
 pub use controller::write_controller;
 pub use disk::write_disk;
 pub use document::Document;

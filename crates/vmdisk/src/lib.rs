@@ -86,6 +86,7 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+mod allow;
 mod complete;
 mod diagnostic;
 mod document;
@@ -120,6 +121,7 @@ pub use vmdisk_plan as plan;
 /// Spans, line numbers and edits.
 pub use vmdisk_source as source;
 
+pub use allow::{WithAllowances, allow};
 pub use complete::complete;
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{

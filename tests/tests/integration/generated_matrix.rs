@@ -98,6 +98,7 @@ fn generate(arguments: &[&str]) -> Result<String, String> {
         stdout: &mut stdout,
         stderr: &mut stderr,
         stdout_has_color: false,
+        stdout_has_links: false,
         stderr_has_color: false,
     };
     let words = ["vmdisk"]

@@ -1,11 +1,13 @@
 //! The result of one input: as little as the output needs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use vmdisk::model::BackendSource;
 use vmdisk::rules::{Missing, NotChecked};
 use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, Document, FailedFix, LintReport, Severity,
-    TextPlace,
+    AllowedBy, Applicability, Confidence, Diagnostic, Document, FailedFix, HostIndex, LintReport,
+    Severity, TextPlace,
 };
 use vmdisk_source::LineIndex;
 
@@ -47,6 +49,8 @@ pub(crate) struct DocumentReport {
     pub(crate) failed_fixes: Vec<FailedFix>,
     /// What could not be checked, if the output does not name every place.
     pub(crate) counted: Tally,
+    /// Images that the facts do not have, by the numbers of disks.
+    pub(crate) unknown_images: BTreeMap<usize, String>,
     /// True if known findings were looked up in a baseline.
     pub(crate) has_baseline: bool,
     /// True for further findings of an input that has a report already.
@@ -147,6 +151,7 @@ impl DocumentReport {
             mended: Vec::new(),
             failed_fixes: Vec::new(),
             counted: Tally::default(),
+            unknown_images: BTreeMap::new(),
             has_baseline: false,
             is_continued: false,
         }
@@ -188,6 +193,7 @@ impl DocumentReport {
             mended: Vec::new(),
             failed_fixes: Vec::new(),
             counted,
+            unknown_images: BTreeMap::new(),
             has_baseline: false,
             is_continued: false,
         }
@@ -225,6 +231,20 @@ impl DocumentReport {
             .iter()
             .filter(move |finding| finding.severity >= severity)
     }
+}
+
+/// The images of a guest that the facts of its host do not have, by the numbers of disks.
+pub(crate) fn unknown_images(document: &Document, host: &HostIndex<'_>) -> BTreeMap<usize, String> {
+    let disks = document.domain().disks.iter().enumerate();
+    let unknown = disks.filter_map(|(number, disk)| {
+        let BackendSource::Image(image) = &disk.backend.source else {
+            return None;
+        };
+        let path = image.host_path()?;
+        let is_known = host.file(path).is_some() || host.block_device(path).known().is_some();
+        (!is_known).then(|| (number, path.to_owned()))
+    });
+    unknown.collect()
 }
 
 /// What could not be checked, with the names of its places.

@@ -20,11 +20,11 @@ pub(crate) struct Joined {
     pub(crate) failed: Option<Checked>,
 }
 
-/// Reads the files that a command line names, relative to its own folder. Standard input has none, and what it names
-/// stays unread.
+/// Reads the files that a command line names, relative to its own folder. Standard input and processes have none, and what
+/// they name stays unread.
 pub(crate) fn joined(input: &Input, document: Document) -> Result<Joined, ReadFailure> {
     let names = document.unread_config_files().to_vec();
-    let is_stdin = matches!(input.origin, Origin::Stdin);
+    let is_stdin = matches!(input.origin, Origin::Stdin | Origin::Given(_));
     let mut joined = Joined {
         document,
         failed: None,

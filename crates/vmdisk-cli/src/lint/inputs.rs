@@ -17,6 +17,8 @@ pub(crate) enum Origin {
     Found(usize),
     /// Standard input.
     Stdin,
+    /// Another program, which gave these bytes.
+    Given(Vec<u8>),
 }
 
 /// One input.
@@ -56,6 +58,13 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<Input>,
     /// Directories that were walked, and patterns.
     pub(crate) searches: Vec<Search>,
+}
+
+impl Inputs {
+    /// True if standard input is one of them.
+    pub(crate) fn has_stdin(&self) -> bool {
+        self.files.iter().any(|input| input.origin == Origin::Stdin)
+    }
 }
 
 /// Finds the inputs that the arguments name; with `skips_foreign` a named file counts only if it is ours.

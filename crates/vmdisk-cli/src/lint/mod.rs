@@ -9,6 +9,7 @@ pub(crate) mod document;
 pub(crate) mod gather;
 mod guests;
 pub(crate) mod host_of_files;
+pub(crate) mod hypervisor;
 pub(crate) mod inputs;
 mod mode;
 mod output;
@@ -45,6 +46,7 @@ use crate::output::{Stream, deliver};
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
+use checked::Checked;
 use classes::{Classes, Splits};
 use document::Renderer;
 use gather::Gathering;
@@ -61,12 +63,17 @@ use totals::Totals;
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
+    if mode.changes_text() && args.guests.has_any() {
+        return Err(Stop::new("guests that are not files cannot be changed")
+            .help("`vmdisk edit NAME` changes a guest of libvirt"));
+    }
     check_outputs(args)?;
     let mut inputs = inputs::find(
         &args.paths,
         args.stdin_filename.as_deref(),
         args.skip_foreign,
     );
+    let guests = hypervisor::add(&args.guests, &mut inputs, io)?;
     let plan = settings::plan(args, &mut inputs)?;
     if args.show_files {
         return show_files::run(&inputs, io, colors);
@@ -75,7 +82,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         deliver(io, None, &show_settings::text(&plan, &inputs))?;
         return Ok(Exit::Clean);
     }
-    check(args, mode, &plan, &inputs, io, colors)
+    check(args, mode, &plan, &inputs, guests, io, colors)
 }
 
 /// Removes stale entries from the baselines of all inputs.
@@ -92,7 +99,7 @@ pub(crate) fn prune_baselines(
             .iter_mut()
             .for_each(|settings| settings.baseline = Some(path.clone()));
     }
-    check(args, Mode::Report, &plan, &inputs, io, colors)
+    check(args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)
 }
 
 /// Writes the findings of all inputs to a baseline.
@@ -112,7 +119,7 @@ pub(crate) fn create_baseline(
         .iter_mut()
         .for_each(|settings| settings.baseline = None);
     args.output = Some(path.clone());
-    let exit = check(&args, Mode::Report, &plan, &inputs, io, colors)?;
+    let exit = check(&args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)?;
     io.say(&format!("wrote {}\n", line(&path.display().to_string())));
     Ok(exit)
 }
@@ -123,6 +130,7 @@ fn check(
     mode: Mode,
     plan: &Plan,
     inputs: &Inputs,
+    mut failed: Vec<Checked>,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
@@ -133,12 +141,11 @@ fn check(
         .transpose()?;
     let mut sources = Sources::load(plan, args, io, colors)?;
     let mut read_before = read_stdin(inputs, io)?;
-    let has_stdin = !read_before.is_empty();
     if args.host.live {
         let wanted = wanted_facts(inputs, &mut read_before);
         sources.collect(wanted);
     }
-    let failed = sources.failed();
+    failed.extend(sources.failed());
     // Looked for once, and only if a disk is on a volume.
     let found = OnceLock::new();
     let storage = || found.get_or_init(|| storage::of(&inputs.files, &read_before));
@@ -159,11 +166,13 @@ fn check(
             detail: output::detail(args),
         },
         mode,
+        reason: args.add_allowances.as_deref().unwrap_or_default(),
         tester: tester.as_ref(),
         read_before: &read_before,
         storage: &storage,
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
+        lists_unknown_images: args.verbose,
         fail_on: settings.fail_on,
         baseline: baseline_of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
@@ -181,7 +190,7 @@ fn check(
         None => (None, Held::default()),
     };
     // Standard output receives the fixed standard input.
-    let prints_fixed = matches!(mode, Mode::Fix(_)) && has_stdin;
+    let prints_fixed = mode.changes_text() && inputs.has_stdin();
     let renderers = output::renderers(args, mode, colors, prints_fixed, classes.as_ref());
     let is_printed = args.output.is_none() && !prints_fixed && renderers[0].is_stream();
     let mut gathering = Gathering::new(
@@ -289,7 +298,7 @@ fn compare<'a>(
     const MAX_HELD: usize = 256;
     // A fixed file would have no findings the second time.
     let most = match mode {
-        Mode::Fix(_) => usize::MAX,
+        Mode::Fix(_) | Mode::Allow => usize::MAX,
         Mode::Report | Mode::Diff(_) => MAX_HELD,
     };
     let mut held = Held {
@@ -367,19 +376,21 @@ fn say_unchecked(number: usize, io: &mut Io<'_>) {
     }
 }
 
-/// Reads standard input where it is among the inputs, by their numbers.
+/// The bytes of inputs that are not files, by their numbers: standard input is read.
 pub(crate) fn read_stdin(
     inputs: &Inputs,
     io: &mut Io<'_>,
 ) -> Result<BTreeMap<usize, Vec<u8>>, Stop> {
     let mut read_before = BTreeMap::new();
     for (number, input) in inputs.files.iter().enumerate() {
-        if input.origin == Origin::Stdin {
-            let bytes = read::limited(&mut *io.stdin).map_err(|error| {
+        let bytes = match &input.origin {
+            Origin::Named | Origin::Found(_) => continue,
+            Origin::Given(bytes) => bytes.clone(),
+            Origin::Stdin => read::limited(&mut *io.stdin).map_err(|error| {
                 Stop::new(format!("could not read standard input: {}", plain(&error)))
-            })?;
-            read_before.insert(number, bytes);
-        }
+            })?,
+        };
+        read_before.insert(number, bytes);
     }
     Ok(read_before)
 }
@@ -390,6 +401,9 @@ fn mode(args: &LintArgs) -> Result<Mode, Stop> {
     } else {
         FixScope::Safe
     };
+    if args.add_allowances.is_some() {
+        return Ok(Mode::Allow);
+    }
     match (args.diff, args.fix, args.unsafe_fixes) {
         (true, ..) => Ok(Mode::Diff(scope)),
         (false, true, _) => Ok(Mode::Fix(scope)),

@@ -9,6 +9,18 @@ pub(crate) enum Mode {
     Report,
     /// Fix it, and report the remaining findings.
     Fix(FixScope),
+    /// Allow it in the file.
+    Allow,
     /// Show the changes of a fix.
     Diff(FixScope),
+}
+
+impl Mode {
+    /// True if it changes files, and standard output receives the changed standard input.
+    pub(crate) const fn changes_text(self) -> bool {
+        match self {
+            Mode::Fix(_) | Mode::Allow => true,
+            Mode::Report | Mode::Diff(_) => false,
+        }
+    }
 }

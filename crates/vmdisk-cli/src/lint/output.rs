@@ -31,10 +31,14 @@ pub(crate) fn renderers<'a>(
         (BaselineTask::Create, ..) => Content::Baseline,
         (BaselineTask::Prune, ..) => Content::Nothing,
         (BaselineTask::Use, Mode::Diff(_), _) => Content::Diff,
-        (BaselineTask::Use, Mode::Report | Mode::Fix(_), true) => Content::Statistics {
-            is_json: args.format == LintFormat::Json,
-        },
-        (BaselineTask::Use, Mode::Report | Mode::Fix(_), false) => Content::Findings(args.format),
+        (BaselineTask::Use, Mode::Report | Mode::Fix(_) | Mode::Allow, true) => {
+            Content::Statistics {
+                is_json: args.format == LintFormat::Json,
+            }
+        }
+        (BaselineTask::Use, Mode::Report | Mode::Fix(_) | Mode::Allow, false) => {
+            Content::Findings(args.format)
+        }
     };
     let view = View {
         quiet: args.quiet,
@@ -45,6 +49,7 @@ pub(crate) fn renderers<'a>(
             (None, true) => colors.stderr,
             (None, false) => colors.stdout,
         },
+        links: colors.links && args.output.is_none() && !prints_fixed,
         classes,
     };
     let everything = View {
@@ -126,7 +131,7 @@ impl Results<'_, '_> {
         }
         io.say_with(|out| totals.messages.copy(out));
         if args.verbose {
-            io.say(&totals.missed.text(classes));
+            io.say(&totals.missed.text(classes, &args.paths));
         }
         if args.format.is_for_people() && !args.quiet {
             say_summary(args, mode, &totals.summary, classes, io);
@@ -143,7 +148,7 @@ fn say_summary(
     io: &mut Io<'_>,
 ) {
     io.say(&match mode {
-        Mode::Report | Mode::Fix(_) => summary.text(),
+        Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(),
         Mode::Diff(_) => summary.would_fix(),
     });
     if let Some(classes) = classes {

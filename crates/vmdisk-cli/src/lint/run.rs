@@ -7,11 +7,11 @@ use std::path::Path;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
-use vmdisk::{Document, LintOptions, Severity, Storage};
+use vmdisk::{Document, Fixed, LintOptions, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
-use crate::lint::checked::DocumentReport;
+use crate::lint::checked::{DocumentReport, unknown_images};
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
 use crate::lint::document::Renderer;
@@ -34,6 +34,8 @@ const WINDOW: usize = 16;
 pub(crate) struct Job<'a> {
     pub(crate) options: LintOptions<'a>,
     pub(crate) mode: Mode,
+    /// The reason of allowances that are added.
+    pub(crate) reason: &'a str,
     /// The QEMU that configurations are tried on, if they are.
     pub(crate) tester: Option<&'a Tester>,
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
@@ -44,6 +46,8 @@ pub(crate) struct Job<'a> {
     pub(crate) named: &'a (dyn Fn() -> &'a BTreeSet<String> + Sync),
     /// True if a report names every place that was not checked, and not each rule and reason once.
     pub(crate) names_every_place: bool,
+    /// True if images that the facts do not have are listed.
+    pub(crate) lists_unknown_images: bool,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
     /// Known findings, and the rules whose findings are left out.
@@ -253,27 +257,29 @@ fn check(
         done.needs = vmdisk::guest_needs(&document, &job.options, number).map(Box::new);
     }
     let parts = Parts::of(input, &document);
-    let scope = match job.mode {
-        Mode::Report => {
-            let report = match job.tester {
-                Some(tester) => {
-                    let tried = tester.run(&document).map_err(|why| {
-                        let place = MessagePlace {
-                            path: input.path(),
-                            quoted: None,
-                        };
-                        Box::new(Message::error(format!("could not be tried: {why}")).at(place))
-                    })?;
-                    vmdisk::lint_tried(&document, &job.options, &tried)
-                }
-                None => vmdisk::lint(&document, &job.options),
-            };
-            let mut report = DocumentReport::new(document, report, job.names_every_place);
-            done.named.extend(parts.split(&mut report));
-            return Ok(report);
-        }
-        Mode::Fix(scope) | Mode::Diff(scope) => scope,
-    };
+    if job.mode == Mode::Report {
+        let report = match job.tester {
+            Some(tester) => {
+                let tried = tester.run(&document).map_err(|why| {
+                    let place = MessagePlace {
+                        path: input.path(),
+                        quoted: None,
+                    };
+                    Box::new(Message::error(format!("could not be tried: {why}")).at(place))
+                })?;
+                vmdisk::lint_tried(&document, &job.options, &tried)
+            }
+            None => vmdisk::lint(&document, &job.options),
+        };
+        let unknown = match job.options.host {
+            Some(host) if job.lists_unknown_images => unknown_images(&document, host),
+            Some(_) | None => BTreeMap::new(),
+        };
+        let mut report = DocumentReport::new(document, report, job.names_every_place);
+        report.unknown_images = unknown;
+        done.named.extend(parts.split(&mut report));
+        return Ok(report);
+    }
     let own = document.own_text().to_owned();
     let files = config_files::texts(&document);
     let read_again = |own: &str| {
@@ -283,20 +289,33 @@ fn check(
         }
         Ok(document)
     };
-    let fixed = vmdisk::fix_document(document, &read_again, &job.options, scope);
+    let fixed = match job.mode {
+        Mode::Fix(scope) | Mode::Diff(scope) => {
+            vmdisk::fix_document(document, &read_again, &job.options, scope)
+        }
+        Mode::Allow | Mode::Report => {
+            let allowed = vmdisk::allow(document, &read_again, &job.options, job.reason);
+            Fixed {
+                document: allowed.document,
+                report: allowed.report,
+                mended: Vec::new(),
+                failed: Vec::new(),
+            }
+        }
+    };
     let text = fixed.document.own_text();
     let changes = text != own;
     match job.mode {
         Mode::Report => {}
         Mode::Diff(_) if changes => done.diff = diff::unified(&input.file, &own, text),
         Mode::Diff(_) => {}
-        Mode::Fix(_) => match input.origin {
+        Mode::Fix(_) | Mode::Allow => match input.origin {
             Origin::Stdin => done.fixed = Some(text.to_owned()),
             Origin::Named | Origin::Found(_) if changes => {
                 replace(&input.file, bytes, text.as_bytes())
                     .map_err(|error| not_written(input, &error))?;
             }
-            Origin::Named | Origin::Found(_) => {}
+            Origin::Named | Origin::Found(_) | Origin::Given(_) => {}
         },
     }
     let parts = Parts::of(input, &fixed.document);
@@ -362,11 +381,13 @@ mod tests {
         let job = Job {
             options: LintOptions::default(),
             mode: Mode::Report,
+            reason: "",
             tester: None,
             read_before: &read_before,
             storage: &|| panic!("made up for this test"),
             named: &|| panic!("there are no files of options"),
             names_every_place: false,
+            lists_unknown_images: false,
             fail_on: Severity::Warning,
             baseline: None,
             hosts: &[],

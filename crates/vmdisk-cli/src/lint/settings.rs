@@ -72,7 +72,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
     let mut last: Option<InputDirectory> = None;
     for input in std::mem::take(&mut inputs.files) {
         let parent = match input.origin {
-            Origin::Stdin => Path::new(""),
+            Origin::Stdin | Origin::Given(_) => Path::new(""),
             Origin::Named | Origin::Found(_) => input.file.parent().unwrap_or(Path::new("")),
         };
         let place = match last.take() {

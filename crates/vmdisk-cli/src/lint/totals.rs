@@ -60,7 +60,7 @@ impl<'a> Totals<'a> {
         let is_unchecked = self.args.fail_on_unchecked && tally.is_incomplete();
         self.worst = self.worst.max(match (&checked.outcome, self.mode) {
             (Err(_), _) => Exit::CouldNot,
-            (Ok(report), Mode::Report | Mode::Fix(_))
+            (Ok(report), Mode::Report | Mode::Fix(_) | Mode::Allow)
                 if is_unchecked || tally.has_at_least(report.fail_on) =>
             {
                 Exit::Findings

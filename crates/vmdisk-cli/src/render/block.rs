@@ -54,6 +54,8 @@ pub(crate) struct Quoted<'a> {
 pub(crate) struct Block<'a> {
     pub(crate) heading: Heading,
     pub(crate) id: Option<&'a str>,
+    /// The address that the id links to.
+    pub(crate) url: Option<String>,
     pub(crate) title: &'a str,
     pub(crate) path: Option<&'a str>,
     pub(crate) quoted: Option<Quoted<'a>>,
@@ -73,9 +75,10 @@ impl Block<'_> {
             Renderer::plain()
         };
         let title = self.heading.level().primary_title(line(self.title));
-        let title = match self.id {
-            Some(id) => title.id(id),
-            None => title,
+        let title = match (self.id, &self.url) {
+            (Some(id), Some(url)) => title.id(id).id_url(url),
+            (Some(id), None) => title.id(id),
+            (None, _) => title,
         };
         let mut group = Group::with_title(title);
         let windows = Windows::new(self);

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use vmdisk::{Confidence, Diagnostic};
 
 use crate::lint::checked::DocumentReport;
-use crate::render::View;
 use crate::render::human::allowance;
 use crate::render::message::Message;
 use crate::render::secrets::mask_message;
+use crate::render::{View, page_url};
 use crate::sanitize::line;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
@@ -45,8 +45,20 @@ fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str, view: &Vi
     let start = finding.place.start;
     // Writing to a string does not fail.
     let _ = write!(out, "{}:{}:{}: ", line(path), start.line, start.column);
-    for part in [word, "[", finding.rule.name, "]: ", &line(&finding.title)] {
-        out.push_str(part);
+    let (rule, title) = (finding.rule.name, line(&finding.title));
+    match view.links {
+        true => {
+            let url = page_url(rule);
+            let _ = write!(
+                out,
+                "{word}[\u{1b}]8;;{url}\u{1b}\\{rule}\u{1b}]8;;\u{1b}\\]: {title}"
+            );
+        }
+        false => {
+            for part in [word, "[", rule, "]: ", &title] {
+                out.push_str(part);
+            }
+        }
     }
     if let Some(hosts) = view.hosts_note(finding) {
         out.push_str(&format!(" ({})", line(&hosts)));

@@ -3,8 +3,8 @@
 use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
 
 use crate::lint::checked::{DocumentReport, confidence_note, unwritten_note};
-use crate::render::View;
 use crate::render::block::{Block, Heading, Quoted};
+use crate::render::{View, page_url};
 
 /// The findings of one file; blocks end with an empty line.
 pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
@@ -77,6 +77,7 @@ fn block(path: &str, report: &DocumentReport, finding: &Diagnostic, view: &View<
     Block {
         heading,
         id: Some(rule.name),
+        url: view.links.then(|| page_url(rule.name)),
         title,
         path: Some(path),
         quoted: Some(Quoted {

@@ -68,6 +68,7 @@ impl Message {
                 Heading::Warning
             },
             id: None,
+            url: None,
             title: &self.title,
             path: self.place.as_ref().map(|place| place.path.as_str()),
             quoted: text.map(|text| Quoted {

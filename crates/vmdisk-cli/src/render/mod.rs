@@ -28,6 +28,12 @@ use vmdisk::{Diagnostic, Severity};
 use crate::lint::checked::DocumentReport;
 use crate::lint::classes::Classes;
 
+/// The address of the page of a rule.
+pub(crate) fn page_url(rule: &str) -> String {
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    format!("{repository}/blob/main/docs/rules/{rule}.md")
+}
+
 /// What of a report is shown, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
@@ -39,6 +45,8 @@ pub(crate) struct View<'a> {
     pub(crate) verbose: bool,
     /// With colour.
     pub(crate) colored: bool,
+    /// With links to the pages of rules, which some terminals show.
+    pub(crate) links: bool,
     /// The hosts, where there are several.
     pub(crate) classes: Option<&'a Classes<'a>>,
 }
@@ -51,6 +59,7 @@ impl View<'_> {
             show_allowed: false,
             verbose: false,
             colored: false,
+            links: false,
             classes: None,
         }
     }

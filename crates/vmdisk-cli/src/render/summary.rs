@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use vmdisk::Severity;
 
@@ -174,7 +175,20 @@ impl Summary {
 /// What could not be checked in all inputs: by rule and reason, the number of places, and the first of them with the path
 /// of its input.
 #[derive(Debug, Default)]
-pub(crate) struct Missed(BTreeMap<(&'static str, Cow<'static, str>), (usize, String, Unchecked)>);
+pub(crate) struct Missed {
+    by_rule: BTreeMap<(&'static str, Cow<'static, str>), (usize, String, Unchecked)>,
+    /// By the path of an image that the facts do not have.
+    by_image: BTreeMap<String, UnknownImage>,
+}
+
+/// An image that the facts do not have.
+#[derive(Debug)]
+struct UnknownImage {
+    /// The first input with the image.
+    input: String,
+    /// Rules that could not check it.
+    rules: BTreeSet<&'static str>,
+}
 
 impl Missed {
     /// Counts what could not be checked in an input.
@@ -183,16 +197,44 @@ impl Missed {
             return;
         };
         for unchecked in &report.not_checked {
-            let missed = self.0.entry((unchecked.rule, unchecked.why.clone()));
+            let disk = unchecked.disk.as_ref().map(|(number, _)| number);
+            let image = disk.and_then(|number| report.unknown_images.get(number));
+            if let Some(image) = image.filter(|_| unchecked.why == NOT_COLLECTED) {
+                let unknown = self.by_image.entry(image.clone());
+                let unknown = unknown.or_insert_with(|| UnknownImage {
+                    input: checked.path.clone(),
+                    rules: BTreeSet::new(),
+                });
+                unknown.rules.insert(unchecked.rule);
+                continue;
+            }
+            let missed = self.by_rule.entry((unchecked.rule, unchecked.why.clone()));
             missed
                 .or_insert_with(|| (0, checked.path.clone(), unchecked.clone()))
                 .0 += 1;
         }
     }
 
-    /// A line for each missing fact, with the rules that need it.
-    pub(crate) fn text(&self, classes: Option<&Classes<'_>>) -> String {
+    /// A line for each missing fact, with the rules that need it, and one for each image that the facts do not have.
+    /// `paths` are the arguments.
+    pub(crate) fn text(&self, classes: Option<&Classes<'_>>, paths: &[PathBuf]) -> String {
         let mut out = String::new();
+        for (image, UnknownImage { input, rules }) in &self.by_image {
+            let _ = writeln!(
+                out,
+                "not checked: the facts do not have {} ({} in {})",
+                line(image),
+                count(rules.len(), "rule", "rules"),
+                line(input)
+            );
+        }
+        if !self.by_image.is_empty() {
+            let _ = writeln!(
+                out,
+                "to collect them on the host: {}",
+                line(&self.collect_command(paths))
+            );
+        }
         for rows in self.by_fact().values() {
             let [(rule, ..), ..] = rows.as_slice() else {
                 continue;
@@ -214,7 +256,7 @@ impl Missed {
     /// Rules and reasons by the missing fact: of several places, by that of the first.
     fn by_fact(&self) -> BTreeMap<[&str; 3], Vec<Row<'_>>> {
         let mut facts: BTreeMap<[&str; 3], Vec<Row<'_>>> = BTreeMap::new();
-        for ((rule, why), (number, path, first)) in &self.0 {
+        for ((rule, why), (number, path, first)) in &self.by_rule {
             let key = match is_for_all(why) {
                 true => [why, "", ""],
                 false => [why.as_ref(), path, &first.what],
@@ -269,6 +311,37 @@ fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
     }
     out.push(')');
     out
+}
+
+/// Why a fact of an image is missing that nobody asked for.
+const NOT_COLLECTED: &str = "not collected";
+
+impl Missed {
+    /// The command that collects the facts of unknown images.
+    fn collect_command(&self, paths: &[PathBuf]) -> String {
+        let mut command = "vmdisk facts".to_owned();
+        let files = paths.iter().filter(|path| path.as_os_str() != "-");
+        for path in files {
+            let _ = write!(command, " --for {}", shell_word(&path.to_string_lossy()));
+        }
+        // A guest of libvirt, or standard input.
+        if paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-") {
+            for image in self.by_image.keys() {
+                let _ = write!(command, " {}", shell_word(image));
+            }
+        }
+        command.push_str(" -o facts.json");
+        command
+    }
+}
+
+/// A word as a shell reads it.
+fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,=".contains(it);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
 }
 
 fn count(number: usize, one: &str, many: &str) -> String {

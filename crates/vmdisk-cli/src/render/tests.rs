@@ -1,5 +1,7 @@
 //! Golden output of every format over one made-up report, so that new rules do not change it.
 
+use std::collections::BTreeMap;
+
 use vmdisk::model::{DiskField, FieldPath};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
@@ -193,6 +195,7 @@ fn sample() -> Vec<Checked> {
             why: FixFailure::StillReported,
         }],
         counted: Tally::default(),
+        unknown_images: BTreeMap::new(),
         has_baseline: false,
         is_continued: false,
     };
@@ -355,7 +358,7 @@ fn in_the_end() {
     let mut text = summary_of(&all).text();
     let mut missed = Missed::default();
     all.iter().for_each(|checked| missed.add(checked));
-    text.push_str(&missed.text(None));
+    text.push_str(&missed.text(None, &[]));
     for checked in &all {
         if let Err(message) = &checked.outcome {
             text.push_str(&message.render(false));
@@ -407,6 +410,7 @@ fn any_place_in_any_text_is_rendered_without_a_panic() {
         let rendered = crate::render::block::Block {
             heading: crate::render::block::Heading::Warning,
             id: Some("x"),
+            url: None,
             title: "title",
             path: Some("a.xml"),
             quoted: Some(crate::render::block::Quoted {

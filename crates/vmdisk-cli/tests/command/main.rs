@@ -1,10 +1,12 @@
 //! The command as its users see it: arguments in, streams and exit status out.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod allowances;
 mod ansible;
 mod bad_inputs;
 mod baseline;
 mod capabilities;
+mod ci_guide;
 mod config_files;
 mod configuration;
 mod convert;
@@ -17,8 +19,10 @@ mod generate;
 mod guests;
 mod healthy;
 mod hostile;
+mod hypervisor;
 mod image;
 mod integration;
+mod links;
 #[cfg(feature = "lsp")]
 mod lsp;
 #[cfg(feature = "lsp")]
@@ -32,6 +36,7 @@ mod selection;
 mod specs;
 mod storage;
 mod streams;
+mod unchecked;
 mod virt_lint;
 
 use std::ffi::OsStr;

@@ -19,6 +19,7 @@ use crate::lint::classes::{ClassNames, Classes};
 use crate::render::fingerprint::{self, Fingerprints};
 use crate::render::harmless::{self, Mark, Spliced};
 use crate::render::message::Message;
+use crate::render::page_url;
 use crate::render::spool::Spool;
 use crate::stop::Stop;
 use model::{
@@ -269,7 +270,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         name: pascal_case(rule.name),
         short_description: text(rule.summary()),
         full_description: text(what_it_reports(&page).unwrap_or_else(|| rule.summary().to_owned())),
-        help_uri: format!("{REPOSITORY}/blob/main/docs/rules/{}.md", rule.name),
+        help_uri: page_url(rule.name),
         help: Markdown {
             text: page.clone(),
             markdown: page,

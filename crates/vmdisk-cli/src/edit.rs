@@ -1,0 +1,167 @@
+//! `vmdisk edit`: changes the definition of a guest of libvirt, with the linter before and after.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::args::{EditArgs, LintArgs};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::lint;
+use crate::lint::hypervisor::virsh::{Virsh, VirshError};
+use crate::sanitize::line;
+use crate::stop::{Stop, plain};
+
+/// The answer to the question before a guest is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Define,
+    Edit,
+    Leave,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let EditArgs {
+        name,
+        connect,
+        host,
+        selection,
+        configuration,
+    } = args;
+    let virsh = Virsh::new(connect.as_deref());
+    let failed = |error: VirshError| Stop::new(error.to_string()).help(error.help());
+    let before = virsh.whole_definition(&name).map_err(failed)?;
+    // Only the user may read it: a definition may have passwords.
+    let private = fs::Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().permissions(private).tempdir();
+    let folder = folder
+        .map_err(|error| Stop::file("create a folder in", &std::env::temp_dir(), plain(&error)))?;
+    let file = folder.path().join("domain.xml");
+    let write = fs::write(&file, &before);
+    write.map_err(|error| Stop::file("write", &file, plain(&error)))?;
+    let check = LintArgs {
+        host,
+        selection,
+        configuration,
+        ..LintArgs::of(vec![file.clone()])
+    };
+    // Whatever is found, it can be edited.
+    let _ = lint::run(&check, io, colors)?;
+    let mut answer = Answer::Edit;
+    loop {
+        if answer == Answer::Edit {
+            start_editor(&file)?;
+            let after = fs::read(&file);
+            let after = after.map_err(|error| Stop::file("read", &file, plain(&error)))?;
+            if after == before {
+                io.say(&format!("{} was not changed\n", line(&name)));
+                return Ok(Exit::Clean);
+            }
+            let _ = lint::run(&check, io, colors)?;
+        }
+        answer = ask(&name, io)?;
+        match answer {
+            Answer::Edit => {}
+            Answer::Leave => {
+                let kept = keep(folder, &file);
+                io.say(&format!("{} was not defined; {kept}\n", line(&name)));
+                return Ok(Exit::Findings);
+            }
+            Answer::Define => {
+                let now = virsh.whole_definition(&name).map_err(failed)?;
+                if now != before {
+                    let kept = keep(folder, &file);
+                    return Err(
+                        Stop::new(format!("{name} was changed by somebody else; {kept}"))
+                            .help("run `vmdisk edit` again, and take your changes over"),
+                    );
+                }
+                match virsh.define(&file) {
+                    Ok(()) => {
+                        io.say(&format!("{} was defined\n", line(&name)));
+                        return Ok(Exit::Clean);
+                    }
+                    Err(error) => io.say(&format!("{}\n", line(&error.to_string()))),
+                }
+            }
+        }
+    }
+}
+
+/// Keeps the edited text, and says where it is.
+fn keep(folder: TempDir, file: &Path) -> String {
+    let _ = folder.keep();
+    format!("the text is in {}", line(&file.display().to_string()))
+}
+
+/// Starts the user's editor, and waits for its end.
+fn start_editor(file: &Path) -> Result<(), Stop> {
+    let named = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .filter_map(std::env::var_os);
+    let mut named = named.filter(|editor| !editor.is_empty());
+    let editor = named.next().unwrap_or_else(|| OsString::from("vi"));
+    let text = editor.to_string_lossy();
+    // An editor may be named with arguments, such as `code --wait`. No shell reads them.
+    let mut words = text.split_whitespace();
+    let program = PathBuf::from(words.next().unwrap_or("vi"));
+    let status = Command::new(&program).args(words).arg(file).status();
+    let fail = |why: String| {
+        Stop::new(format!("the editor {} {why}", program.display()))
+            .help("set VISUAL or EDITOR to an editor that waits until the file is closed")
+    };
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(fail(format!("failed: {status}"))),
+        Err(error) => Err(fail(format!("could not be started: {}", plain(&error)))),
+    }
+}
+
+/// Asks until there is an answer; the end of the input is a no.
+fn ask(name: &str, io: &mut Io<'_>) -> Result<Answer, Stop> {
+    loop {
+        io.say(&format!(
+            "define {}? [y]es, [e]dit again, [n]o: ",
+            line(name)
+        ));
+        let Some(said) = read_line(io.stdin)? else {
+            io.say("\n");
+            return Ok(Answer::Leave);
+        };
+        match said.trim() {
+            "y" | "yes" => return Ok(Answer::Define),
+            "e" | "edit" => return Ok(Answer::Edit),
+            "n" | "no" => return Ok(Answer::Leave),
+            _ => {}
+        }
+    }
+}
+
+/// A line without its end; `None` at the end of the input.
+fn read_line(stdin: &mut dyn Read) -> Result<Option<String>, Stop> {
+    /// Longer lines are not answers.
+    const MAX: usize = 1024;
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while bytes.len() < MAX {
+        match stdin.read(&mut byte) {
+            Ok(0) if bytes.is_empty() => return Ok(None),
+            Ok(0) => break,
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => bytes.push(byte[0]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let why = plain(&error);
+                return Err(Stop::new(format!("could not read standard input: {why}")));
+            }
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}

@@ -1,0 +1,301 @@
+//! Guests of libvirt and QEMU processes, with the real programs.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use vmdisk_testing::{installed, libvirt_driver, needed, run};
+
+use crate::{Place, Run, finish};
+
+/// A guest that libvirt accepts, with a cache mode that loses data and a password.
+const GUEST: &str = "<domain type='qemu'>
+  <name>web 1</name>
+  <uuid>6d6b1a5c-7ed0-4b6c-9c73-0d5c7e1d9a01</uuid>
+  <memory unit='MiB'>64</memory>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <devices>
+    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' cache='unsafe' discard='unmap'/>
+      <source file='/srv/a.img'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+    <graphics type='vnc' port='5999' autoport='no' passwd='secret'/>
+  </devices>
+</domain>
+";
+
+/// A libvirt of its own, which knows the guest.
+struct Libvirt {
+    place: Place,
+    uri: String,
+}
+
+impl Libvirt {
+    fn new() -> Option<Self> {
+        let place = Place::with(&[("guest.xml", GUEST)]);
+        let root = place.path("root");
+        std::fs::create_dir(&root).unwrap();
+        needed(libvirt_driver(&root))?;
+        let uri = format!("qemu:///embed?root={}", root.display());
+        let file = place.path("guest.xml");
+        let file = file.to_str().unwrap();
+        needed(run(
+            "virsh",
+            &["--quiet", "--connect", &uri, "define", file],
+        ))?;
+        Some(Libvirt { place, uri })
+    }
+
+    fn vmdisk(&self, arguments: &[&str]) -> Run {
+        self.place
+            .run(&[arguments, &["--connect", &self.uri]].concat())
+    }
+
+    fn definition(&self) -> String {
+        let words = [
+            "--quiet",
+            "--connect",
+            &self.uri,
+            "dumpxml",
+            "--security-info",
+            "web 1",
+        ];
+        run("virsh", &words).unwrap()
+    }
+
+    /// Runs `vmdisk edit` with an editor that is a shell script, and with answers on standard input.
+    fn edit(&self, script: &str, answers: &str) -> Run {
+        let editor = self.place.path("editor");
+        std::fs::write(&editor, format!("#!/bin/sh\nset -e\n{script}\n")).unwrap();
+        std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = self
+            .place
+            .command(["edit", "web 1", "--connect", &self.uri]);
+        command
+            .env_remove("EDITOR")
+            .env("VISUAL", format!("{} --wait", editor.display()));
+        command.env("TMPDIR", self.place.path(""));
+        finish(command, answers.as_bytes())
+    }
+}
+
+#[test]
+fn a_guest_of_the_test_driver_is_checked_by_its_name() {
+    let place = Place::with(&[]);
+    if needed(installed("virsh")).is_none() {
+        return;
+    }
+    let test = |more: &[&str]| {
+        let words = ["lint", "-c", "test:///default", "--format", "json"];
+        place.run(&[&words[..], more].concat())
+    };
+    for which in [&["--domain", "test"][..], &["--all-domains"]] {
+        let run = test(which);
+        let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let inputs = report["inputs"].as_array().unwrap();
+        assert_eq!(inputs.len(), 1, "{run:?}");
+        assert_eq!(inputs[0]["path"], "<domain test>");
+        assert_eq!(inputs[0]["domain"], "test");
+    }
+    let unknown = test(&["--domain", "tset", "--domain", "test"]);
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+    assert!(
+        unknown
+            .stderr
+            .contains("virsh: failed to get domain 'tset'"),
+        "{unknown:?}"
+    );
+    assert!(
+        unknown.stdout.contains("<domain test>"),
+        "the other one is checked"
+    );
+    let none = place.run(&["lint", "-c", "nosuch:///system", "--all-domains"]);
+    assert_eq!(none.code, 2, "{none:?}");
+    assert!(none.stderr.contains("name the libvirt with -c"), "{none:?}");
+}
+
+#[test]
+fn without_virsh_the_error_says_so() {
+    let place = Place::with(&[]);
+    let mut command = place.command(["lint", "--domain", "web1"]);
+    command.env("PATH", place.path("nothing"));
+    let run = finish(command, b"");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("virsh could not be started"), "{run:?}");
+}
+
+#[test]
+fn guests_that_are_not_files_are_not_changed() {
+    let place = Place::with(&[]);
+    for option in ["--fix", "--add-allowances=x"] {
+        let run = place.run(&["lint", "--domain", "web1", option]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains("`vmdisk edit NAME`"), "{run:?}");
+    }
+}
+
+#[test]
+fn guests_of_the_qemu_driver_are_checked() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let run = libvirt.vmdisk(&["lint", "--all-domains", "--format", "concise"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stdout.contains("<domain web 1>:") && run.stdout.contains("cache-unsafe"),
+        "{run:?}"
+    );
+    let diff = libvirt.vmdisk(&["lint", "--domain", "web 1", "--diff"]);
+    assert!(
+        diff.stdout.contains("+      <driver") && diff.stdout.contains("writeback"),
+        "{diff:?}"
+    );
+    assert!(!diff.stdout.contains("secret"), "{diff:?}");
+}
+
+#[test]
+fn a_guest_is_edited_checked_and_defined_after_a_yes() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let run = libvirt.edit("sed -i s/unsafe/writeback/ \"$2\"", "maybe\ny\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.stdout.contains("cache-unsafe") && run.stderr.contains("web 1 was defined"),
+        "{run:?}"
+    );
+    let now = libvirt.definition();
+    assert!(
+        now.contains("cache='writeback'") && now.contains("passwd='secret'"),
+        "{now}"
+    );
+    // Nothing is left behind.
+    let left = std::fs::read_dir(libvirt.place.path("")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn nothing_is_defined_without_a_yes_and_the_text_is_kept() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let before = libvirt.definition();
+    let unchanged = libvirt.edit("true", "");
+    assert_eq!(
+        (unchanged.code, unchanged.stderr.contains("was not changed")),
+        (0, true),
+        "{unchanged:?}"
+    );
+    for answers in ["n\n", ""] {
+        let run = libvirt.edit("sed -i s/unsafe/none/ \"$2\"", answers);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert_eq!(libvirt.definition(), before);
+        let (_, path) = run.stderr.rsplit_once("the text is in ").unwrap();
+        let kept = Path::new(path.trim());
+        assert!(
+            std::fs::read_to_string(kept)
+                .unwrap()
+                .contains("cache='none'")
+        );
+        let mode = std::fs::metadata(kept.parent().unwrap())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "others cannot read the password");
+    }
+    let failed = libvirt.edit("exit 3", "y\n");
+    assert_eq!(failed.code, 2, "{failed:?}");
+    assert!(failed.stderr.contains("set VISUAL or EDITOR"), "{failed:?}");
+}
+
+#[test]
+fn what_libvirt_refuses_is_edited_again() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let script = "if grep -q cache=.unsafe \"$2\"; then sed -i s/unsafe/wrong/ \"$2\"; else sed -i s/wrong/none/ \"$2\"; fi";
+    let run = libvirt.edit(script, "y\ne\ny\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("invalid-value"), "{run:?}");
+    assert!(
+        run.stderr.contains("virsh: ") && run.stderr.contains("web 1 was defined"),
+        "{run:?}"
+    );
+    assert!(libvirt.definition().contains("cache='none'"));
+}
+
+#[test]
+fn a_change_by_somebody_else_meanwhile_is_not_overwritten() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let other = GUEST.replace(">64<", ">128<");
+    libvirt.place.write("other.xml", other.as_bytes());
+    let script = format!(
+        "sed -i s/unsafe/none/ \"$2\"\nvirsh --quiet --connect '{}' define '{}' >/dev/null",
+        libvirt.uri,
+        libvirt.place.path("other.xml").display()
+    );
+    let run = libvirt.edit(&script, "y\n");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr.contains("was changed by somebody else"),
+        "{run:?}"
+    );
+    assert!(libvirt.definition().contains("cache='unsafe'"));
+}
+
+/// A process that ends with the test.
+struct Qemu(Child);
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_qemu_that_runs_is_checked_whoever_started_it() {
+    if needed(installed("qemu-system-x86_64")).is_none() {
+        return;
+    }
+    let place = Place::with(&[]);
+    std::fs::File::create(place.path("a.img"))
+        .unwrap()
+        .set_len(1 << 20)
+        .unwrap();
+    let drive = format!(
+        "file={},format=raw,if=virtio,cache=unsafe",
+        place.path("a.img").display()
+    );
+    let words = [
+        "-S", "-display", "none", "-m", "64", "-monitor", "none", "-serial", "none", "-drive",
+        &drive,
+    ];
+    let child = Command::new("qemu-system-x86_64")
+        .args(words)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let qemu = Qemu(child);
+    let name = format!("<process {}>:", qemu.0.id());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        let run = place.run(&["lint", "--running", "--format", "concise"]);
+        let own = |line: &&str| line.starts_with(&name);
+        let found: Vec<&str> = run.stdout.lines().filter(own).collect();
+        if found
+            .iter()
+            .any(|line| line.contains("error[cache-unsafe]"))
+        {
+            assert_eq!(run.code, 1, "{run:?}");
+            return;
+        }
+        // Between fork and exec it has the command line of this test.
+        assert!(std::time::Instant::now() < deadline, "{run:?}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs that checked less than they seem to: none of them passes with `--fail-on-unchecked`.
+
+use crate::{CLEAN, Place, UNSAFE};
+
+/// Facts of a host about which nothing was collected.
+const NOTHING: &str = "schema_version: '1.0'\n";
+
+/// A fact about another image.
+const OTHER_IMAGE: &str =
+    "schema_version: '1.0'\nfiles:\n- {path: /srv/other.qcow2, kind: regular}\n";
+
+/// A guest in which nothing is found above advice.
+fn place() -> Place {
+    Place::with(&[
+        ("d/web1.xml", CLEAN),
+        ("d/web2.xml", &CLEAN.replace("web1", "web 2")),
+        ("nothing.yaml", NOTHING),
+        ("other.yaml", OTHER_IMAGE),
+    ])
+}
+
+#[test]
+fn a_run_that_checked_less_than_it_seems_fails() {
+    let place = place();
+    place.write("typo/vmdisk.toml", b"[rules]\ncach-unsafe = \"off\"\n");
+    place.write("typo/a.xml", CLEAN.as_bytes());
+    for (what, arguments, code, says) in [
+        (
+            "unknown images",
+            &["d", "--facts", "other.yaml"][..],
+            1,
+            "which fails the run",
+        ),
+        (
+            "facts that cover nothing",
+            &["d", "--facts", "nothing.yaml"],
+            1,
+            "which fails the run",
+        ),
+        ("no facts", &["d"], 1, "which fails the run"),
+        (
+            "a pattern that matches nothing",
+            &["d", "domains/*.xml"],
+            2,
+            "no file matches",
+        ),
+        (
+            "a typo in the name of a rule",
+            &["d", "--select", "cach-unsafe"],
+            2,
+            "did you mean `cache-unsafe`?",
+        ),
+        (
+            "a typo in the configuration",
+            &["typo"],
+            2,
+            "did you mean `cache-unsafe`?",
+        ),
+        (
+            "two lines of paths in one word",
+            &["d\nd"],
+            2,
+            "no such file",
+        ),
+        ("an empty directory", &["empty"], 2, "empty"),
+    ] {
+        std::fs::create_dir_all(place.path("empty")).unwrap();
+        let run = place.run(&[&["lint", "--fail-on-unchecked"], arguments].concat());
+        assert_eq!(run.code, code, "{what}: {run:?}");
+        assert!(run.stderr.contains(says), "{what}: {run:?}");
+    }
+}
+
+#[test]
+fn an_unknown_image_is_listed_once_with_the_command_that_collects_its_facts() {
+    let place = place();
+    let run = place.run(&["lint", "d", "--facts", "other.yaml", "-v"]);
+    for image in ["/srv/web1.qcow2", "/srv/web 2.qcow2"] {
+        let lines = run.stderr.lines().filter(|line| line.contains(image));
+        let lines: Vec<&str> = lines.collect();
+        assert_eq!(lines.len(), 1, "{run:?}");
+        assert!(
+            lines[0].starts_with("not checked: the facts do not have "),
+            "{run:?}"
+        );
+    }
+    let command = "\nto collect them on the host: vmdisk facts --for d -o facts.json\n";
+    assert!(run.stderr.contains(command), "{run:?}");
+    // The command does it.
+    let collected = place.run(&["facts", "--for", "d", "-o", "facts.json"]);
+    assert_eq!(collected.code, 0, "{collected:?}");
+    let known = place.run(&["lint", "d", "--facts", "facts.json", "-v"]);
+    assert!(!known.stderr.contains("the facts do not have"), "{known:?}");
+    let text = CLEAN.replace("web1", "it&apos;s");
+    let piped = place.run_with_input(
+        &["lint", "-", "--facts", "other.yaml", "-v"],
+        text.as_bytes(),
+    );
+    assert!(
+        piped
+            .stderr
+            .contains("vmdisk facts '/srv/it'\\''s.qcow2' -o facts.json"),
+        "{piped:?}"
+    );
+}
+
+#[test]
+fn findings_fail_a_run_beside_what_was_not_checked() {
+    let place = Place::with(&[("a.xml", UNSAFE)]);
+    let run = place.run(&["lint", "a.xml", "--fail-on-unchecked"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stdout.contains("cache-unsafe"), "{run:?}");
+}
