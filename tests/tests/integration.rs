@@ -37,6 +37,8 @@ mod generated_matrix;
 mod guides;
 #[path = "integration/hostlab.rs"]
 mod hostlab;
+#[path = "integration/lint_page.rs"]
+mod lint_page;
 #[path = "integration/mistakes.rs"]
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]

@@ -229,6 +229,8 @@ pub(crate) enum LintFormat {
     JsonLines,
     /// Metrics for the textfile collector of Prometheus' node_exporter.
     Prometheus,
+    /// A page with the findings, the I/O paths as pictures and the fixes as diffs.
+    Html,
 }
 
 impl LintArgs {

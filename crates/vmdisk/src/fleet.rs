@@ -103,6 +103,12 @@ impl<'a> Fleet<'a> {
         kinds.map(|kind| (kind.index.facts(), &kind.target, kind.hosts.as_slice()))
     }
 
+    /// Facts as an index, target and numbers of the hosts of each kind.
+    pub(crate) fn known_hosts(&self) -> impl Iterator<Item = (&HostIndex<'a>, &Target, &[usize])> {
+        let kinds = self.kinds.iter();
+        kinds.map(|kind| (&kind.index, &kind.target, kind.hosts.as_slice()))
+    }
+
     /// The findings of one configuration for all hosts: each finding once, with its hosts.
     pub(crate) fn check(
         &self,

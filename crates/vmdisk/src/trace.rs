@@ -5,7 +5,10 @@ pub use vmdisk_trace::{
     Statement, StatementBasis, Survival, TraceStep,
 };
 
+use vmdisk_facts::{HostIndex, Target};
+
 use crate::lint::context_of;
+use crate::rules::Context;
 use crate::{Diagnostic, DiskIdentity, Document, LintOptions, lint};
 
 /// The I/O paths of a guest.
@@ -46,9 +49,58 @@ pub struct DiskTrace {
 /// # Ok::<(), vmdisk::ReadFailure>(())
 /// ```
 pub fn trace(document: &Document, options: &LintOptions<'_>) -> GuestTrace {
+    let findings = lint(document, options).diagnostics;
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let context = context_of(document, options);
+    trace_on(document, &context_of(document, options), findings.iter())
+}
+
+/// The I/O paths of a guest on hosts with the same facts.
+#[derive(Clone, Debug)]
+pub struct HostTrace {
+    /// The numbers of the hosts in the fleet, ascending; empty without a fleet.
+    pub hosts: Vec<usize>,
+    /// The paths.
+    pub guest: GuestTrace,
+}
+
+/// As [`trace`] with findings that are already there, for each kind of host of the fleet; a finding is attached on the
+/// hosts that it concerns.
+pub fn trace_linted(
+    document: &Document,
+    options: &LintOptions<'_>,
+    findings: &[Diagnostic],
+) -> Vec<HostTrace> {
+    let Some(fleet) = options.fleet else {
+        let guest = trace_on(document, &context_of(document, options), findings.iter());
+        let hosts = Vec::new();
+        return vec![HostTrace { hosts, guest }];
+    };
+    let of_kind = |(host, target, hosts): (&HostIndex<'_>, &Target, &[usize])| {
+        let planned = document.planned_for(host.facts(), target);
+        let document = planned.as_ref().unwrap_or(document);
+        let context = Context {
+            host: Some(host),
+            target,
+            ..context_of(document, options)
+        };
+        let concerns = |finding: &&Diagnostic| {
+            let found = finding.hosts.as_ref();
+            found.is_none_or(|found| hosts.iter().any(|host| found.affected.contains(host)))
+        };
+        HostTrace {
+            hosts: hosts.to_vec(),
+            guest: trace_on(document, &context, findings.iter().filter(concerns)),
+        }
+    };
+    fleet.known_hosts().map(of_kind).collect()
+}
+
+fn trace_on<'d>(
+    document: &Document,
+    context: &Context<'_>,
+    findings: impl Iterator<Item = &'d Diagnostic>,
+) -> GuestTrace {
     let domain = document.domain();
     let mut disks: Vec<DiskTrace> = document.with_speller(|speller| {
         let paths = (0..domain.disks.len()).map(|index| {
@@ -57,14 +109,14 @@ pub fn trace(document: &Document, options: &LintOptions<'_>) -> GuestTrace {
                     index,
                     target: domain.disks[index].frontend.target.clone(),
                 },
-                path: vmdisk_trace::trace(&context, index, speller)?,
+                path: vmdisk_trace::trace(context, index, speller)?,
                 findings: Vec::new(),
             })
         });
         paths.flatten().collect()
     });
     let mut others = Vec::new();
-    for diagnostic in lint(document, options).diagnostics {
+    for diagnostic in findings {
         let mut is_attached = false;
         for traced in &mut disks {
             let (index, rule) = (traced.disk.index, diagnostic.rule.name);
@@ -75,7 +127,7 @@ pub fn trace(document: &Document, options: &LintOptions<'_>) -> GuestTrace {
             }
         }
         if !is_attached {
-            others.push(diagnostic);
+            others.push(diagnostic.clone());
         }
     }
     GuestTrace { disks, others }

@@ -252,7 +252,7 @@ for (const width of [1280, 390]) {
       const box = element.getBoundingClientRect();
       if (box.width > 0 && (box.right > width + 0.5 || box.left < -0.5))
         found.push(`${width}: <${element.tagName} class=${element.getAttribute('class')}> from ${box.left} to ${box.right}`);
-      if (element.tagName === 'svg') {
+      if (element.tagName === 'svg' && element.closest('.row')) {
         pictures += 1;
         const value = element.closest('.row').querySelector('.value');
         const name = element.closest('.row').querySelector('.name');
@@ -311,7 +311,7 @@ fn in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text() {
 }
 
 /// What the browser finds on a page.
-fn in_browser(browser: &str, page: &str) -> String {
+pub(crate) fn in_browser(browser: &str, page: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let probe = folder.path().join("probe.html");
     std::fs::write(&probe, PROBE.replace("PAGE", &base64(page.as_bytes()))).unwrap();

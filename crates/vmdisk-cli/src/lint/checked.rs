@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use vmdisk::model::BackendSource;
 use vmdisk::rules::{Missing, NotChecked};
+use vmdisk::trace::HostTrace;
 use vmdisk::{
     AllowedBy, Applicability, Confidence, Diagnostic, Document, FailedFix, HostIndex, LintReport,
     Severity, TextPlace,
@@ -51,6 +52,8 @@ pub(crate) struct DocumentReport {
     pub(crate) counted: Tally,
     /// Images that the facts do not have, by the numbers of disks.
     pub(crate) unknown_images: BTreeMap<usize, String>,
+    /// The I/O paths of the disks, if a report shows them.
+    pub(crate) paths: Vec<HostTrace>,
     /// True if known findings were looked up in a baseline.
     pub(crate) has_baseline: bool,
     /// True for further findings of an input that has a report already.
@@ -154,6 +157,7 @@ impl DocumentReport {
             unknown_images: BTreeMap::new(),
             has_baseline: false,
             is_continued: false,
+            paths: Vec::new(),
         }
     }
 
@@ -196,6 +200,7 @@ impl DocumentReport {
             unknown_images: BTreeMap::new(),
             has_baseline: false,
             is_continued: false,
+            paths: Vec::new(),
         }
     }
 
@@ -222,6 +227,9 @@ impl DocumentReport {
         }
         for missed in &mut self.not_checked {
             renumber(&mut missed.hosts);
+        }
+        for paths in &mut self.paths {
+            renumber(&mut paths.hosts);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::render::spool::Spool;
 use crate::render::statistics::Counts;
 use crate::render::summary::Summary;
 use crate::render::{
-    View, checkstyle, concise, github, gitlab, human, json, junit, prometheus, sarif,
+    View, checkstyle, concise, github, gitlab, html, human, json, junit, prometheus, sarif,
 };
 use crate::stop::Stop;
 
@@ -72,6 +72,7 @@ impl<'a> Renderer<'a> {
             LintFormat::Gitlab => vec![gitlab::records(checked, view, &self.root)],
             LintFormat::Junit => vec![junit::suite(checked, view)],
             LintFormat::Checkstyle => vec![checkstyle::file(checked, view)],
+            LintFormat::Html => vec![html::section(checked, view)],
             LintFormat::Prometheus => Vec::new(),
             LintFormat::Full | LintFormat::Concise | LintFormat::Github => {
                 vec![text_of(format, checked, view).into_bytes()]
@@ -225,6 +226,9 @@ impl Document {
             (Numbers::Statistics(counts), _) => counts.write_text(out),
             (Numbers::None, Content::Findings(LintFormat::Json)) => {
                 json::v1::write(out, lists, summary, classes)
+            }
+            (Numbers::None, Content::Findings(LintFormat::Html)) => {
+                html::write(out, &mut lists[0], summary, &renderer.view, host)
             }
             (Numbers::None, _) => {
                 renderer.begin(out)?;

@@ -4,7 +4,7 @@ pub(crate) mod checked;
 pub(crate) mod classes;
 pub(crate) mod config_files;
 pub(crate) mod configuration_args;
-mod diff;
+pub(crate) mod diff;
 pub(crate) mod document;
 pub(crate) mod gather;
 mod guests;
@@ -173,6 +173,7 @@ fn check(
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
         lists_unknown_images: args.verbose,
+        draws_paths: output::draws_paths(args),
         fail_on: settings.fail_on,
         baseline: baseline_of(settings, &baselines),
         hosts: &sources.list[settings.source].members,

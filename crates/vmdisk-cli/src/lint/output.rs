@@ -75,6 +75,12 @@ pub(crate) fn detail(args: &LintArgs) -> Detail {
     }
 }
 
+/// True if a report has pictures of I/O paths.
+pub(crate) fn draws_paths(args: &LintArgs) -> bool {
+    let mut reports = args.report.iter().map(|(format, _)| format);
+    args.format == LintFormat::Html || reports.any(|format| *format == LintFormat::Html)
+}
+
 /// True if a report names every place that was not checked, and not each rule and reason once.
 pub(crate) fn names_every_place(args: &LintArgs, has_hosts: bool) -> bool {
     let reports = args.report.iter().map(|(format, _)| format);

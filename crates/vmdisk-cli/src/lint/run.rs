@@ -7,7 +7,8 @@ use std::path::Path;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
-use vmdisk::{Document, Fixed, LintOptions, Severity, Storage};
+use vmdisk::trace::{HostTrace, trace_linted};
+use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity, Storage};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -48,6 +49,8 @@ pub(crate) struct Job<'a> {
     pub(crate) names_every_place: bool,
     /// True if images that the facts do not have are listed.
     pub(crate) lists_unknown_images: bool,
+    /// True if a report has pictures of I/O paths.
+    pub(crate) draws_paths: bool,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
     /// Known findings, and the rules whose findings are left out.
@@ -275,7 +278,9 @@ fn check(
             Some(host) if job.lists_unknown_images => unknown_images(&document, host),
             Some(_) | None => BTreeMap::new(),
         };
+        let paths = paths(&document, &report, job);
         let mut report = DocumentReport::new(document, report, job.names_every_place);
+        report.paths = paths;
         report.unknown_images = unknown;
         done.named.extend(parts.split(&mut report));
         return Ok(report);
@@ -319,11 +324,21 @@ fn check(
         },
     }
     let parts = Parts::of(input, &fixed.document);
+    let paths = paths(&fixed.document, &fixed.report, job);
     let mut report = DocumentReport::new(fixed.document, fixed.report, job.names_every_place);
+    report.paths = paths;
     report.mended = fixed.mended;
     report.failed_fixes = fixed.failed;
     done.named.extend(parts.split(&mut report));
     Ok(report)
+}
+
+/// The I/O paths of the disks, if a report shows them.
+fn paths(document: &Document, report: &LintReport, job: &Job<'_>) -> Vec<HostTrace> {
+    match job.draws_paths {
+        true => trace_linted(document, &job.options, &report.diagnostics),
+        false => Vec::new(),
+    }
 }
 
 /// Replaces a file, unless another run has written the very same meanwhile.
@@ -388,6 +403,7 @@ mod tests {
             named: &|| panic!("there are no files of options"),
             names_every_place: false,
             lists_unknown_images: false,
+            draws_paths: false,
             fail_on: Severity::Warning,
             baseline: None,
             hosts: &[],

@@ -7,6 +7,7 @@ pub(crate) mod fingerprint;
 pub(crate) mod github;
 pub(crate) mod gitlab;
 pub(crate) mod harmless;
+pub(crate) mod html;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod junit;

@@ -188,6 +188,7 @@ fn sample() -> Vec<Checked> {
             ),
         ],
         mended: Vec::new(),
+        paths: Vec::new(),
         failed_fixes: vec![FailedFix {
             rule: find("cache-unsafe").unwrap(),
             at: FieldPath::Disk(1, DiskField::Cache),

@@ -51,6 +51,17 @@ pub(super) fn write(traced: &Traced) -> String {
     format!("{}\n", markup.into_string())
 }
 
+/// The picture of one disk, for a page that has [`STYLE`].
+pub(crate) fn picture(disk: &DiskTrace) -> Markup {
+    let picture = Picture::new(disk);
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {}", picture.height)) class="io-path" role="img" {
+            title { "I/O path of " (line(&name(disk))) }
+            (picture.content())
+        }
+    }
+}
+
 /// A disk with the places of its boxes.
 struct Picture<'a> {
     disk: &'a DiskTrace,

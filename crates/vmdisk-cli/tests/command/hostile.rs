@@ -43,7 +43,7 @@ const LINE: [&str; 9] = [
 ];
 
 /// Every format but that of GitHub, whose lines are commands.
-const FORMATS: [&str; 9] = [
+const FORMATS: [&str; 10] = [
     "full",
     "concise",
     "json",
@@ -53,6 +53,7 @@ const FORMATS: [&str; 9] = [
     "junit",
     "checkstyle",
     "prometheus",
+    "html",
 ];
 
 fn assert_harmless(run: &Run, what: &str) {
@@ -235,6 +236,9 @@ fn no_name_of_a_file_or_a_spec_begins_a_line_of_output() {
         &["lint", &name, "--format", "gitlab"],
         &["lint", &name, "--format", "json-lines"],
         &["lint", &name, "--format", "prometheus"],
+        &["lint", &name, "--format", "html"],
+        &["trace", &name],
+        &["trace", "a.xml", &name],
         &["lint", &name, "--show-files"],
         &["lint", "a.xml", "--report", &name],
         &["lint", "a.xml", "--facts", &name],

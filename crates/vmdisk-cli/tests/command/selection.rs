@@ -291,6 +291,7 @@ fn every_format_has_a_word_for_a_pedantic_finding() {
         ("checkstyle", "severity=\"info\""),
         ("junit", "cache-implicit"),
         ("prometheus", "severity=\"pedantic\""),
+        ("html", "<h3>pedantic: "),
     ] {
         let run = place.run(&[
             "lint",

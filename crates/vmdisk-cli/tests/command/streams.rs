@@ -28,6 +28,7 @@ fn threads_change_nothing_of_what_is_printed() {
         "gitlab",
         "json-lines",
         "prometheus",
+        "html",
     ] {
         let with = |jobs: &str| {
             place.run(&[

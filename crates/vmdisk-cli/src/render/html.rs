@@ -1,0 +1,176 @@
+//! A page for people: for each guest the mistakes, the I/O paths as pictures, and the fixes as diffs. It is one file that
+//! refers to no other.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use vmdisk::{Applicability, Diagnostic, Severity};
+use vmdisk_source::apply_edits;
+
+use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
+use crate::lint::diff;
+use crate::render::View;
+use crate::render::message::Message;
+use crate::render::secrets::{mask, mask_message};
+use crate::render::spool::Spool;
+use crate::render::summary::Summary;
+use crate::sanitize::{line, lines};
+use crate::trace::svg;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The part of the page about an input.
+pub(crate) fn section(checked: &Checked, view: &View<'_>) -> Vec<u8> {
+    let content = match &checked.outcome {
+        Ok(report) => guest(&checked.path, report, view),
+        Err(message) => unreadable(&checked.path, message),
+    };
+    content.into_string().into_bytes()
+}
+
+/// Writes the page with the parts about its inputs.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    sections: &mut Spool,
+    summary: &Summary,
+    view: &View<'_>,
+    host: Option<&str>,
+) -> io::Result<()> {
+    let hosts: Vec<String> = match view.classes {
+        Some(classes) => classes
+            .hosts()
+            .iter()
+            .map(|host| host.name.clone())
+            .collect(),
+        None => host.map(str::to_owned).into_iter().collect(),
+    };
+    let counts = [
+        (summary.errors, "errors"),
+        (summary.warnings, "warnings"),
+        (summary.advice, "advice"),
+        (summary.pedantic, "pedantic"),
+        (summary.failed, "unreadable inputs"),
+        (summary.rules_not_checked.len(), "rules not checked"),
+    ];
+    let head = html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            title { "vmdisk lint" }
+            style { (PreEscaped(STYLE)) (PreEscaped(svg::STYLE)) }
+        }
+    };
+    let top = html! {
+        h1 { "vmdisk lint" }
+        p { (summary.inputs) " inputs" @if !hosts.is_empty() { ", on " (line(&hosts.join(", "))) } }
+        ul class="counts" {
+            @for (count, name) in counts { @if count > 0 { li { b { (count) } " " (name) } } }
+        }
+    };
+    write!(
+        out,
+        "{}<html lang=\"en\">{}<body><main>{}",
+        DOCTYPE.into_string(),
+        head.into_string(),
+        top.into_string()
+    )?;
+    sections.copy(out)?;
+    writeln!(out, "</main></body></html>")
+}
+
+fn unreadable(path: &str, message: &Message) -> Markup {
+    html! {
+        section {
+            h2 { (line(path)) }
+            article class="error" { h3 { "not checked: " (said(&message.title)) } }
+        }
+    }
+}
+
+fn guest(path: &str, report: &DocumentReport, view: &View<'_>) -> Markup {
+    html! {
+        section {
+            h2 { (line(report.domain.as_deref().unwrap_or(path))) }
+            p class="path" { (line(path)) }
+            @for paths in &report.paths {
+                @if let Some(classes) = view.classes {
+                    @let names: Vec<&str> = paths.hosts.iter().map(|host| classes.hosts()[*host].name.as_str()).collect();
+                    h3 { "On " (line(&names.join(", "))) }
+                }
+                div class="pictures" {
+                    @for disk in &paths.guest.disks { (svg::picture(disk)) }
+                }
+            }
+            @if report.findings.is_empty() { p { "No findings." } }
+            @for finding in view.findings(report) { (finding_of(path, report, finding, view)) }
+        }
+    }
+}
+
+fn finding_of(
+    path: &str,
+    report: &DocumentReport,
+    finding: &Diagnostic,
+    view: &View<'_>,
+) -> Markup {
+    let class = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice | Severity::Pedantic => "advice",
+    };
+    let start = finding.place.start;
+    let mut notes: Vec<String> = finding.notes.clone();
+    notes.extend(unwritten_note(&finding.place));
+    notes.extend(view.hosts_note(finding));
+    notes.extend(confidence_note(finding.confidence).map(str::to_owned));
+    html! {
+        article class=(class) {
+            h3 { (finding.severity.as_str()) ": " (said(&finding.title)) }
+            p class="path" {
+                (line(path)) ":" (start.line) ":" (start.column) " · " (finding.rule.name)
+            }
+            @if let Some(label) = &finding.label { p { (said(label)) } }
+            @if !notes.is_empty() { ul { @for note in &notes { li { (said(note)) } } } }
+            @if let Some(help) = &finding.help { p class="help" { (said(help)) } }
+            (fix(path, report, finding))
+        }
+    }
+}
+
+/// A text in one line, without secrets.
+fn said(text: &str) -> String {
+    line(&mask_message(text)).into_owned()
+}
+
+/// The fix of a finding as a diff; empty without a fix.
+fn fix(path: &str, report: &DocumentReport, finding: &Diagnostic) -> Markup {
+    let fixed = finding.fix.as_ref().and_then(|fix| {
+        let after = apply_edits(&report.text, &fix.edits).ok()?;
+        let (before, after) = (mask(&report.text), mask(&after));
+        Some((
+            fix.applicability,
+            diff::unified(Path::new(path), &before, &after),
+        ))
+    });
+    let Some((applicability, diff)) = fixed else {
+        return html! {};
+    };
+    let command = match applicability {
+        Applicability::Safe => "vmdisk lint --fix",
+        Applicability::Unsafe => "vmdisk lint --fix --unsafe-fixes",
+    };
+    html! {
+        p { code { (command) } " changes:" }
+        pre {
+            @for text in lines(&diff).lines() {
+                @let class = match text.as_bytes().first() {
+                    Some(b'+') => "added",
+                    Some(b'-') => "removed",
+                    _ => "context",
+                };
+                span class=(class) { (text) "\n" }
+            }
+        }
+    }
+}
