@@ -7,7 +7,7 @@ use serde::Serialize;
 use vmdisk::Diagnostic;
 use vmdisk::trace::{DiskTrace, IoPath};
 
-use super::Traced;
+use super::traced::Traced;
 use crate::render::harmless;
 
 /// Version of the shape.

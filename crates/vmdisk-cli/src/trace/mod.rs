@@ -3,6 +3,7 @@
 pub(crate) mod json;
 pub(crate) mod svg;
 mod text;
+mod traced;
 
 use vmdisk::trace::{GuestTrace, trace};
 use vmdisk::{Document, LintOptions, Storage};
@@ -18,16 +19,7 @@ use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
-
-/// The paths of one document.
-pub(crate) struct Traced {
-    /// The given path of the document.
-    pub(crate) file: String,
-    /// Name of the guest, if the document has one.
-    pub(crate) domain: Option<String>,
-    /// The paths.
-    pub(crate) guest: GuestTrace,
-}
+use traced::Traced;
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {

@@ -3,8 +3,8 @@
 use maud::{Markup, PreEscaped, html};
 use vmdisk::trace::{DiskTrace, RequestEffect, TraceStep};
 
-use super::Traced;
 use super::text::{name, words};
+use super::traced::Traced;
 use crate::sanitize::line;
 
 /// The width of a picture.

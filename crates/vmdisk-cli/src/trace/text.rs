@@ -6,7 +6,7 @@ use vmdisk::Diagnostic;
 use vmdisk::plan::shell_word;
 use vmdisk::trace::{DiskTrace, RequestEffect, Statement, StatementBasis, TraceStep};
 
-use super::Traced;
+use super::traced::Traced;
 use crate::sanitize::line;
 
 /// The paths as text for people.
