@@ -83,10 +83,11 @@ mod steps;
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
 pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, facts_after, plan, plan_into};
 pub use spec::{
-    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec,
-    EmptySpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec,
-    LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec,
-    NetworkSpec, NotCarried, Qcow2Spec, RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace,
-    SpecSegment, SpecVersion, VhostUserBlkSpec,
+    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
+    DiskSpec, EmptySpec, EncryptionSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
+    IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec,
+    NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, Spec,
+    SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec,
+    VolumeSpec, ZvolSpec,
 };
-pub use steps::{Condition, Step, script, shell_word};
+pub use steps::{Condition, SpaceShortage, Step, script, shell_word, shortages};

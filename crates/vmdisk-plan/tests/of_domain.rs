@@ -12,7 +12,13 @@ fn existing(disk: &Disk) -> Disk {
     let mut disk = disk.clone();
     if let BackendSource::Image(image) = &mut disk.backend.source {
         image.creation = None;
-        image.backing = Backing::Unspecified;
+        // The header of the last image that is named decides what lies below it.
+        let is_open = |image: &Image| {
+            image.backing == Backing::Unspecified && image.format.is_some_and(Format::has_backing)
+        };
+        if image.chain().any(is_open) {
+            image.backing = Backing::Unspecified;
+        }
     }
     // What nobody wrote, and what comes out the same.
     disk.backend.aio = disk.backend.aio.or(Some(AioMode::Threads));
@@ -52,8 +58,7 @@ fn what_no_spec_has_a_word_for_is_told_with_its_field() {
     );
     disk.frontend.ioeventfd = Some(Switch::Off);
     domain.disks.push(disk);
-    let path = "/dev/vhost-vdpa-0".to_owned();
-    let far = Image::new(None, Protocol::VhostVdpa { path });
+    let far = Image::new(None, Protocol::Other("fat".to_owned()));
     domain
         .disks
         .push(Disk::new(Frontend::new("vdb", TargetBus::Virtio), far));

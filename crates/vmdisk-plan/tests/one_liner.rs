@@ -84,6 +84,9 @@ fn two_commas_are_one_comma_of_the_value() {
                 path: "/b,".to_owned(),
                 format: Format::Qcow2
             }),
+            backing_chain: None,
+            data_file: None,
+            encryption: None,
             nocow: None,
         })
     );
@@ -111,7 +114,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "network:/a",
             &[
-                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` or `ftps`",
+                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` or `ftps`",
             ],
         ),
         (
@@ -256,6 +259,7 @@ fn one_line(disk: &DiskSpec) -> String {
                     flatten(below, &format!("{key}.{name}"), out);
                 }
             }
+            serde_json::Value::Array(items) if items.is_empty() => out.push(format!("{key}=none")),
             serde_json::Value::Array(items) => {
                 for (at, below) in items.iter().enumerate() {
                     flatten(below, &format!("{key}.{at}"), out);
@@ -280,9 +284,25 @@ fn one_line(disk: &DiskSpec) -> String {
         BackendSpec::Lvm(_) | BackendSpec::LvmThin(_) => {
             format!("{}/{}", text("group"), text("volume"))
         }
+        BackendSpec::Volume(_) => format!("{}/{}", text("pool"), text("volume")),
+        BackendSpec::Nvme(nvme) => {
+            keys.clear();
+            let managed = nvme.managed.map(|managed| format!(",managed={managed}"));
+            let namespace = nvme.namespace.unwrap_or(1);
+            format!(
+                "{}/{namespace}{}",
+                nvme.address,
+                managed.unwrap_or_default()
+            )
+        }
+        BackendSpec::Zvol(_) => text("dataset"),
         BackendSpec::VhostUserBlk(_) => text("socket"),
         BackendSpec::Empty(_) => String::new(),
-        BackendSpec::Raw(_) | BackendSpec::Qcow2(_) | BackendSpec::Device(_) => text("path"),
+        BackendSpec::Raw(_)
+        | BackendSpec::Qcow2(_)
+        | BackendSpec::Device(_)
+        | BackendSpec::VhostVdpa(_)
+        | BackendSpec::Directory(_) => text("path"),
         BackendSpec::Network(network) if network.name.is_some() => text("name"),
         // Only an address says that there is no name.
         BackendSpec::Network(network) => address(network, keys),

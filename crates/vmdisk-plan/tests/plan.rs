@@ -79,6 +79,7 @@ fn what_no_choice_can_make_work_is_refused_with_its_place() {
         size: None,
         preallocation: None,
         nocow: None,
+        encryption: None,
     })]);
     assert!(plan(&bad, &Facts::default(), &Target::default()).is_err());
 }
@@ -186,6 +187,11 @@ proptest! {
                 BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
+                | BackendSpec::Zvol(_)
+                | BackendSpec::Nvme(_)
+                | BackendSpec::VhostVdpa(_)
+                | BackendSpec::Directory(_)
+                | BackendSpec::Volume(_)
                 | BackendSpec::VhostUserBlk(_)
                 | BackendSpec::Network(_)
                 | BackendSpec::Empty(_) => false,

@@ -32,10 +32,16 @@ impl Tools {
         for program in ["qemu-img", "lvcreate"] {
             write_program(&bin.join(program), record);
         }
-        let find = "#!/bin/sh\nfor last; do :; done\n[ -e \"$LVM/$last\" ]\n";
+        let find = "#!/bin/sh\nfor last; do :; done\n[ -e \"$LVM/$last\" ] || exit 5\n\
+                    case \"$*\" in *vg_free*) echo \"  ${VG_FREE:-9000000000000000000}\";; *thin_count*) echo \"  0\";; esac\n";
         for program in ["lvs", "vgs"] {
             write_program(&bin.join(program), find);
         }
+        // A file system of 4 KiB blocks.
+        let stat = "#!/bin/sh\ncase \"$*\" in *%S*) echo \"${BLOCKS:-2000000000000000} * 4096\";; *) echo 1;; esac\n";
+        write_program(&bin.join("stat"), stat);
+        std::os::unix::fs::symlink("/bin/rm", bin.join("rm")).unwrap();
+        write_program(&bin.join("lvremove"), record);
         fs::create_dir(folder.path().join("lvm")).unwrap();
         Tools { folder }
     }
@@ -46,6 +52,11 @@ impl Tools {
     }
 
     fn run(&self, script: &str) -> Output {
+        self.run_with(script, &[])
+    }
+
+    /// Runs a script with more variables.
+    fn run_with(&self, script: &str, variables: &[(&str, &str)]) -> Output {
         let file = self.folder.path().join("script.sh");
         fs::write(&file, script).unwrap();
         // Nothing of the machine is on the search path but the shell's own commands.
@@ -55,6 +66,7 @@ impl Tools {
             .env("PATH", self.folder.path().join("bin"))
             .env("CALLS", self.folder.path().join("calls"))
             .env("LVM", self.folder.path().join("lvm"))
+            .envs(variables.iter().copied())
             .output()
             .unwrap()
     }
@@ -130,6 +142,7 @@ command -v lvcreate >/dev/null 2>&1 || refuse 'lvcreate is not installed'
 command -v vgs >/dev/null 2>&1 || refuse 'vgs is not installed'
 command -v lvs >/dev/null 2>&1 || refuse 'lvs is not installed'
 command -v qemu-img >/dev/null 2>&1 || refuse 'qemu-img is not installed'
+command -v stat >/dev/null 2>&1 || refuse 'stat is not installed'
 vgs --noheadings -- vg0 >/dev/null 2>&1 || refuse 'volume group vg0 does not exist'
 if lvs --noheadings -- vg0/pool0 >/dev/null 2>&1; then refuse 'the volume vg0/pool0 exists, and nothing is overwritten'; fi
 { [ ! -e /srv/web1.qcow2 ] && [ ! -L /srv/web1.qcow2 ]; } || refuse '/srv/web1.qcow2 exists, and nothing is overwritten'
@@ -139,26 +152,58 @@ if lvs --noheadings -- vg0/log >/dev/null 2>&1; then refuse 'the volume vg0/log 
 { [ ! -e '/srv/it'\''s.img' ] && [ ! -L '/srv/it'\''s.img' ]; } || refuse '/srv/it'\''s.img exists, and nothing is overwritten'
 { [ ! -e /srv/o.qcow2 ] && [ ! -L /srv/o.qcow2 ]; } || refuse '/srv/o.qcow2 exists, and nothing is overwritten'
 [ -e /srv/a,b.img ] || refuse '/srv/a,b.img does not exist'
+room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earlier calls
+    device=$(stat -c %d -- "$1")
+    free=$(($(stat -f -c '%a * %S' -- "$1")))
+    eval "needed=\$((\${needed_$device:-0} + $2)); needed_$device=\$needed"
+    [ "$needed" -le "$free" ] || refuse "$3"
+}
+room /srv 1610612736 '/srv has too little space for 1536 MiB'
+[ "$(vgs --noheadings --nosuffix --units b -o vg_free -- vg0)" -ge 547608330240 ] || refuse 'volume group vg0 has too little space for 510 GiB'
+
+# If a command fails, what this script made is removed, so that it can be run again.
+begun=0
+undo() {
+    status=$?
+    trap - EXIT
+    [ "$status" -ne 0 ] || exit 0
+    [ "$begun" -lt 6 ] || rm -f -- /srv/o.qcow2 || :
+    [ "$begun" -lt 5 ] || rm -f -- '/srv/it'\''s.img' || :
+    [ "$begun" -lt 5 ] || lvremove --yes -- vg0/log || :
+    [ "$begun" -lt 4 ] || lvremove --yes -- vg0/data || :
+    [ "$begun" -lt 2 ] || rm -f -- /srv/web1.qcow2 || :
+    [ "$begun" -lt 2 ] || { [ "$(lvs --noheadings -o thin_count -- vg0/pool0)" -eq 0 ] && lvremove --yes -- vg0/pool0; } || :
+    exit "$status"
+}
+trap undo EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 
 # 1. vdb: a thin pool of 500 GiB
 #    zeroing is off: a new volume reads what a deleted one left (93 % of it was read in a trial)
+begun=1
 lvcreate --yes --type thin-pool --size 500G --chunksize 64K --zero n --name pool0 -- vg0
 
 # 2. vda: a qcow2 image of 40 GiB
+begun=2
 qemu-img create -f qcow2 -o preallocation=metadata,cluster_size=131072,extended_l2=on,lazy_refcounts=off -- /srv/web1.qcow2 40G
 
 # 3. vdb: a thin volume of 1 TiB
+begun=3
 lvcreate --yes --type thin --virtualsize 1T --thinpool pool0 --name data -- vg0
 
 # 4. vdc: a volume of 10 GiB; what its first blocks hold from an earlier volume is wiped
 #    the rest is not wiped: for another tenant, run `blkdiscard --zeroout /dev/vg0/log` before its first use
+begun=4
 lvcreate --yes --wipesignatures y --zero y --size 10G --name log -- vg0
 
 # 5. vdd: a raw file of 1536 MiB
 #    nocow=on: btrfs writes the file in place, and neither checksums nor compresses it
+begun=5
 qemu-img create -f raw -o preallocation=falloc,nocow=on -- '/srv/it'\''s.img' 1536M
 
 # 6. vde: a qcow2 image on top of /srv/a,b.img, and as large
+begun=6
 qemu-img create -f qcow2 -b /srv/a,b.img -F vhdx -- /srv/o.qcow2
 "#
     );
@@ -269,6 +314,101 @@ fn the_script_stops_at_the_first_command_that_fails() {
     assert!(tools.calls().is_empty());
 }
 
+#[test]
+fn what_was_made_is_removed_when_a_later_command_fails() {
+    let tools = Tools::new();
+    tools.has("vg0");
+    let at = |name: &str| {
+        let path = tools.folder.path().join(name);
+        path.to_str().unwrap().to_owned()
+    };
+    // It makes its file, and fails at the second.
+    let failing = "#!/bin/sh\nfor path; do case $path in /*) echo begun > \"$path\";; esac; done\n\
+                   case \"$*\" in *second*) exit 3;; esac\n";
+    write_program(&tools.folder.path().join("bin/qemu-img"), failing);
+    fs::write(at("other.img"), "precious").unwrap();
+    let spec = disks(&[
+        &format!("raw:{},size=1M", at("first '.img")),
+        "lvm-thin:vg0/thin,pool=pool,size=1G,pool-size=1G",
+        "lvm:vg0/thick,size=1M",
+        &format!("qcow2:{},size=1M", at("second.img")),
+        &format!("raw:{},size=1M", at("third.img")),
+        "lvm:vg0/never,size=1M",
+    ]);
+    let text = script(&planned(&spec));
+    // `lvs` of the tools finds the pool for the question how many volumes it has.
+    let text = text.replace("\nbegun=1\n", "\nbegun=1\n: > \"$LVM/vg0/pool\"\n");
+    assert_eq!(tools.run(&text).status.code(), Some(3), "{text}");
+    for gone in ["first '.img", "second.img", "third.img"] {
+        assert!(!Path::new(&at(gone)).exists(), "{gone}");
+    }
+    assert_eq!(fs::read(at("other.img")).unwrap(), b"precious");
+    let calls = tools.calls();
+    let removed: Vec<&String> = calls
+        .iter()
+        .filter(|call| call[0] == "lvremove")
+        .filter_map(|call| call.last())
+        .collect();
+    assert_eq!(removed, ["vg0/thick", "vg0/thin", "vg0/pool"], "{text}");
+}
+
+#[test]
+fn too_little_space_is_refused_before_anything_is_made() {
+    let tools = Tools::new();
+    tools.has("vg0/pool");
+    let folder = tools.folder.path().to_str().unwrap().to_owned();
+    let file = |name: &str, mode: &str| format!("raw:{folder}/{name},size=1G,preallocation={mode}");
+    let two = disks(&[&file("a", "falloc"), &file("b", "full")]);
+    let qcow2 = disks(&[&format!("qcow2:{folder}/q,size=2G,preallocation=falloc")]);
+    let sparse = disks(&[
+        &file("a", "off"),
+        &format!("qcow2:{folder}/q,size=2G,preallocation=metadata"),
+    ]);
+    let volumes = disks(&[
+        "lvm:vg0/a,size=1G",
+        "lvm-thin:vg0/t,pool=p,size=9T,pool-size=1G",
+        "lvm-thin:vg0/u,pool=pool,size=9T",
+    ]);
+    // 524288 blocks of 4 KiB are 2 GiB.
+    for (spec, variable, enough, refusal) in [
+        (
+            &two,
+            "BLOCKS",
+            "524288",
+            Some("has too little space for 2 GiB"),
+        ),
+        (
+            &qcow2,
+            "BLOCKS",
+            "524288",
+            Some("has too little space for 2 GiB"),
+        ),
+        (&sparse, "BLOCKS", "1", None),
+        (
+            &volumes,
+            "VG_FREE",
+            "2147483648",
+            Some("volume group vg0 has too little space for 2 GiB"),
+        ),
+    ] {
+        let text = script(&planned(spec));
+        let run = |value: &str| {
+            let _ = fs::remove_file(tools.folder.path().join("calls"));
+            tools.run_with(&text, &[(variable, value)])
+        };
+        let output = run(enough);
+        assert!(output.status.success(), "{text}\n{output:?}");
+        assert!(!tools.calls().is_empty());
+        let Some(refusal) = refusal else { continue };
+        let less = enough.parse::<u64>().unwrap() - 1;
+        let output = run(&less.to_string());
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}\n{message}");
+        assert!(message.contains(refusal), "{message}");
+        assert!(tools.calls().is_empty(), "{:?}", tools.calls());
+    }
+}
+
 /// A disk whose directory exists below `root`, and whose backing image does.
 fn settle(spec: &mut Spec, root: &Path) {
     let below = |path: &mut String| {
@@ -290,6 +430,11 @@ fn settle(spec: &mut Spec, root: &Path) {
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
+            | BackendSpec::Zvol(_)
+            | BackendSpec::Nvme(_)
+            | BackendSpec::VhostVdpa(_)
+            | BackendSpec::Directory(_)
+            | BackendSpec::Volume(_)
             | BackendSpec::Network(_)
             | BackendSpec::Empty(_) => {}
         }
@@ -316,7 +461,9 @@ proptest! {
                     Condition::NothingAt(_)
                     | Condition::SomethingAt(_)
                     | Condition::DirectoryAt(_)
-                    | Condition::NoVolume(_) => {}
+                    | Condition::NoVolume(_)
+                    | Condition::Room { .. }
+                    | Condition::RoomInGroup { .. } => {}
                 }
             }
         }

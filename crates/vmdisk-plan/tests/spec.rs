@@ -66,6 +66,8 @@ fn a_whole_spec_is_read_as_it_is_written() {
         BackendSpec::Device(DeviceSpec {
             path: "/dev/disk/by-id/wwn-0x5000c500".to_owned(),
             access: Some(DeviceAccess::Lun),
+            format: None,
+            backing_chain: None,
         })
     );
     assert_eq!(Spec::from_yaml(&spec.to_yaml()), Ok(spec));
@@ -108,7 +110,7 @@ disks:
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
             "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
             "line 11, column 5: disks[1].lvm: a disk is made of one thing, and this one of `raw` and `lvm`; keep `raw`, or make it two disks",
-            "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `vhost-user-blk`, `network` or `empty`",
+            "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `network` or `empty`",
             "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
             "line 16, column 5: disks[3].queues: `queues` is written twice",
         ]
@@ -334,11 +336,85 @@ fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
         "{version: 1, disks: [{raw: {path: /a, size: 1X}}]}",
         "{version: 2, disks: []}",
         "{disks: []}",
+        "{version: 1, disks: [{raw: {path: a.img}}]}",
+        "{version: 1, disks: [{device: {path: sda}}]}",
+        "{version: 1, disks: [{vhost-user-blk: {socket: a.sock}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: 0}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: 10}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: '10'}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: 0G}}]}",
+        "{version: 1, disks: [{raw: {path: /a, size: 9223372036854775808}}]}",
+        "{version: 1, disks: [{qcow2: {path: /a, size: 1G, cluster-size: 256}}]}",
+        "{version: 1, disks: [{raw: {path: /a}, boot: 0}]}",
+        "{version: 1, disks: [{raw: {path: /a}, queues: 0}]}",
+        "{version: 1, disks: [{raw: {path: /a}, queue-size: 2048}]}",
+        "{version: 1, disks: [{raw: {path: /a}, wwn: '5000'}]}",
+        "{version: 1, disks: [{raw: {path: /a}, vendor: Unreasonable}]}",
+        "{version: 1, disks: [{nvme: {address: '0000:01:00.0', namespace: 0}}]}",
+        "{version: 1, guest: {vcpus: 0}, disks: []}",
+        "{version: 1, guest: {memory: 2048}, disks: []}",
+        "{version: 1, guest: {uuid: web1}, disks: []}",
+        "{version: 1, guest: {machine: q 35}, disks: []}",
     ] {
         let document = vmdisk_document::read_yaml(text, 100).unwrap();
         let value = serde_json::to_value(&document.root.value).unwrap();
         assert!(!validator.is_valid(&value), "{text}");
         assert!(Spec::from_yaml(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_second_document_and_a_second_user_of_a_path_come_with_the_way_out() {
+    let two = "version: 1\ndisks:\n- raw: {path: /a}\n---\nversion: 1\ndisks: []\n";
+    assert_eq!(
+        faults(two),
+        [
+            "line 4, column 1: more than one document; a spec is one document: write all disks into one list"
+        ]
+    );
+    let twice = "version: 1\ndisks:\n- raw: {path: /a}\n- raw: {path: /a}\n";
+    assert_eq!(
+        faults(twice),
+        [
+            "line 4, column 8: disks[1].raw: disks[0] writes to the same storage; give one of them another place, or \
+          write `shareable: true` for both"
+        ]
+    );
+}
+
+#[test]
+fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
+    let disk = |keys: &str| format!("version: 1\ndisks:\n- qcow2: {{path: /a, {keys}}}\n");
+    for (keys, reason) in [
+        (
+            "size: 1G, backing-chain: []",
+            "`backing-chain` is about an image that exists",
+        ),
+        (
+            "size: 1G, data-file: /d",
+            "`data-file` is about an image that exists",
+        ),
+        ("data-file: /a", "an image and its data file are two files"),
+        (
+            "backing-chain: [{path: /a, format: raw}]",
+            "an image cannot lie below itself",
+        ),
+        (
+            "backing-chain: [{path: /b, format: iso}]",
+            "QEMU opens no image as `iso`",
+        ),
+        (
+            "size: 1G, encryption: {secret: {usage: u}}",
+            "qemu-img needs the key",
+        ),
+        ("encryption: {secret: {}}", "identify a secret"),
+        ("encryption: {secret: {uuid: x}}", "`x` is not a UUID"),
+    ] {
+        let found = faults(&disk(keys));
+        assert!(
+            found.len() == 1 && found[0].contains(reason),
+            "{keys}: {found:?}"
+        );
     }
 }
 

@@ -252,7 +252,7 @@ const REFUSED_IN_XML: &[(&str, Target, &str, Judge)] = &[
     (
         "<disk type='network'><driver name='qemu' type='raw'/><source protocol='rbd' name='p/i'><host name='h'/><encryption format='luks2' engine='librbd'><secret type='passphrase' usage='u'/></encryption></source><target dev='vda' bus='virtio'/></disk>",
         Target::Spec,
-        "an encrypted image",
+        "not encrypted with LUKS",
         LibvirtDefines,
     ),
     (

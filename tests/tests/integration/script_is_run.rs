@@ -180,6 +180,51 @@ fn is_nocow(path: &Path) -> bool {
     said.stdout.split_whitespace().next().unwrap().contains('C')
 }
 
+/// A script whose second command fails leaves nothing, and makes everything when it is run again; one that has no room
+/// begins nothing.
+fn assert_undone_and_done_again(kind: &str, folder: &Path) {
+    let disk = |name: &str, options: &str| {
+        let path = folder.join(name);
+        format!("raw:{},{options}", path.to_str().unwrap())
+    };
+    let script_of = |disks: &[String]| {
+        let mut arguments = vec!["generate", "--live", "--to", "script"];
+        for disk in disks {
+            arguments.extend(["--disk", disk]);
+        }
+        let said = run(crate::VMDISK, &arguments, "");
+        assert_eq!(said.code, 0, "{said:?}");
+        said
+    };
+    let before = state(folder);
+    let script = script_of(&[disk("small it's", "size=4M"), disk("large", "size=64M")]).stdout;
+    // Files above 10 or 20 MB, by the shell's unit, cannot be written.
+    let limited = format!("ulimit -f 20000\n{script}");
+    let said = run("sh", &["-c", &limited], "");
+    assert_ne!(said.code, 0, "{kind}: {said:?}");
+    assert_eq!(state(folder), before, "{kind}: {said:?}");
+    let said = run("sh", &["-s"], &script);
+    assert_eq!(said.code, 0, "{kind}: {said:?}");
+    assert_eq!(state(folder).len(), before.len() + 2, "{kind}");
+    for name in ["small it's", "large"] {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    // Each has room alone.
+    let full = "size=300M,preallocation=falloc";
+    let said = script_of(&[disk("one", full), disk("two", full)]);
+    assert!(
+        said.stderr.contains("take 600 MiB at once"),
+        "{kind}: {said:?}"
+    );
+    let refused = run("sh", &["-s"], &said.stdout);
+    assert_eq!(refused.code, 1, "{kind}: {refused:?}");
+    assert!(
+        refused.stderr.contains("has too little space for 600 MiB"),
+        "{kind}: {refused:?}"
+    );
+    assert_eq!(state(folder), before, "{kind}");
+}
+
 fn on(kind: &str) {
     let test = format!("the script on {kind}");
     let maker = format!("mkfs.{kind}");
@@ -233,6 +278,7 @@ fn on(kind: &str) {
         made,
         "{kind}: the second run changed something"
     );
+    assert_undone_and_done_again(kind, &folder);
     // One image that is in the way is enough: nothing else is made beside it either.
     for asked in &asked[1..] {
         std::fs::remove_file(folder.join(&asked.name)).unwrap();

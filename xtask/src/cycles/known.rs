@@ -96,20 +96,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-plan/src/plan/planner.rs",
     ],
     &[
-        "vmdisk-plan/src/spec/backend.rs",
-        "vmdisk-plan/src/spec/network.rs",
-    ],
-    &[
-        "vmdisk-plan/src/spec/check.rs",
-        "vmdisk-plan/src/spec/check_backend.rs",
-        "vmdisk-plan/src/spec/check_iotune.rs",
-        "vmdisk-plan/src/spec/check_network.rs",
-    ],
-    &[
-        "vmdisk-plan/src/spec/of_domain.rs",
-        "vmdisk-plan/src/spec/of_network.rs",
-    ],
-    &[
         "vmdisk-rule/src/comparison.rs",
         "vmdisk-rule/src/finding.rs",
         "vmdisk-rule/src/outcome.rs",

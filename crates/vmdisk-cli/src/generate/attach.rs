@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use vmdisk::model::{BackendSource, Disk, Domain};
+use vmdisk::model::{BackendSource, Disk, Domain, Protocol};
 use vmdisk::write;
 
 use crate::sanitize::line;
@@ -18,7 +18,11 @@ pub(super) fn requirements(domain: &Domain) -> Result<String, Stop> {
     if let Some(last) = domain.iothreads.iter().map(|thread| thread.id.0).max() {
         elements.push(format!("<iothreads>{last}</iothreads>"));
     }
-    let is_served = |disk: &Disk| matches!(disk.backend.source, BackendSource::VhostUser(_));
+    let is_served = |disk: &Disk| match &disk.backend.source {
+        BackendSource::VhostUser(_) => true,
+        BackendSource::Image(image) => matches!(image.protocol, Protocol::VhostVdpa { .. }),
+        BackendSource::Empty => false,
+    };
     if domain.disks.iter().any(is_served) {
         elements.push(
             "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>"

@@ -9,7 +9,7 @@ pub(crate) mod write;
 
 use std::path::Path;
 
-use vmdisk::plan::{Plan, Spec, plan};
+use vmdisk::plan::{Plan, SpaceShortage, Spec, plan, shortages};
 use vmdisk::{Facts, Target};
 
 use crate::args::{ExplainFormat, GenerateArgs, GenerateForm};
@@ -18,6 +18,8 @@ use crate::exit::Exit;
 use crate::host::Host;
 use crate::io::Io;
 use crate::output::deliver;
+use crate::render::message::Message;
+use crate::sanitize;
 use crate::stop::Stop;
 use crate::wanted::Wanted;
 use check::Check;
@@ -45,7 +47,8 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
         None => new(&asked, facts, &check)?,
     };
     deliver(io, args.output.as_deref(), &written.text)?;
-    for warning in &written.warnings {
+    let too_small = shortages(&plan, facts).into_iter().map(too_little_space);
+    for warning in written.warnings.into_iter().chain(too_small) {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
     }
     if args.to == GenerateForm::DiskXml {
@@ -57,6 +60,22 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
         Some(ExplainFormat::Json) => io.say(&explain::json(&plan)),
     }
     Ok(Exit::Clean)
+}
+
+/// Hosts of one class have different free space, so this does not refuse; the script asks the host itself.
+fn too_little_space(shortage: SpaceShortage) -> Message {
+    let SpaceShortage {
+        directory,
+        needed,
+        free,
+    } = shortage;
+    let directory = sanitize::line(&directory);
+    Message {
+        help: Some("write `preallocation=off`, or make space first".to_owned()),
+        ..Message::warning(format!(
+            "the files below {directory} take {needed} at once, and {free} were free there"
+        ))
+    }
 }
 
 /// Disks for a domain that exists, in its text.

@@ -1,7 +1,7 @@
 //! From a planned guest to the requested text.
 
 use vmdisk::Target;
-use vmdisk::model::{BackendSource, Disk, Domain};
+use vmdisk::model::{BackendSource, Disk, Domain, NetworkProtocol, Protocol};
 use vmdisk::plan::Plan;
 use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
 
@@ -25,15 +25,15 @@ pub(crate) fn guest(
     qemu: QemuFormat,
 ) -> Result<Option<Written>, Stop> {
     let domain = &plan.domain;
-    let plain = |text: String| {
+    let xml = |text: String| {
         Some(Written {
             text,
-            warnings: Vec::new(),
+            warnings: nfs_without_identity(domain),
         })
     };
     Ok(match form {
-        GenerateForm::LibvirtXml => plain(write::libvirt_xml(domain).map_err(unwritable)?),
-        GenerateForm::DiskXml => plain(write::disks_xml(domain).map_err(unwritable)?),
+        GenerateForm::LibvirtXml => xml(write::libvirt_xml(domain).map_err(unwritable)?),
+        GenerateForm::DiskXml => xml(write::disks_xml(domain).map_err(unwritable)?),
         GenerateForm::Qemu
         | GenerateForm::Readconfig
         | GenerateForm::Qmp
@@ -46,6 +46,30 @@ pub(crate) fn guest(
         }
         GenerateForm::Script => None,
     })
+}
+
+/// libvirt starts such a disk, but its schema refuses it, which `virsh edit` and `virsh define --validate` apply.
+fn nfs_without_identity(domain: &Domain) -> Vec<Message> {
+    let is_nfs = |disk: &&Disk| match disk.backend.image().map(|image| &image.protocol) {
+        Some(Protocol::Network(source)) => {
+            source.protocol == NetworkProtocol::Nfs
+                && source
+                    .identity
+                    .as_ref()
+                    .is_none_or(|identity| identity.user.is_none() || identity.group.is_none())
+        }
+        _ => false,
+    };
+    let disks = domain.disks.iter().filter(is_nfs);
+    let message = |disk: &Disk| Message {
+        help: Some("add identity.user=+UID,identity.group=+GID, the owner of the file".to_owned()),
+        ..Message::warning(format!(
+            "disk {}: libvirt's schema requires the user and group of an nfs disk: `virsh edit` and `virsh define \
+             --validate` refuse it without them",
+            sanitize::line(disk.name())
+        ))
+    };
+    disks.map(message).collect()
 }
 
 /// The command line of a guest, or an equivalent, or the nodes of its disks.

@@ -302,14 +302,23 @@ fn what_no_spec_says_is_told_or_refused() {
             .contains("`driver/@ioeventfd` is not carried over"),
         "{told:?}"
     );
-    let far = "<disk type='volume'><source pool='p' volume='v'/><target dev='vda'/></disk>";
+    let volume = "<disk type='volume'><source pool='p' volume='v'/><target dev='vda'/></disk>";
+    let place = Place::with(&[("a.xml", volume)]);
+    let spec = place.run(&["convert", "a.xml", "--to", "spec"]);
+    assert!(
+        spec.stdout
+            .contains("- volume:\n    pool: p\n    volume: v\n"),
+        "{spec:?}"
+    );
+    let far =
+        "<disk><driver name='qemu' type='vmdk'/><source file='/a'/><target dev='vda'/></disk>";
     let place = Place::with(&[("a.xml", far)]);
     let refused = place.run(&["convert", "a.xml", "--to", "spec"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     assert!(
         refused
             .stderr
-            .contains("a source of type 'volume' cannot be carried over"),
+            .contains("a file of format 'vmdk' cannot be carried over"),
         "{refused:?}"
     );
 }
@@ -324,6 +333,44 @@ fn a_source_that_no_other_format_has_is_named_once_by_its_driver() {
     assert_eq!(refused.stderr.matches("error: ").count(), 1, "{refused:?}");
     let named = "the source, a node of driver `quorum`, cannot be carried over";
     assert!(refused.stderr.contains(named), "{refused:?}");
+}
+
+#[test]
+fn a_chain_that_is_named_to_its_end_becomes_a_spec_and_comes_back() {
+    let with = |chain: &str| {
+        format!(
+            "<disk type='file' device='disk'>\n  <driver name='qemu' type='qcow2' cache='none' io='native' \
+             discard='unmap'/>\n  <source file='/srv/top.qcow2'/>\n{chain}  <target dev='vda' bus='virtio'/>\n</disk>\n"
+        )
+    };
+    let raw = "  <backingStore type='file'>\n    <format type='raw'/>\n    <source file='/srv/base.img'/>\n  \
+               </backingStore>\n";
+    let open = raw.replace("'raw'", "'qcow2'");
+    for (chain, is_carried) in [("  <backingStore/>\n", true), (raw, true), (&open, false)] {
+        let disk = with(chain);
+        let place = Place::with(&[("a.xml", &disk)]);
+        let spec = place.run(&["convert", "a.xml", "--to", "spec"]);
+        assert_eq!(spec.code, 0, "{spec:?}");
+        assert_eq!(
+            spec.stdout.contains("backing-chain"),
+            is_carried,
+            "{spec:?}"
+        );
+        assert_eq!(
+            spec.stderr.contains("backing images"),
+            !is_carried,
+            "{spec:?}"
+        );
+        if is_carried {
+            let back =
+                place.run_with_input(&["convert", "--to", "disk-xml"], spec.stdout.as_bytes());
+            assert_eq!(
+                (back.code, back.stdout.as_str()),
+                (0, disk.as_str()),
+                "{back:?}"
+            );
+        }
+    }
 }
 
 #[test]

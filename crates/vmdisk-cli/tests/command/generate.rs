@@ -612,3 +612,75 @@ fn what_is_not_a_spec_is_refused_with_the_way_out() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stderr.contains("nor a QEMU command line"), "{run:?}");
 }
+
+#[test]
+fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
+    let place = Place::with(&[]);
+    let xml = |disk: &str| {
+        let run = place.run(&["generate", "--to", "disk-xml", "--disk", disk]);
+        assert_eq!(run.code, 0, "{disk}: {run:?}");
+        run
+    };
+    for (disk, written) in [
+        (
+            "nvme:0000:01:00.0/1",
+            "<source type='pci' namespace='1'>\n    <address domain='0x0000' bus='0x01' slot='0x00' function='0x0'/>",
+        ),
+        (
+            "vhost-vdpa:/dev/vhost-vdpa-0",
+            "<source dev='/dev/vhost-vdpa-0'/>",
+        ),
+        ("directory:/srv/d", "<source dir='/srv/d'/>"),
+        (
+            "volume:images/web1,format=qcow2",
+            "<source pool='images' volume='web1'/>",
+        ),
+        ("zvol:tank/web1", "<source dev='/dev/zvol/tank/web1'/>"),
+        ("device:/dev/vg0/web1,format=qcow2", "type='qcow2'"),
+        (
+            "raw:/srv/a.luks,encryption.secret.usage=web1",
+            "<secret type='passphrase' usage='web1'/>",
+        ),
+        (
+            "qcow2:/srv/a,data-file=/srv/a.data",
+            "<source file='/srv/a.data'/>",
+        ),
+    ] {
+        let run = xml(disk);
+        assert!(run.stdout.contains(written), "{disk}: {run:?}");
+    }
+    let shared = xml("vhost-vdpa:/dev/vhost-vdpa-0").stderr;
+    assert!(shared.contains("<access mode='shared'/>"), "{shared}");
+    for (disk, reason) in [
+        ("nvme:0000:01:00.0", "write ADDRESS/NAMESPACE"),
+        ("nvme:01:00/1", "`01:00` is not a PCI address"),
+        (
+            "nvme:0000:01:00.0/1,io=native",
+            "`io` only affects files and block devices",
+        ),
+        ("directory:/srv/d,readonly=false", "read-only"),
+        ("directory:srv", "does not begin at the root"),
+        ("zvol:tank", "is not a dataset in a pool"),
+        ("volume:images", "write POOL/VOLUME"),
+        ("lun:/dev/sda,format=qcow2", "has no format but raw"),
+        (
+            "device:/dev/sda,backing-chain=none",
+            "only qcow2 has images below it",
+        ),
+        (
+            "raw:/srv/a,size=1G,encryption.secret.usage=u",
+            "qemu-img needs the key",
+        ),
+    ] {
+        let run = place.run(&["generate", "--to", "disk-xml", "--disk", disk]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{disk}: {run:?}");
+        assert!(run.stderr.contains(reason), "{disk}: {run:?}");
+    }
+    let nfs = xml("nfs://h/export/a.img").stderr;
+    assert!(
+        nfs.contains("libvirt's schema requires the user and group"),
+        "{nfs}"
+    );
+    let owned = xml("nfs://h/export/a.img,identity.user=+107,identity.group=+107").stderr;
+    assert!(!owned.contains("schema"), "{owned}");
+}

@@ -1,6 +1,6 @@
 //! Places of the fields of a guest.
 
-use vmdisk_document::{Entry, Node};
+use vmdisk_document::{Entry, Node, Value};
 use vmdisk_fields::{DISK_FIELDS, LIMIT_FIELDS, disk};
 use vmdisk_model::{DiskField, DomainField, FieldPath, ImageField, LimitField};
 use vmdisk_source::{Place, SourceMap, Span};
@@ -137,15 +137,25 @@ impl Places<'_> {
         self.image(nth, 0, backend.node.member("serves").unwrap_or(backend));
     }
 
-    fn image(&mut self, nth: usize, depth: usize, image: &Entry) {
-        let at = |field| FieldPath::Image(nth, depth, field);
+    fn image(&mut self, disk: usize, depth: usize, image: &Entry) {
+        let at = |field| FieldPath::Image(disk, depth, field);
         self.record(at(ImageField::Image), member_span(image));
         self.record(at(ImageField::Source), member_span(image));
         for (key, field) in IMAGE {
             self.value(image.node.member(key), at(*field));
         }
+        let chain = image.node.member("backing-chain");
+        if let Some(Value::List(items)) = chain.map(|chain| &chain.node.value) {
+            for (nth, item) in items.iter().enumerate() {
+                let at = |field| FieldPath::Image(disk, nth + 1, field);
+                self.record(at(ImageField::Image), item.span);
+                self.record(at(ImageField::Source), item.span);
+                self.value(item.member("path"), at(ImageField::Path));
+                self.value(item.member("format"), at(ImageField::Format));
+            }
+        }
         if let Some(backing) = image.node.member("backing") {
-            self.image(nth, depth + 1, backing);
+            self.image(disk, depth + 1, backing);
         }
     }
 }

@@ -18,7 +18,11 @@ impl Planner<'_> {
         let BackendSource::Image(image) = &backend.source else {
             return;
         };
-        if let Protocol::Network(_) = image.protocol {
+        if let Protocol::Network(_)
+        | Protocol::Nvme(_)
+        | Protocol::VhostVdpa { .. }
+        | Protocol::Directory { .. } = image.protocol
+        {
             // It is a member of nodes on files and devices only.
             return;
         }

@@ -1,8 +1,6 @@
 //! The cache mode: whether the host's page cache lies between the guest and its storage.
 
-use vmdisk_model::{
-    AioMode, BackendSource, Backing, CacheMode, DiskField, HostStorage, Image, Protocol,
-};
+use vmdisk_model::{AioMode, BackendSource, CacheMode, DiskField, HostStorage, Image, Protocol};
 
 use super::choice::Chosen;
 use super::host::Direct;
@@ -25,6 +23,26 @@ impl Planner<'_> {
     }
 }
 
+/// The cache mode of storage that QEMU does not open as a file or a block device.
+fn without_page_cache(protocol: &Protocol) -> Option<Chosen<CacheMode>> {
+    match protocol {
+        Protocol::Nvme(_) => {
+            let reason = "QEMU drives the controller itself, past the host's page cache";
+            Some(Chosen::by_default(CacheMode::None, reason))
+        }
+        Protocol::VhostVdpa { .. } => {
+            let reason = "a vDPA device has no page cache, and libvirt requires this mode";
+            let chosen = Chosen::by_default(CacheMode::None, reason);
+            Some(chosen.instead_of("vhost-vdpa-needs-direct"))
+        }
+        Protocol::Directory { .. } => {
+            let reason = "QEMU reads the files of a directory through the page cache";
+            Some(Chosen::by_default(CacheMode::Writeback, reason))
+        }
+        _ => None,
+    }
+}
+
 fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<CacheMode> {
     if spec.shareable == Some(true) {
         let reason = "two page caches on one disk would not agree";
@@ -36,6 +54,9 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
     }
     if let Protocol::Network(source) = &image.protocol {
         return network::cache(source.protocol);
+    }
+    if let Some(chosen) = without_page_cache(&image.protocol) {
+        return chosen;
     }
     if let Some(reason) = planner.host.end_is_out_of_reach(image) {
         return Chosen::by_fact(CacheMode::Writeback, reason).instead_of("image-size-unaligned");
@@ -59,15 +80,16 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
         }
     };
     // The mode holds for the whole chain, so one image below that refuses O_DIRECT decides.
-    if let Backing::Image(below) = &image.backing {
+    let backing = image.chain().skip(1).map(|below| ("backing image", below));
+    let data_file = image.data_file.as_deref();
+    for (what, below) in backing.chain(data_file.map(|below| ("data file", below))) {
         match planner.host.direct_io(below) {
             Direct::Fails {
                 because,
                 is_refused: true,
                 rule,
             } => {
-                let reason =
-                    format!("the backing image is opened the same way, and there {because}");
+                let reason = format!("the {what} is opened the same way, and there {because}");
                 let mut chosen = Chosen::by_fact(CacheMode::Writeback, reason);
                 chosen.rule = rule;
                 return chosen;

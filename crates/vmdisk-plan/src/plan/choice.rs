@@ -58,6 +58,7 @@ pub const RULES: &[&str] = &[
     "thin-zeroing-off",
     "vhost-user-flushes-lost",
     "vhost-user-needs-shared-mem",
+    "vhost-vdpa-needs-direct",
 ];
 
 /// The basis of a choice.

@@ -163,6 +163,10 @@ fn choose(
     if let Protocol::Network(source) = &image.protocol {
         return network::discard(source.protocol);
     }
+    if let Protocol::Nvme(_) | Protocol::VhostVdpa { .. } = image.protocol {
+        let reason = "QEMU passes discards to the device, which frees what it can";
+        return Chosen::by_default(Discard::Unmap, reason);
+    }
     match image.protocol.on_host() {
         Some(HostStorage::File(path)) => {
             if is_allocated(planner, image) {

@@ -3,7 +3,7 @@
 use vmdisk_facts::{Fact, Target};
 use vmdisk_model::{
     Architecture, BackendSource, Bytes, DomainField, DomainType, FieldPath, HugePages, MachineType,
-    MemoryAccess, MemorySource,
+    MemoryAccess, MemorySource, Protocol,
 };
 
 use super::choice::{ChoiceSource, Chosen};
@@ -170,11 +170,15 @@ pub(crate) fn plan_memory(planner: &mut Planner<'_>) {
         .domain
         .disks
         .iter()
-        .any(|disk| matches!(disk.backend.source, BackendSource::VhostUser(_)));
+        .any(|disk| match &disk.backend.source {
+            BackendSource::VhostUser(_) => true,
+            BackendSource::Image(image) => matches!(image.protocol, Protocol::VhostVdpa { .. }),
+            BackendSource::Empty => false,
+        });
     if !needs_sharing {
         return;
     }
-    let reason = "the daemon of a vhost-user-blk disk maps the guest's memory";
+    let reason = "the other side of a vhost-user-blk or vDPA disk maps the guest's memory";
     planner.domain.memory_backing.source =
         planner.decide(at(DomainField::MemorySource), "memory source", None, |_| {
             Some(Chosen::by_default(

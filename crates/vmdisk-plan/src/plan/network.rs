@@ -9,12 +9,38 @@ use crate::spec::{BackendSpec, DiskSpec, MediaSpec, NetworkSpec, SpecPath};
 impl Planner<'_> {
     /// The image, with its format.
     pub(crate) fn network_image(&mut self, index: usize, network: &NetworkSpec) -> Image {
+        let format = self.unprobed_format(index, network.format);
+        network.to_image(format)
+    }
+
+    /// The requested format, or raw.
+    pub(crate) fn unprobed_format(&mut self, index: usize, asked: Option<Format>) -> Format {
         let at = FieldPath::Image(index, 0, ImageField::Format);
-        let format = self.decide(at, "format", network.format, |_| {
+        let format = self.decide(at, "format", asked, |_| {
             let reason = "the default, because the guest could forge a probed format";
             Some(Chosen::by_default(Format::Raw, reason))
         });
-        network.to_image(format.unwrap_or(Format::Raw))
+        format.unwrap_or(Format::Raw)
+    }
+
+    /// Refuses `io` for storage that QEMU does not open as a file or a block device.
+    pub(crate) fn refuse_aio_elsewhere(&mut self, at: &SpecPath, spec: &DiskSpec) {
+        let is_elsewhere = matches!(
+            spec.backend,
+            BackendSpec::Nvme(_) | BackendSpec::VhostVdpa(_) | BackendSpec::Directory(_)
+        );
+        if is_elsewhere && spec.io.is_some() {
+            let message = format!(
+                "`io` only affects files and block devices, and this is `{}`",
+                spec.backend.kind()
+            );
+            self.refuse(at.key("io"), message).help = Some("remove `io`".to_owned());
+        }
+        let is_directory = matches!(spec.backend, BackendSpec::Directory(_));
+        if is_directory && spec.readonly == Some(false) && spec.media() != MediaSpec::Cdrom {
+            self.refuse(at.key("readonly"), "libvirt shows a directory read-only")
+                .help = Some("remove `readonly`, or use `readonly: true`".to_owned());
+        }
     }
 
     /// Refuses what QEMU's own clients do not have.

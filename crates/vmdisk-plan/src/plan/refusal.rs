@@ -219,6 +219,7 @@ impl Planner<'_> {
                 Some("write `cache: none`, or `io: threads`".to_owned());
         }
         self.refuse_on_network(at, spec);
+        self.refuse_aio_elsewhere(at, spec);
         let is_qcow2 = spec.backend.is_qcow2();
         let is_file = matches!(spec.backend, BackendSpec::Raw(_) | BackendSpec::Qcow2(_));
         let only_reads = spec.readonly == Some(true) || spec.backend.only_read_because().is_some();
@@ -264,7 +265,8 @@ impl Planner<'_> {
             if *field == DiskField::ReadOnly {
                 let asked = spec.readonly;
                 let readonly = self.decide(at(*field), "readonly", asked, |_| {
-                    let reason = spec.backend.only_read_because().filter(|_| is_disk)?;
+                    let is_writable = is_disk || device == Device::Floppy;
+                    let reason = spec.backend.only_read_because().filter(|_| is_writable)?;
                     Some(Chosen::by_default(true, reason))
                 });
                 self.disk(index).backend.is_read_only =

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use vmdisk_model::{
     BackendSource, Backing, Bytes, Creation, DiskField, FieldPath, Format, Image, ImageField,
-    LogicalVolumeName, Preallocation, Qcow2Creation, Qcow2Preallocation, Switch, ThinCreation,
-    VhostUserSocket,
+    LogicalVolumeName, Preallocation, Protocol, Qcow2Creation, Qcow2Preallocation, Switch,
+    ThinCreation, VhostUserSocket,
 };
 
 use super::choice::Chosen;
 use super::planner::Planner;
 use super::queues::{DEFAULT_TABLES, TABLE_ENTRY};
 use crate::spec::{
-    BackendSpec, BackingSpec, DeviceSpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
-    VhostUserBlkSpec,
+    BackendSpec, BackingSpec, DeviceSpec, DirectorySpec, DiskSpec, EncryptionSpec, LvmSpec,
+    LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec, VhostVdpaSpec,
 };
 use crate::steps::{Storage, backing_image};
 
@@ -30,9 +30,23 @@ impl Planner<'_> {
             BackendSpec::Qcow2(qcow2) => self.qcow2(index, qcow2).into(),
             BackendSpec::Lvm(lvm) => thick_volume(lvm).into(),
             BackendSpec::LvmThin(thin) => self.thin_volume(index, thin).into(),
-            BackendSpec::Device(DeviceSpec { path, access: _ }) => Image::host_device(path).into(),
+            BackendSpec::Device(device) => image_on_device(device).into(),
             BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
             BackendSpec::Network(network) => self.network_image(index, network).into(),
+            BackendSpec::Zvol(zvol) => Image::host_device(zvol.device_path()).into(),
+            BackendSpec::Nvme(nvme) => nvme.to_image().into(),
+            BackendSpec::VhostVdpa(VhostVdpaSpec { path }) => {
+                let path = path.clone();
+                Image::new(Some(Format::Raw), Protocol::VhostVdpa { path }).into()
+            }
+            BackendSpec::Directory(DirectorySpec { path }) => {
+                let path = path.clone();
+                Image::new(Some(Format::Fat), Protocol::Directory { path }).into()
+            }
+            BackendSpec::Volume(volume) => {
+                let format = self.unprobed_format(index, volume.format);
+                volume.to_image(format).into()
+            }
             BackendSpec::Empty(_) => BackendSource::Empty,
         };
         self.disk(index).backend.source = source;
@@ -45,8 +59,10 @@ impl Planner<'_> {
             size,
             preallocation,
             nocow: _,
+            encryption,
         } = raw;
         let mut image = Image::file(path, Format::Raw);
+        image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
         if size.is_none() {
             return image;
         }
@@ -70,10 +86,20 @@ impl Planner<'_> {
             extended_l2,
             lazy_refcounts,
             backing,
+            backing_chain,
+            data_file,
+            encryption,
             nocow: _,
         } = qcow2;
         let mut image = Image::file(path, Format::Qcow2);
+        image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
+        if let Some(data_file) = data_file {
+            image.data_file = Some(Box::new(Image::file(data_file, Format::Raw)));
+        }
         if size.is_none() && backing.is_none() {
+            if let Some(chain) = backing_chain {
+                image.backing = below(chain);
+            }
             return image;
         }
         let is_overlay = backing.is_some();
@@ -224,6 +250,34 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+fn image_on_device(device: &DeviceSpec) -> Image {
+    let DeviceSpec {
+        path,
+        access: _, // the frontend's
+        format,
+        backing_chain,
+    } = device;
+    let mut image = Image::host_device(path);
+    image.format = format.or(Some(Format::Raw));
+    if let Some(chain) = backing_chain {
+        image.backing = below(chain);
+    }
+    image
+}
+
+/// The images below an image, of which the last one stands alone.
+fn below(chain: &[BackingSpec]) -> Backing {
+    let mut backing = Backing::Terminated;
+    for BackingSpec { path, format } in chain.iter().rev() {
+        let mut image = backing_image(path, *format);
+        if format.has_backing() {
+            image.backing = backing;
+        }
+        backing = Backing::Image(Box::new(image));
+    }
+    backing
 }
 
 fn thick_volume(lvm: &LvmSpec) -> Image {

@@ -1,11 +1,15 @@
 //! The backend of a spec.
 
+use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
 
+use super::access::DeviceAccess;
+use super::direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec};
+use super::encryption::EncryptionSpec;
 use super::network::NetworkSpec;
-use super::section::{GroupSchema, Keys, Noted, Slot, SpecValue, list_of, section};
-use super::value::spec_words;
+use super::node::describe;
+use super::section::{GroupSchema, Keys, Noted, Reader, Slot, SpecValue, list_of, section};
 
 section! {
     /// A drive without a medium.
@@ -24,6 +28,8 @@ section! {
         preallocation: Option<Preallocation> = "preallocation",
         /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
+        /// Encryption of a file that exists.
+        encryption: Option<EncryptionSpec> = "encryption",
     }
 }
 
@@ -44,6 +50,13 @@ section! {
         lazy_refcounts: Option<bool> = "lazy-refcounts",
         /// The image below this one, which is not changed.
         backing: Option<BackingSpec> = "backing",
+        /// The images below an image that exists, from the top down; `none` or `[]` if there are none. Default: as the headers say.
+        backing_chain: Option<Vec<BackingSpec>> = "backing-chain",
+        /// Absolute path of the raw file with the data of an image that exists, if its data is not in itself (libvirt
+        /// 10.10).
+        data_file: Option<String> = "data-file",
+        /// Encryption of an image that exists.
+        encryption: Option<EncryptionSpec> = "encryption",
         /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
     }
@@ -56,6 +69,36 @@ section! {
         path: String = "path",
         /// Its format, which is never guessed: a guest can write a header of its choice to a raw disk.
         format: Format = "format",
+    }
+}
+
+impl SpecValue for Vec<BackingSpec> {
+    /// A one-liner has no empty list, so `none` is one.
+    fn read(node: Value, reader: &mut Reader) -> Option<Self> {
+        if node == Value::Text("none".to_owned()) {
+            return Some(Vec::new());
+        }
+        let Value::List(items) = node else {
+            let message = format!("expected a list of images, found {}", describe(&node));
+            reader.refuse(message).help = Some("write `[{path: …, format: …}]`".to_owned());
+            return None;
+        };
+        let mut images = Vec::with_capacity(items.len());
+        for (nth, item) in items.into_iter().enumerate() {
+            let below = reader.at().index(nth);
+            images.push(reader.inside(below, |reader| BackingSpec::read(item.value, reader)));
+        }
+        images.into_iter().collect()
+    }
+
+    fn write(&self) -> Value {
+        Value::list(self.iter().map(SpecValue::write))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "oneOf": [{ "const": "none" }, { "type": "array", "items": BackingSpec::schema() }]
+        })
     }
 }
 
@@ -98,6 +141,11 @@ section! {
         path: String = "path",
         /// Whether the guest sees an emulated disk or the device's own SCSI commands; default `emulated`.
         access: Option<DeviceAccess> = "as",
+        /// Format of the image on it; default `raw`, never guessed.
+        format: Option<Format> = "format",
+        /// The images below a qcow2 image, from the top down; `none` or `[]` if there are none. Default: as the headers
+        /// say.
+        backing_chain: Option<Vec<BackingSpec>> = "backing-chain",
     }
 }
 
@@ -113,16 +161,6 @@ section! {
         /// The image that the daemon serves, where that is `qemu-storage-daemon`: its command line is written
         /// with QEMU's then, and the disk's `cache`, `io`, `discard` and `detect-zeroes` are its own.
         serves: Option<BackingSpec> = "serves",
-    }
-}
-
-spec_words! {
-    /// The device type that the guest sees for a block device.
-    pub enum DeviceAccess {
-        /// A disk that QEMU emulates on it.
-        Emulated = "emulated",
-        /// The device itself, SCSI commands included; libvirt `device='lun'`, QEMU `scsi-block`.
-        Lun = "lun",
     }
 }
 
@@ -209,6 +247,16 @@ backends! {
     LvmThin(LvmThinSpec) = "lvm-thin",
     /// A block device of the host.
     Device(DeviceSpec) = "device",
+    /// A ZFS volume.
+    Zvol(ZvolSpec) = "zvol",
+    /// A namespace of an NVMe controller that QEMU drives itself.
+    Nvme(NvmeSpec) = "nvme",
+    /// A block device of a vDPA parent.
+    VhostVdpa(VhostVdpaSpec) = "vhost-vdpa",
+    /// A directory as a FAT file system.
+    Directory(DirectorySpec) = "directory",
+    /// A volume of a storage pool.
+    Volume(VolumeSpec) = "volume",
     /// A disk served by another process over a socket.
     VhostUserBlk(VhostUserBlkSpec) = "vhost-user-blk",
     /// A disk behind a server, to which QEMU speaks itself.
@@ -223,6 +271,8 @@ impl BackendSpec {
         match self {
             BackendSpec::Qcow2(_) => true,
             BackendSpec::Network(network) => network.format == Some(Format::Qcow2),
+            BackendSpec::Volume(volume) => volume.format == Some(Format::Qcow2),
+            BackendSpec::Device(device) => device.format == Some(Format::Qcow2),
             _ => false,
         }
     }
@@ -231,6 +281,7 @@ impl BackendSpec {
     pub(crate) fn only_read_because(&self) -> Option<String> {
         match self {
             BackendSpec::Network(network) => network.only_read_because(),
+            BackendSpec::Directory(_) => Some("a directory is shown read-only".to_owned()),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec};
 use super::check_backend::check_backend;
 use super::check_iotune::check_iotune;
 use super::disk::{DiskSpec, IoThreadSpec, MediaSpec};
+use super::faults::{Faults, is_uuid};
 use super::guest::{GuestSpec, HugePagesSpec, IoThreadCount};
 use super::node::shortened;
 use super::{Spec, SpecError, SpecPath};
@@ -42,25 +43,6 @@ impl DiskSpec {
         let mut faults = Faults(Vec::new());
         check_disk(self, at, &mut faults);
         faults.0
-    }
-}
-
-/// Faults found so far.
-pub(super) struct Faults(Vec<SpecError>);
-
-impl Faults {
-    /// Notes that a value is wrong.
-    pub(super) fn refuse(&mut self, at: SpecPath, message: impl Into<String>) -> &mut SpecError {
-        let index = self.0.len();
-        self.0.push(SpecError::value(at, message));
-        &mut self.0[index]
-    }
-
-    /// Notes that a value is wrong, unless something holds.
-    pub(super) fn refuse_unless(&mut self, holds: bool, at: SpecPath, message: impl Into<String>) {
-        if !holds {
-            self.refuse(at, message);
-        }
     }
 }
 
@@ -121,16 +103,6 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
             format!("{size} is not a valid page size"),
         );
     }
-}
-
-/// The form 8-4-4-4-12 in hexadecimal digits.
-pub(super) fn is_uuid(text: &str) -> bool {
-    let lengths = [8, 4, 4, 4, 12];
-    let parts: Vec<&str> = text.split('-').collect();
-    parts.len() == lengths.len()
-        && parts.iter().zip(lengths).all(|(part, length)| {
-            part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
-        })
 }
 
 fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
@@ -356,7 +328,13 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
         let first = *storage.entry(storage_of(&disk.backend)).or_insert(index);
         if first != index && !may_share(&disks[first], disk) {
             let message = format!("disks[{first}] writes to the same storage");
-            faults.refuse(at.key(disk.backend.kind()), message);
+            let is_made = disk.backend.is_made() || disks[first].backend.is_made();
+            faults.refuse(at.key(disk.backend.kind()), message).help = Some(match is_made {
+                true => "give one of them another place".to_owned(),
+                false => {
+                    "give one of them another place, or write `shareable: true` for both".to_owned()
+                }
+            });
         }
         if let BackendSpec::LvmThin(LvmThinSpec {
             group,
@@ -411,6 +389,11 @@ fn storage_of(backend: &BackendSpec) -> String {
         BackendSpec::Device(device) => device.path.clone(),
         BackendSpec::VhostUserBlk(socket) => socket.socket.clone(),
         BackendSpec::Network(network) => network.storage(),
+        BackendSpec::Zvol(zvol) => zvol.device_path(),
+        BackendSpec::Nvme(nvme) => nvme.storage(),
+        BackendSpec::VhostVdpa(vdpa) => vdpa.path.clone(),
+        BackendSpec::Directory(directory) => directory.path.clone(),
+        BackendSpec::Volume(volume) => format!("volume:{}\n{}", volume.pool, volume.volume),
         // No path, and shared by all.
         BackendSpec::Empty(_) => String::new(),
     }

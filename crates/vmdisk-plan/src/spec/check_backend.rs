@@ -3,9 +3,14 @@
 use vmdisk_model::{Bytes, Format, Qcow2Preallocation};
 
 use super::SpecPath;
-use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec};
-use super::check::Faults;
+use super::access::DeviceAccess;
+use super::backend::{
+    BackendSpec, BackingSpec, DeviceSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec,
+};
+use super::check_direct::{check_nvme, check_secret, check_zvol};
 use super::check_network::check_network;
+use super::encryption::EncryptionSpec;
+use super::faults::Faults;
 use super::node::shortened;
 
 /// Checks what a disk is made of.
@@ -19,7 +24,7 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             check_size(lvm.size, at.key("size"), faults);
         }
         BackendSpec::LvmThin(thin) => check_thin(thin, at, faults),
-        BackendSpec::Device(device) => check_path(&device.path, at.key("path"), faults),
+        BackendSpec::Device(device) => check_device(device, at, faults),
         BackendSpec::VhostUserBlk(socket) => {
             let VhostUserBlkSpec {
                 socket: path,
@@ -44,7 +49,55 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             }
         }
         BackendSpec::Network(network) => check_network(network, at, faults),
+        BackendSpec::Zvol(zvol) => check_zvol(zvol, at, faults),
+        BackendSpec::Nvme(nvme) => check_nvme(nvme, at, faults),
+        BackendSpec::VhostVdpa(vdpa) => check_path(&vdpa.path, at.key("path"), faults),
+        BackendSpec::Directory(directory) => check_path(&directory.path, at.key("path"), faults),
+        // libvirt's own check of names.
+        BackendSpec::Volume(volume) => {
+            for (name, key) in [(&volume.pool, "pool"), (&volume.volume, "volume")] {
+                let message = format!("`{}` is not a valid name", shortened(name));
+                let is_fit = !name.chars().any(char::is_control);
+                faults.refuse_unless(is_fit, at.key(key), message);
+            }
+        }
         BackendSpec::Empty(_) => {}
+    }
+}
+
+fn check_device(device: &DeviceSpec, at: &SpecPath, faults: &mut Faults) {
+    let DeviceSpec {
+        path,
+        access,
+        format,
+        backing_chain,
+    } = device;
+    check_path(path, at.key("path"), faults);
+    let format = format.unwrap_or(Format::Raw);
+    if !is_backing_format(format) {
+        faults.refuse(
+            at.key("format"),
+            format!("QEMU opens no image as `{format}`"),
+        );
+    }
+    if *access == Some(DeviceAccess::Lun) && format != Format::Raw {
+        let message = "the guest sees the SCSI device itself, which has no format but raw";
+        faults.refuse(at.key("format"), message);
+    }
+    if let Some(chain) = backing_chain {
+        let message = format!("only qcow2 has images below it here, and this is {format}");
+        faults.refuse_unless(format == Format::Qcow2, at.key("backing-chain"), message);
+        check_chain(chain, path, at, faults);
+    }
+}
+
+/// Checks images that lie below each other.
+fn check_chain(chain: &[BackingSpec], top: &str, at: &SpecPath, faults: &mut Faults) {
+    let mut above = top;
+    for (nth, image) in chain.iter().enumerate() {
+        let at = at.key("backing-chain").index(nth);
+        check_backing(image, above, &at, faults);
+        above = &image.path;
     }
 }
 
@@ -102,15 +155,36 @@ fn check_creation(written: &[(&str, bool)], at: &SpecPath, faults: &mut Faults) 
     }
 }
 
+/// Checks the encryption of an image that exists, and refuses that of one that is to be made.
+fn check_encryption(
+    encryption: Option<&EncryptionSpec>,
+    is_made: bool,
+    at: &SpecPath,
+    faults: &mut Faults,
+) {
+    let Some(EncryptionSpec { secret }) = encryption else {
+        return;
+    };
+    let at = at.key("encryption");
+    check_secret(secret, &at.key("secret"), faults);
+    if is_made {
+        let message = "an encrypted image cannot be created here, because qemu-img needs the key";
+        faults.refuse(at, message).help =
+            Some("create the image, and leave `size` and `backing` out".to_owned());
+    }
+}
+
 fn check_raw(raw: &RawSpec, at: &SpecPath, faults: &mut Faults) {
     let RawSpec {
         path,
         size,
         preallocation,
         nocow,
+        encryption,
     } = raw;
     check_file_path(path, at.key("path"), faults);
     check_size(*size, at.key("size"), faults);
+    check_encryption(encryption.as_ref(), size.is_some(), at, faults);
     if size.is_none() {
         let written = [
             ("preallocation", preallocation.is_some()),
@@ -129,10 +203,30 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
         extended_l2,
         lazy_refcounts,
         backing,
+        backing_chain,
+        data_file,
+        encryption,
         nocow,
     } = qcow2;
     check_file_path(path, at.key("path"), faults);
     check_size(*size, at.key("size"), faults);
+    let is_made = size.is_some() || backing.is_some();
+    check_encryption(encryption.as_ref(), is_made, at, faults);
+    for (key, is_there) in [
+        ("backing-chain", backing_chain.is_some()),
+        ("data-file", data_file.is_some()),
+    ] {
+        let message = format!("`{key}` is about an image that exists, and this one is created");
+        faults.refuse_unless(!(is_made && is_there), at.key(key), message);
+    }
+    if let Some(data_file) = data_file {
+        check_file_path(data_file, at.key("data-file"), faults);
+        let message = "an image and its data file are two files";
+        faults.refuse_unless(data_file != path, at.key("data-file"), message);
+    }
+    if let Some(chain) = backing_chain {
+        check_chain(chain, path, at, faults);
+    }
     let is_preallocated = preallocation.is_some_and(|mode| mode != Qcow2Preallocation::Off);
     if size.is_none() && backing.is_none() {
         let written = [
@@ -158,18 +252,24 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
     }
     let Some(backing) = backing else { return };
     let below = at.key("backing");
-    check_path(&backing.path, below.key("path"), faults);
-    if backing.path == *path {
-        faults.refuse(below.key("path"), "an image cannot lie below itself");
-    }
+    check_backing(backing, path, &below, faults);
     if is_preallocated && *extended_l2 != Some(true) {
         let message = "an image on a backing image is only preallocated with extended-l2";
         faults.refuse(at.key("preallocation"), message).help =
             Some("write `extended-l2: true`, or leave preallocation out".to_owned());
     }
-    if !is_backing_format(backing.format) {
-        let message = format!("QEMU opens no image as `{}`", backing.format);
-        faults.refuse(below.key("format"), message).help =
+}
+
+/// Checks an image below another one.
+fn check_backing(backing: &BackingSpec, above: &str, at: &SpecPath, faults: &mut Faults) {
+    let BackingSpec { path, format } = backing;
+    check_path(path, at.key("path"), faults);
+    if path == above {
+        faults.refuse(at.key("path"), "an image cannot lie below itself");
+    }
+    if !is_backing_format(*format) {
+        let message = format!("QEMU opens no image as `{format}`");
+        faults.refuse(at.key("format"), message).help =
             Some("an ISO or another plain image is `raw`".to_owned());
     }
 }

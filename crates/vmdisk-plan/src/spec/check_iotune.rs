@@ -1,7 +1,7 @@
 //! Limits that libvirt or QEMU refuses.
 
 use super::SpecPath;
-use super::check::Faults;
+use super::faults::Faults;
 use super::iotune::IotuneSpec;
 
 /// Checks throttling.

@@ -8,11 +8,12 @@ use core::net::Ipv6Addr;
 use vmdisk_model::{Format, NetworkProtocol};
 
 use super::SpecPath;
-use super::backend::DeviceAccess;
-use super::check::{Faults, is_uuid};
+use super::access::DeviceAccess;
 use super::check_backend::{check_path, check_socket_length};
+use super::check_direct::check_secret;
+use super::faults::Faults;
 use super::network::{
-    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS,
 };
 use super::node::shortened;
 use super::section::list_of;
@@ -352,21 +353,5 @@ fn check_login(auth: &AuthenticationSpec, at: &SpecPath, faults: &mut Faults) {
         at.key("username"),
         "expected a name, found none",
     );
-    let SecretSpec { uuid, usage } = secret;
-    let at = at.key("secret");
-    match (uuid, usage) {
-        (Some(_), Some(_)) => {
-            let message = "identify a secret by its `uuid` or its `usage`, not both";
-            faults.refuse(at.key("usage"), message);
-        }
-        (None, None) => {
-            let message = "identify a secret by its `uuid` or its `usage`";
-            faults.refuse(at, message);
-        }
-        (Some(uuid), None) => {
-            let message = format!("`{}` is not a UUID", shortened(uuid));
-            faults.refuse_unless(is_uuid(uuid), at.key("uuid"), message);
-        }
-        (None, Some(_)) => {}
-    }
+    check_secret(secret, &at.key("secret"), faults);
 }

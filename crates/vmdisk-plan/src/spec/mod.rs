@@ -1,18 +1,26 @@
 //! A spec: disks, and the machine around them, with everything else left open.
 
+mod access;
 mod backend;
 mod check;
 mod check_backend;
+mod check_direct;
 mod check_iotune;
 mod check_network;
+mod direct;
 mod disk;
+mod dropped;
+mod encryption;
 mod error;
+mod faults;
 mod guest;
 mod iotune;
+mod limits;
 mod network;
 mod network_address;
 mod node;
 mod of_domain;
+mod of_image;
 mod of_network;
 mod one_liner;
 mod path;
@@ -27,18 +35,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vmdisk_document::{Value, read_yaml};
 use vmdisk_source::{LineIndex, Position};
 
+pub use access::DeviceAccess;
 pub use backend::{
-    BackendSpec, BackingSpec, DeviceAccess, DeviceSpec, EmptySpec, LvmSpec, LvmThinSpec, Qcow2Spec,
-    RawSpec, VhostUserBlkSpec,
+    BackendSpec, BackingSpec, DeviceSpec, EmptySpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
+    VhostUserBlkSpec,
 };
+pub use direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec};
 pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
+pub use dropped::NotCarried;
+pub use encryption::EncryptionSpec;
 pub use error::{SpecError, SpecPlace};
 pub use guest::{GuestSpec, GuestType, HugePagesSpec, IoThreadCount};
 pub use iotune::IotuneSpec;
 pub use network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, SecretSpec,
 };
-pub use of_domain::NotCarried;
 pub use path::{SpecPath, SpecSegment};
 
 pub(crate) use value::{Word, size_text};
@@ -186,6 +197,9 @@ impl Spec {
         let document = read_yaml(text, MAX_VALUES).map_err(|error| {
             let mut fault = SpecError::value(SpecPath::default(), one_line(&error.message));
             fault.place = Some(place_at(&LineIndex::new(text), text, error.span.start));
+            let begins_another = text[error.span.start..].starts_with("---");
+            fault.help = begins_another
+                .then(|| "a spec is one document: write all disks into one list".to_owned());
             vec![fault]
         })?;
         Spec::from_value(document.root.value.clone()).map_err(|mut errors| {

@@ -4,10 +4,10 @@ use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{
     Authentication, Bytes, Format, Image, NetworkHost, NetworkIdentity, NetworkProtocol,
-    NetworkSource, Protocol, Secret, SecretReference, Switch,
+    NetworkSource, Protocol, Secret, Switch,
 };
 
-use super::backend::DeviceAccess;
+use super::access::DeviceAccess;
 use super::node::{describe, shortened};
 use super::section::{Reader, SpecValue, section};
 use super::value::{Word, word_value};
@@ -396,19 +396,11 @@ pub(super) const fn secret_type(protocol: NetworkProtocol) -> &'static str {
 impl AuthenticationSpec {
     fn to_model(&self, protocol: NetworkProtocol) -> Authentication {
         let AuthenticationSpec { username, secret } = self;
-        let reference = match secret {
-            SecretSpec {
-                uuid: Some(uuid), ..
-            } => SecretReference::Uuid(uuid.clone()),
-            SecretSpec { uuid: None, usage } => {
-                SecretReference::Usage(usage.clone().unwrap_or_default())
-            }
-        };
         Authentication {
             username: Some(username.clone()),
             secret: Some(Secret {
                 secret_type: Some(secret_type(protocol).to_owned()),
-                reference,
+                reference: secret.to_model(),
             }),
         }
     }

@@ -2,50 +2,17 @@
 
 use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
-    Address, AioMode, BackendSource, Backing, BootDevice, Device, Discard, Disk, DiskField, Domain,
-    DomainField, DomainType, DriveAddress, FieldPath, Fields, Format, Frontend, FrontendKind,
-    HostStorage, HugePages, Image, ImageField, IoThreadField, MemoryBacking, Polling, Protocol,
-    Scope, Switch, TargetBus, VhostUserSocket,
+    Address, AioMode, BootDevice, Device, Discard, Disk, DiskField, Domain, DomainField,
+    DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThreadField,
+    MemoryBacking, Polling, Scope, TargetBus,
 };
 
-use super::of_network::network_of;
+use super::dropped::{DroppedFields, NotCarried};
+use super::of_image::backend_of;
 use super::{
-    BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec, EmptySpec, GuestSpec,
-    GuestType, HugePagesSpec, IoThreadCount, IoThreadSpec, IotuneSpec, MediaSpec, Qcow2Spec,
-    RawSpec, Spec, VhostUserBlkSpec,
+    BackendSpec, BusSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
+    IoThreadSpec, IotuneSpec, MediaSpec, Spec,
 };
-
-/// Something of a guest that no spec says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotCarried {
-    /// The field.
-    pub at: FieldPath,
-    /// The part of the guest: lower case, no full stop.
-    pub what: String,
-    /// True if the guest would lack a disk, or see other data.
-    pub changes_guest: bool,
-}
-
-/// The intermediate results of making a spec.
-#[derive(Default)]
-pub(super) struct DroppedFields(Vec<NotCarried>);
-
-impl DroppedFields {
-    /// Notes something that is not carried.
-    pub(super) fn report_dropped(
-        &mut self,
-        at: FieldPath,
-        what: impl Into<String>,
-        changes_guest: bool,
-    ) {
-        let what = what.into();
-        self.0.push(NotCarried {
-            at,
-            what,
-            changes_guest,
-        });
-    }
-}
 
 impl Spec {
     /// The spec that requests the disks of a guest unchanged, and the parts that it cannot express.
@@ -282,7 +249,13 @@ fn disk_of(
     let backend_spec = backend_of(nth, disk, report)?;
     let is_served = matches!(backend_spec, BackendSpec::VhostUserBlk(_));
     let is_empty = matches!(backend_spec, BackendSpec::Empty(_));
-    let is_networked = matches!(backend_spec, BackendSpec::Network(_));
+    let has_no_aio = matches!(
+        backend_spec,
+        BackendSpec::Network(_)
+            | BackendSpec::Nvme(_)
+            | BackendSpec::VhostVdpa(_)
+            | BackendSpec::Directory(_)
+    );
     let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
         (TargetBus::Virtio, _) => BusSpec::Virtio,
         (TargetBus::Scsi, FrontendKind::VirtioScsi) => BusSpec::VirtioScsi,
@@ -313,7 +286,7 @@ fn disk_of(
     };
     spec.iothread = iothread_of(domain, disk);
     fields_of(nth, disk, &mut spec, report);
-    if is_networked && spec.io.take().is_some() {
+    if has_no_aio && spec.io.take().is_some() {
         let what = "`io`, which only affects files and devices,";
         report.report_dropped(at(DiskField::Aio), what, false);
     }
@@ -325,7 +298,7 @@ fn disk_of(
         // Unset options are written if a plan would choose otherwise.
         spec.cache = Some(backend.effective_cache());
         if device == Device::Disk {
-            spec.io = spec.io.or((!is_networked).then_some(AioMode::Threads));
+            spec.io = spec.io.or((!has_no_aio).then_some(AioMode::Threads));
             spec.discard = spec.discard.or(Some(Discard::Ignore));
         }
     }
@@ -376,171 +349,4 @@ fn is_placed(frontend: &Frontend) -> bool {
         Some(_) => true,
         None => false,
     }
-}
-
-/// The backend of a disk; `None` if no spec can express it.
-fn backend_of(nth: usize, disk: &Disk, report: &mut DroppedFields) -> Option<BackendSpec> {
-    let image = match &disk.backend.source {
-        BackendSource::Image(image) => image,
-        BackendSource::VhostUser(socket) => {
-            return Some(vhost_user_of(nth, socket, report).into());
-        }
-        BackendSource::Empty => {
-            if matches!(
-                disk.frontend.effective_device(),
-                Device::Cdrom | Device::Floppy
-            ) {
-                return Some(EmptySpec {}.into());
-            }
-            let at = FieldPath::Disk(nth, DiskField::Source);
-            report.report_dropped(at, "a disk without a source", true);
-            return None;
-        }
-    };
-    let Image {
-        format,
-        protocol,
-        backing,
-        slice,
-        data_file,
-        encryption,
-        authentication: _, // with the server
-        reservations,
-        fd_group,
-        metadata_cache_size: _, // of images below
-        creation: _,            // the image exists
-    } = &**image;
-    let at = |field| FieldPath::Image(nth, 0, field);
-    for (field, is_set, what) in [
-        (ImageField::Slice, slice.is_some(), "a part of a file"),
-        (
-            ImageField::DataFile,
-            data_file.is_some(),
-            "an image with an external data file",
-        ),
-        (
-            ImageField::Encryption,
-            encryption.is_some(),
-            "an encrypted image",
-        ),
-        (
-            ImageField::FdGroup,
-            fd_group.is_some(),
-            "an image with passed file descriptors",
-        ),
-    ] {
-        if is_set {
-            report.report_dropped(at(field), what, true);
-            return None;
-        }
-    }
-    if reservations.is_some() {
-        let what = "the helper for persistent reservations";
-        report.report_dropped(at(ImageField::Reservations), what, false);
-    }
-    if let Backing::Image(_) = backing {
-        let what = "the backing images, which the header of the image names,";
-        report.report_dropped(FieldPath::Image(nth, 1, ImageField::Image), what, false);
-    }
-    if let Protocol::Network(source) = protocol {
-        return network_of(nth, disk, image, source, report).map(BackendSpec::from);
-    }
-    let Some(storage) = protocol.on_host() else {
-        let what = format!(
-            "a source of type '{}'",
-            protocol.source_type().unwrap_or("unknown")
-        );
-        report.report_dropped(at(ImageField::Source), what, true);
-        return None;
-    };
-    let is_lun = disk.frontend.effective_device() == Device::Lun;
-    let spec = storage_of(storage, format.unwrap_or(Format::Raw), is_lun);
-    spec.map_err(|what| report.report_dropped(at(ImageField::Format), what, true))
-        .ok()
-}
-
-/// The backend for a file or a block device of the host; without one, the description of the image.
-fn storage_of(
-    storage: HostStorage<'_>,
-    format: Format,
-    is_lun: bool,
-) -> Result<BackendSpec, String> {
-    match (storage, format) {
-        (HostStorage::File(path), Format::Raw) => Ok(RawSpec {
-            path: path.to_owned(),
-            size: None,
-            preallocation: None,
-            nocow: None,
-        }
-        .into()),
-        (HostStorage::File(path), Format::Qcow2) => Ok(Qcow2Spec {
-            path: path.to_owned(),
-            size: None,
-            preallocation: None,
-            cluster_size: None,
-            extended_l2: None,
-            lazy_refcounts: None,
-            backing: None,
-            nocow: None,
-        }
-        .into()),
-        (HostStorage::Device(path), Format::Raw) => Ok(DeviceSpec {
-            path: path.0.clone(),
-            access: is_lun.then_some(DeviceAccess::Lun),
-        }
-        .into()),
-        (HostStorage::File(_), other) => Err(format!("a file of format '{other}'")),
-        (HostStorage::Device(_), other) => Err(format!("a device of format '{other}'")),
-    }
-}
-
-/// The backend for a vhost-user daemon.
-fn vhost_user_of(
-    nth: usize,
-    socket: &VhostUserSocket,
-    report: &mut DroppedFields,
-) -> VhostUserBlkSpec {
-    let VhostUserSocket {
-        path,
-        reconnect,
-        reconnect_timeout,
-        config_wce,
-        served,
-    } = socket;
-    // In a spec it is off, so that the guest's flushes are kept.
-    if *config_wce == Some(Switch::On) {
-        let what = format!("`{}`", DiskField::ConfigWce.label());
-        report.report_dropped(FieldPath::Disk(nth, DiskField::ConfigWce), what, false);
-    }
-    let serves = served.as_deref().and_then(served_of);
-    if served.is_some() && serves.is_none() {
-        let at = FieldPath::Disk(nth, DiskField::Source);
-        report.report_dropped(at, "the image that the daemon serves", false);
-    }
-    VhostUserBlkSpec {
-        serves,
-        socket: path.clone(),
-        reconnect: reconnect.map(|switch| switch == Switch::On),
-        reconnect_timeout: *reconnect_timeout,
-    }
-}
-
-/// The image of a daemon, if a path and a format say all of it.
-fn served_of(image: &Image) -> Option<BackingSpec> {
-    let path = image.host_path()?.to_owned();
-    let format = image.format?;
-    let plain = match &image.protocol {
-        Protocol::File { path } => Image::file(path.as_str(), format),
-        Protocol::HostDevice { path } => {
-            let mut plain = Image::host_device(path.0.as_str());
-            plain.format = Some(format);
-            plain
-        }
-        _ => return None,
-    };
-    let is_plain = Image {
-        backing: image.backing.clone(),
-        ..plain
-    } == *image;
-    is_plain.then_some(BackingSpec { path, format })
 }

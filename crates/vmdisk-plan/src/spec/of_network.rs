@@ -2,16 +2,15 @@
 
 use vmdisk_model::{
     Authentication, Device, Disk, DiskField, FieldPath, Format, Image, ImageField, NetworkHost,
-    NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret, SecretReference,
-    Switch,
+    NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret, Switch,
 };
 
-use super::backend::DeviceAccess;
+use super::access::DeviceAccess;
+use super::dropped::DroppedFields;
 use super::network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
     secret_type,
 };
-use super::of_domain::DroppedFields;
 
 /// The backend of a source on a network; `None` if no spec can say it.
 pub(super) fn network_of(
@@ -152,20 +151,10 @@ fn login_of(
         secret_type: word,
         reference,
     } = secret;
-    let found = match reference {
-        SecretReference::Uuid(uuid) => SecretSpec {
-            uuid: Some(uuid.clone()),
-            usage: None,
-        },
-        SecretReference::Usage(usage) => SecretSpec {
-            uuid: None,
-            usage: Some(usage.clone()),
-        },
-        SecretReference::File { .. } | SecretReference::Object(_) => {
-            let what = "credentials with a secret that libvirt does not have,";
-            report.report_dropped(at, what, false);
-            return None;
-        }
+    let Some(found) = SecretSpec::of_model(reference) else {
+        let what = "credentials with a secret that libvirt does not have,";
+        report.report_dropped(at, what, false);
+        return None;
     };
     let expected = secret_type(protocol);
     if word.as_deref() != Some(expected) {

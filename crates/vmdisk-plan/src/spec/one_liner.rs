@@ -22,13 +22,18 @@ const MAX_ONE_LINER_BYTES: usize = 64 * 1024;
 
 /// The words that a one-liner can begin with, beside those of the protocols of a network; `lun` is a `device` as a
 /// SCSI LUN.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 12] = [
     "raw",
     "qcow2",
     "lvm",
     "lvm-thin",
     "device",
     "lun",
+    "zvol",
+    "nvme",
+    "vhost-vdpa",
+    "directory",
+    "volume",
     "vhost-user-blk",
 ];
 
@@ -253,6 +258,21 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
+/// The keys and texts of a place that has two; otherwise the form to write.
+fn two_names<'p>(kind: &str, place: &'p str) -> Result<[(&'static str, &'p str); 2], String> {
+    let (keys, form) = match kind {
+        "nvme" => (
+            ["address", "namespace"],
+            "ADDRESS/NAMESPACE, such as 0000:01:00.0/1",
+        ),
+        _ => (["pool", "volume"], "POOL/VOLUME"),
+    };
+    match place.split_once('/') {
+        Some((first, second)) => Ok([(keys[0], first), (keys[1], second)]),
+        None => Err(format!("write {form}")),
+    }
+}
+
 impl Tree {
     fn refuse(&mut self, column: usize, message: impl Into<String>) -> &mut SpecError {
         let mut error = SpecError::value(SpecPath::default(), message);
@@ -290,6 +310,16 @@ impl Tree {
         Some(kind)
     }
 
+    fn refuse_kind(&mut self, column: usize, word: &str) {
+        let message = format!("unknown kind of disk `{}`", shortened(word));
+        let kinds = kinds();
+        let help = match nearest(word, &kinds) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the kinds are {}", list_of(&kinds)),
+        };
+        self.refuse(column, message).help = Some(help);
+    }
+
     fn read_kind(&mut self, part: &Part) -> Option<&'static str> {
         let help = format!("write {}", DiskSpec::ONE_LINER);
         let Some((word, place)) = part.text.split_once(':') else {
@@ -312,13 +342,7 @@ impl Tree {
             return self.read_network(part, protocol, word, place);
         }
         let Some(known) = KINDS.iter().find(|kind| **kind == word) else {
-            let message = format!("unknown kind of disk `{}`", shortened(word));
-            let kinds = kinds();
-            let help = match nearest(word, &kinds) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the kinds are {}", list_of(&kinds)),
-            };
-            self.refuse(part.column, message).help = Some(help);
+            self.refuse_kind(part.column, word);
             return None;
         };
         let column = part.column_of(word.chars().count() + 1);
@@ -353,6 +377,18 @@ impl Tree {
                     }
                 }
             }
+            "nvme" | "volume" => match two_names(kind, place) {
+                Ok([(first, of_first), (second, of_second)]) => {
+                    put(first, of_first, column);
+                    put(second, of_second, column + of_first.chars().count() + 1);
+                }
+                Err(help) => {
+                    let message = format!("`{}` has no `/` between two names", shortened(place));
+                    self.refuse(column, message).help = Some(help);
+                    return None;
+                }
+            },
+            "zvol" => put("dataset", place, column),
             "vhost-user-blk" => put("socket", place, column),
             _ => put("path", place, column),
         }

@@ -3,6 +3,7 @@
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
 
+use super::limits::narrow;
 use super::node::{describe, shortened};
 use super::suggest::nearest;
 use super::{SpecError, SpecPath};
@@ -270,6 +271,7 @@ impl GroupSchema {
 
     /// Adds a key with this schema.
     pub(crate) fn property_of(&mut self, key: &str, description: &str, mut schema: Schema) {
+        narrow(key, &mut schema);
         schema.insert("description".into(), description.trim().into());
         self.properties.insert(key.into(), schema.into());
     }

@@ -4,7 +4,7 @@ use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{
     AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
-    Preallocation, Qcow2Preallocation, ReadErrorPolicy,
+    Preallocation, Qcow2Preallocation, ReadErrorPolicy, VolumeMode,
 };
 
 use super::node::describe;
@@ -257,6 +257,7 @@ model_words!(
     Preallocation,
     Qcow2Preallocation,
     ReadErrorPolicy,
+    VolumeMode,
 );
 
 /// Declares an enum of words that only specs have.

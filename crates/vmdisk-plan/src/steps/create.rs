@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use vmdisk_model::{
-    Bytes, Creation, Format, Image, LogicalVolumeName, Protocol, Qcow2Creation, ThinCreation,
+    Bytes, Creation, Format, Image, LogicalVolumeName, Preallocation, Protocol, Qcow2Creation,
+    Qcow2Preallocation, ThinCreation,
 };
 
 use super::{Condition, NOCOW, Step};
@@ -41,7 +42,10 @@ impl Storage<'_> {
                 let mode = preallocation.map(|mode| format!("preallocation={mode}"));
                 let options = mode.into_iter().chain(self.nocow()).collect();
                 let argv = qemu_img(Format::Raw, options, None, self.path(), Some(*size));
-                Some(self.image_file(argv, format!("a raw file of {size}"), None))
+                let allocated = preallocation
+                    .is_some_and(|mode| mode != Preallocation::Off)
+                    .then_some(*size);
+                Some(self.image_file(argv, format!("a raw file of {size}"), None, allocated))
             }
             Creation::Qcow2(qcow2) => Some(self.qcow2(qcow2)),
             Creation::LogicalVolume {
@@ -74,12 +78,24 @@ impl Storage<'_> {
         self.is_nocow_set.then(|| NOCOW.to_owned())
     }
 
-    fn image_file(&self, argv: Vec<String>, what: String, below: Option<&str>) -> Step {
+    /// `allocated` is the space that the file takes at once.
+    fn image_file(
+        &self,
+        argv: Vec<String>,
+        what: String,
+        below: Option<&str>,
+        allocated: Option<Bytes>,
+    ) -> Step {
         let path = self.path();
         let mut step = self.step(argv, what);
         step.conditions.push(Condition::NothingAt(path.to_owned()));
         let directory = directory_of(path).to_owned();
+        let room = allocated.map(|size| Condition::Room {
+            directory: directory.clone(),
+            size,
+        });
         step.conditions.push(Condition::DirectoryAt(directory));
+        step.conditions.extend(room);
         if self.is_nocow_set {
             step.notes = vec![
                 "nocow=on: btrfs writes the file in place, and neither checksums nor compresses it"
@@ -123,7 +139,12 @@ impl Storage<'_> {
             (None, Some((path, _))) => format!("a qcow2 image on top of {path}, and as large"),
             (None, None) => "a qcow2 image".to_owned(),
         };
-        self.image_file(argv, what, below.map(|(path, _)| path))
+        let is_allocated = matches!(
+            preallocation,
+            Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+        );
+        let allocated = size.filter(|_| is_allocated);
+        self.image_file(argv, what, below.map(|(path, _)| path), allocated)
     }
 
     fn thick_volume(&self, name: &LogicalVolumeName, size: Bytes) -> Step {
@@ -153,6 +174,10 @@ impl Storage<'_> {
         step.conditions = vec![
             Condition::VolumeGroup(name.group.clone()),
             Condition::NoVolume(name.clone()),
+            Condition::RoomInGroup {
+                group: name.group.clone(),
+                size,
+            },
         ];
         step
     }
@@ -188,6 +213,10 @@ impl Storage<'_> {
         }
         step.conditions = vec![
             Condition::VolumeGroup(pool.group.clone()),
+            Condition::RoomInGroup {
+                group: pool.group.clone(),
+                size,
+            },
             Condition::NoVolume(pool),
         ];
         Some(step)

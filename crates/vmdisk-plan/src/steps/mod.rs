@@ -2,11 +2,13 @@
 
 mod create;
 mod quote;
+mod room;
 mod script;
 
-use vmdisk_model::LogicalVolumeName;
+use vmdisk_model::{Bytes, LogicalVolumeName};
 
 pub use quote::quote as shell_word;
+pub use room::{SpaceShortage, shortages};
 pub use script::script;
 
 pub(crate) use create::{Storage, backing_image};
@@ -57,4 +59,18 @@ pub enum Condition {
     NoVolume(LogicalVolumeName),
     /// There is a logical volume of this name.
     Volume(LogicalVolumeName),
+    /// This many bytes are free in the file system of a directory, for this step alone.
+    Room {
+        /// The directory.
+        directory: String,
+        /// Bytes that the step allocates at least.
+        size: Bytes,
+    },
+    /// This many bytes are free in a volume group, for this step alone.
+    RoomInGroup {
+        /// The volume group.
+        group: String,
+        /// Bytes that the step allocates at least.
+        size: Bytes,
+    },
 }

@@ -53,6 +53,7 @@ pub(crate) fn raw() -> impl Strategy<Value = RawSpec> {
             path,
             preallocation: size.and(preallocation),
             nocow: size.and(nocow),
+            encryption: None,
             size,
         })
 }
@@ -91,10 +92,104 @@ pub(crate) fn qcow2() -> impl Strategy<Value = Qcow2Spec> {
                     },
                     lazy_refcounts: lazy.filter(|_| is_made),
                     backing,
+                    backing_chain: None,
+                    data_file: None,
+                    encryption: None,
                     nocow: nocow.filter(|_| is_made),
                 }
             },
         )
+}
+
+fn secret() -> impl Strategy<Value = EncryptionSpec> {
+    prop_oneof![
+        Just(SecretSpec {
+            uuid: Some("5c3f0a52-8b1d-4f0e-9f43-2f6b6f6b7a02".to_owned()),
+            usage: None
+        }),
+        "[a-z]{1,8}".prop_map(|usage| SecretSpec {
+            uuid: None,
+            usage: Some(usage)
+        }),
+    ]
+    .prop_map(|secret| EncryptionSpec { secret })
+}
+
+/// Images that exist, with all that their headers could say.
+fn existing() -> impl Strategy<Value = BackendSpec> {
+    let below = (path(), prop_oneof![Just(Format::Raw), Just(Format::Qcow2)])
+        .prop_map(|(path, format)| BackingSpec { path, format });
+    // Nothing lies below a raw image.
+    let chain = proptest::collection::vec(below, 0..3).prop_map(|mut chain| {
+        let last = chain.len().saturating_sub(1);
+        for image in chain.iter_mut().take(last) {
+            image.format = Format::Qcow2;
+        }
+        chain
+    });
+    let qcow2 = (
+        path(),
+        weighted(0.6, chain),
+        weighted(0.3, path()),
+        weighted(0.3, secret()),
+    );
+    let qcow2 = qcow2.prop_map(|(path, backing_chain, data_file, encryption)| {
+        BackendSpec::from(Qcow2Spec {
+            path: format!("{path}.top"),
+            size: None,
+            preallocation: None,
+            cluster_size: None,
+            extended_l2: None,
+            lazy_refcounts: None,
+            backing: None,
+            backing_chain,
+            data_file: data_file.map(|path| format!("{path}.data")),
+            encryption,
+            nocow: None,
+        })
+    });
+    let raw = (path(), secret()).prop_map(|(path, encryption)| {
+        BackendSpec::from(RawSpec {
+            path,
+            size: None,
+            preallocation: None,
+            nocow: None,
+            encryption: Some(encryption),
+        })
+    });
+    let device = (path(), proptest::option::of(Just(Vec::new()))).prop_map(|(path, chain)| {
+        BackendSpec::from(DeviceSpec {
+            path: format!("/dev/vg0{path}"),
+            access: None,
+            format: Some(Format::Qcow2),
+            backing_chain: chain,
+        })
+    });
+    prop_oneof![qcow2, raw, device]
+}
+
+/// Storage that QEMU drives itself, or that only libvirt locates.
+fn direct() -> impl Strategy<Value = BackendSpec> {
+    let nvme =
+        (0_u32..256, 1_u64..9, any::<Option<bool>>()).prop_map(|(bus, namespace, managed)| {
+            BackendSpec::from(NvmeSpec {
+                address: format!("0000:{bus:02x}:00.0"),
+                namespace: Some(namespace),
+                managed,
+            })
+        });
+    let vdpa = path().prop_map(|path| BackendSpec::from(VhostVdpaSpec { path }));
+    let directory = path().prop_map(|path| BackendSpec::from(DirectorySpec { path }));
+    let format = proptest::sample::select(vec![Format::Raw, Format::Qcow2, Format::Vmdk]);
+    let volume = ("[a-z]{1,6}", "[a-z.]{1,6}", format).prop_map(|(pool, volume, format)| {
+        BackendSpec::from(VolumeSpec {
+            pool,
+            volume,
+            format: Some(format),
+            mode: None,
+        })
+    });
+    prop_oneof![nvme, vdpa, directory, volume]
 }
 
 pub(crate) fn lvm() -> impl Strategy<Value = LvmSpec> {
@@ -143,6 +238,8 @@ pub(crate) fn backend() -> impl Strategy<Value = BackendSpec> {
             BackendSpec::from(DeviceSpec {
                 path: format!("/dev/disk/by-id{path}"),
                 access,
+                format: None,
+                backing_chain: None,
             })
         }),
         (path(), any::<Option<bool>>(), weighted(0.3, 1_u32..60)).prop_map(
@@ -154,6 +251,8 @@ pub(crate) fn backend() -> impl Strategy<Value = BackendSpec> {
             })
         ),
         network().prop_map(BackendSpec::from),
+        existing(),
+        direct(),
     ]
 }
 
@@ -564,6 +663,11 @@ pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
                 | BackendSpec::Qcow2(_)
                 | BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
+                | BackendSpec::Zvol(_)
+                | BackendSpec::Nvme(_)
+                | BackendSpec::VhostVdpa(_)
+                | BackendSpec::Directory(_)
+                | BackendSpec::Volume(_)
                 | BackendSpec::Empty(_) => false,
                 BackendSpec::Network(network) => network.access == Some(DeviceAccess::Lun),
             };
@@ -572,7 +676,7 @@ pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
                 &backend,
                 BackendSpec::Network(network)
                     if network.protocol.is_curl() || network.snapshot.is_some()
-            );
+            ) || matches!(&backend, BackendSpec::Directory(_));
             let bus = bus.filter(|bus| !is_only_read || *bus != BusSpec::Sata);
             let has_loops = matches!(bus, None | Some(BusSpec::Virtio | BusSpec::VirtioScsi));
             DiskSpec {

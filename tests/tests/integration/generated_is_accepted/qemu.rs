@@ -204,6 +204,11 @@ fn devices(spec: &Spec) -> Vec<String> {
         | BackendSpec::Network(_)
         | BackendSpec::Raw(_)
         | BackendSpec::Qcow2(_)
+        | BackendSpec::Zvol(_)
+        | BackendSpec::Nvme(_)
+        | BackendSpec::VhostVdpa(_)
+        | BackendSpec::Directory(_)
+        | BackendSpec::Volume(_)
         | BackendSpec::Empty(_) => None,
     };
     spec.disks
@@ -273,6 +278,11 @@ fn start_all(build: &QemuBuild, device: &str) {
             | BackendSpec::Lvm(_)
             | BackendSpec::LvmThin(_)
             | BackendSpec::Device(_)
+            | BackendSpec::Zvol(_)
+            | BackendSpec::Nvme(_)
+            | BackendSpec::VhostVdpa(_)
+            | BackendSpec::Directory(_)
+            | BackendSpec::Volume(_)
             | BackendSpec::Empty(_) => None,
         });
         let form = ["--to", "qemu", "--qemu-format", "json"];

@@ -23,6 +23,11 @@ pub(super) fn make_files(spec: &Spec, target: &str) {
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
             | BackendSpec::Network(_)
+            | BackendSpec::Zvol(_)
+            | BackendSpec::Nvme(_)
+            | BackendSpec::VhostVdpa(_)
+            | BackendSpec::Directory(_)
+            | BackendSpec::Volume(_)
             | BackendSpec::Empty(_) => {}
         }
     }

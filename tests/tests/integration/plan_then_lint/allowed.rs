@@ -58,6 +58,11 @@ fn has_backing_image(case: &Case<'_>) -> bool {
         | BackendSpec::Device(_)
         | BackendSpec::VhostUserBlk(_)
         | BackendSpec::Network(_)
+        | BackendSpec::Zvol(_)
+        | BackendSpec::Nvme(_)
+        | BackendSpec::VhostVdpa(_)
+        | BackendSpec::Directory(_)
+        | BackendSpec::Volume(_)
         | BackendSpec::Empty(_) => false,
     })
 }
@@ -78,6 +83,11 @@ fn pool_is_given(case: &Case<'_>) -> bool {
         | BackendSpec::Qcow2(_)
         | BackendSpec::VhostUserBlk(_)
         | BackendSpec::Network(_)
+        | BackendSpec::Zvol(_)
+        | BackendSpec::Nvme(_)
+        | BackendSpec::VhostVdpa(_)
+        | BackendSpec::Directory(_)
+        | BackendSpec::Volume(_)
         | BackendSpec::Empty(_) => false,
     })
 }
@@ -110,6 +120,11 @@ pub(crate) const TABLE: &[Allowed] = &[
                 | BackendSpec::Device(_)
                 | BackendSpec::VhostUserBlk(_)
                 | BackendSpec::Network(_)
+                | BackendSpec::Zvol(_)
+                | BackendSpec::Nvme(_)
+                | BackendSpec::VhostVdpa(_)
+                | BackendSpec::Directory(_)
+                | BackendSpec::Volume(_)
                 | BackendSpec::Empty(_) => false,
             });
             keeps_it || exists(case)

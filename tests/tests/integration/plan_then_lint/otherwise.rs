@@ -145,6 +145,11 @@ fn disks(spec: &Spec, index: usize) -> Vec<Spec> {
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
             | BackendSpec::Network(_)
+            | BackendSpec::Zvol(_)
+            | BackendSpec::Nvme(_)
+            | BackendSpec::VhostVdpa(_)
+            | BackendSpec::Directory(_)
+            | BackendSpec::Volume(_)
             | BackendSpec::Empty(_) => {}
         });
     }

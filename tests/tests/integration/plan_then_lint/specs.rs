@@ -43,12 +43,14 @@ fn raw(host: &Host) -> BoxedStrategy<BackendSpec> {
             size: Some(size),
             preallocation,
             nocow,
+            encryption: None,
         });
     let exists = select(host.images.clone()).prop_map(|(path, _)| RawSpec {
         path,
         size: None,
         preallocation: None,
         nocow: None,
+        encryption: None,
     });
     prop_oneof![made, exists]
         .prop_map(BackendSpec::from)
@@ -77,6 +79,9 @@ fn qcow2(host: &Host) -> BoxedStrategy<BackendSpec> {
                     path,
                     format: format_of(format.as_deref()),
                 }),
+                backing_chain: None,
+                data_file: None,
+                encryption: None,
                 nocow,
             },
         );
@@ -88,6 +93,9 @@ fn qcow2(host: &Host) -> BoxedStrategy<BackendSpec> {
         extended_l2: None,
         lazy_refcounts: None,
         backing: None,
+        backing_chain: None,
+        data_file: None,
+        encryption: None,
         nocow: None,
     });
     prop_oneof![made, exists]
@@ -272,7 +280,14 @@ fn backend(host: &Host) -> BoxedStrategy<BackendSpec> {
         select(host.devices.clone()),
         weighted(0.3, word(DeviceAccess::ALL)),
     )
-        .prop_map(|(path, access)| BackendSpec::from(DeviceSpec { path, access }));
+        .prop_map(|(path, access)| {
+            BackendSpec::from(DeviceSpec {
+                path,
+                access,
+                format: None,
+                backing_chain: None,
+            })
+        });
     // Every third has a daemon of ours.
     let socket = (0_u32..1000).prop_map(|number| {
         let serves = number.is_multiple_of(3).then(|| BackingSpec {
@@ -353,6 +368,11 @@ fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
                 | BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::VhostUserBlk(_)
+                | BackendSpec::Zvol(_)
+                | BackendSpec::Nvme(_)
+                | BackendSpec::VhostVdpa(_)
+                | BackendSpec::Directory(_)
+                | BackendSpec::Volume(_)
                 | BackendSpec::Empty(_) => false,
             };
             disk.cache = cache;
@@ -446,6 +466,7 @@ pub(crate) fn seldom(host: &Host) -> Vec<Spec> {
             size: None,
             preallocation: None,
             nocow: None,
+            encryption: None,
         })
     });
     thin.chain(shared)
