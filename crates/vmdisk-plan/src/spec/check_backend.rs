@@ -9,6 +9,7 @@ use super::backend::{
 };
 use super::check_direct::{check_nvme, check_secret, check_zvol};
 use super::check_network::check_network;
+use super::check_path::{check_path, check_socket_length};
 use super::encryption::EncryptionSpec;
 use super::faults::Faults;
 use super::node::shortened;
@@ -98,23 +99,6 @@ fn check_chain(chain: &[BackingSpec], top: &str, at: &SpecPath, faults: &mut Fau
         let at = at.key("backing-chain").index(nth);
         check_backing(image, above, &at, faults);
         above = &image.path;
-    }
-}
-
-/// Checks that a path fits `sun_path` of a UNIX socket address, less its closing zero byte.
-pub(super) fn check_socket_length(path: &str, at: SpecPath, faults: &mut Faults) {
-    let message = "the path of a UNIX socket has at most 107 bytes";
-    faults.refuse_unless(path.len() <= 107, at, message);
-}
-
-/// Checks the whole path of something on the host.
-pub(super) fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
-    if !path.starts_with('/') {
-        let message = format!("`{}` does not begin at the root", shortened(path));
-        faults.refuse(at, message).help =
-            Some("write the whole path: libvirt and QEMU run elsewhere".to_owned());
-    } else if path.contains('\0') {
-        faults.refuse(at, "a zero byte ends every path on the host");
     }
 }
 

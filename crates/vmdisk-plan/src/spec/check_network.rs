@@ -9,8 +9,8 @@ use vmdisk_model::{Format, NetworkProtocol};
 
 use super::SpecPath;
 use super::access::DeviceAccess;
-use super::check_backend::{check_path, check_socket_length};
 use super::check_direct::check_secret;
+use super::check_path::{check_path, check_socket_length};
 use super::faults::Faults;
 use super::network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS,

@@ -7,6 +7,7 @@ mod check_backend;
 mod check_direct;
 mod check_iotune;
 mod check_network;
+mod check_path;
 mod direct;
 mod disk;
 mod dropped;

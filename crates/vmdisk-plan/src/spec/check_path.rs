@@ -1,0 +1,22 @@
+//! Paths on the host that no tool of the field takes.
+
+use super::SpecPath;
+use super::faults::Faults;
+use super::node::shortened;
+
+/// Checks that a path fits `sun_path` of a UNIX socket address, less its closing zero byte.
+pub(super) fn check_socket_length(path: &str, at: SpecPath, faults: &mut Faults) {
+    let message = "the path of a UNIX socket has at most 107 bytes";
+    faults.refuse_unless(path.len() <= 107, at, message);
+}
+
+/// Checks the whole path of something on the host.
+pub(super) fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
+    if !path.starts_with('/') {
+        let message = format!("`{}` does not begin at the root", shortened(path));
+        faults.refuse(at, message).help =
+            Some("write the whole path: libvirt and QEMU run elsewhere".to_owned());
+    } else if path.contains('\0') {
+        faults.refuse(at, "a zero byte ends every path on the host");
+    }
+}
