@@ -1,5 +1,10 @@
 //! What tests across crates share: where things are, and when a real program may be missing.
 
+/// The guide of the library, whose example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/library.md")]
+pub struct LibraryGuide;
+
 pub mod fix_cases;
 pub mod fuzz;
 pub mod help_cases;
