@@ -385,7 +385,16 @@ fn a_second_document_and_a_second_user_of_a_path_come_with_the_way_out() {
 #[test]
 fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
     let disk = |keys: &str| format!("version: 1\ndisks:\n- qcow2: {{path: /a, {keys}}}\n");
+    let chain = |count: usize| {
+        let images = (0..count).map(|nth| format!("{{path: /b{nth}, format: raw}}"));
+        format!("backing-chain: [{}]", images.collect::<Vec<_>>().join(", "))
+    };
+    assert!(Spec::from_yaml(&disk(&chain(199))).is_ok());
     for (keys, reason) in [
+        (
+            chain(200).as_str(),
+            "libvirt starts no guest with a chain of more than 200 images",
+        ),
         (
             "size: 1G, backing-chain: []",
             "`backing-chain` is about an image that exists",

@@ -258,6 +258,11 @@ impl PutPlan<'_> {
                 let size = NewValue::Number(value.to_owned());
                 is_alone.then(|| self.put(top, "cache-size", size))?
             }
+            DiskField::DiscardNoUnref => {
+                let top = top.filter(|top| !self.is_filter(*top))?;
+                let is_on = Switch::from_wire(value)? == Switch::On;
+                self.put(top, "discard-no-unref", NewValue::Bool(is_on))
+            }
             DiskField::DetectZeroes => {
                 self.put(top?, disk(field).node?, NewValue::Word(value.to_owned()))
             }

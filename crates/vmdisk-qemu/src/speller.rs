@@ -159,6 +159,11 @@ fn member_of<'s>(
             });
             inner.or(Some((Owner::Node(&slot.driver), key)))
         }
+        // Options of the image's format; those of the drive itself are in every release.
+        "drive" => {
+            let format = slot.values.get("driver").or(slot.values.get("format"))?;
+            Some((Owner::Node(format.span.slice(text)?), key))
+        }
         _ => None,
     }
 }

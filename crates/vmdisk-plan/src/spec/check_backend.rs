@@ -92,8 +92,20 @@ fn check_device(device: &DeviceSpec, at: &SpecPath, faults: &mut Faults) {
     }
 }
 
+/// The most images of a chain, with the top image: libvirt's `qemuDomainDetermineDiskChain` has this limit.
+const MAX_CHAIN: usize = 200;
+
 /// Checks images that lie below each other.
 fn check_chain(chain: &[BackingSpec], top: &str, at: &SpecPath, faults: &mut Faults) {
+    if chain.len() >= MAX_CHAIN {
+        let message =
+            format!("libvirt starts no guest with a chain of more than {MAX_CHAIN} images");
+        faults.refuse(at.key("backing-chain"), message).help = Some(
+            "merge images with `qemu-img commit`, or copy the disk with `qemu-img convert`"
+                .to_owned(),
+        );
+        return;
+    }
     let mut above = top;
     for (nth, image) in chain.iter().enumerate() {
         let at = at.key("backing-chain").index(nth);
