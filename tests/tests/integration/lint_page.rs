@@ -55,7 +55,7 @@ fn each_kind_of_host_has_its_own_pictures() {
         "--facts",
         &format!("{ARTICLES}/003-qcow2-io-native/facts.json"),
     ]);
-    assert_eq!(page.matches("<h3>On ").count(), 2, "{page}");
+    assert_eq!(page.matches("<h3>I/O paths on ").count(), 2);
     assert_eq!(page.matches("class=\"io-path\"").count(), 4);
 }
 

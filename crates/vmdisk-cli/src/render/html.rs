@@ -1,4 +1,4 @@
-//! A page for people: for each guest the mistakes, the I/O paths as pictures, and the fixes as diffs. It is one file that
+//! A page for people: for each guest the mistakes with their fixes as diffs, and the I/O paths as pictures. It is one file that
 //! refers to no other.
 
 use std::io::{self, Write};
@@ -93,17 +93,20 @@ fn guest(path: &str, report: &DocumentReport, view: &View<'_>) -> Markup {
         section {
             h2 { (line(report.domain.as_deref().unwrap_or(path))) }
             p class="path" { (line(path)) }
+            @if report.findings.is_empty() { p { "No findings." } }
+            @for finding in view.findings(report) { (finding_of(path, report, finding, view)) }
             @for paths in &report.paths {
-                @if let Some(classes) = view.classes {
-                    @let names: Vec<&str> = paths.hosts.iter().map(|host| classes.hosts()[*host].name.as_str()).collect();
-                    h3 { "On " (line(&names.join(", "))) }
+                @match view.classes {
+                    Some(classes) => {
+                        @let names: Vec<&str> = paths.hosts.iter().map(|host| classes.hosts()[*host].name.as_str()).collect();
+                        h3 { "I/O paths on " (line(&names.join(", "))) }
+                    }
+                    None => { h3 { "I/O paths" } }
                 }
                 div class="pictures" {
                     @for disk in &paths.guest.disks { (svg::picture(disk)) }
                 }
             }
-            @if report.findings.is_empty() { p { "No findings." } }
-            @for finding in view.findings(report) { (finding_of(path, report, finding, view)) }
         }
     }
 }

@@ -48,7 +48,7 @@ fn play(place: &Place, program: &str, arguments: &str) -> Run {
 }
 
 #[test]
-fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_sarif() {
+fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_reports() {
     let Some(program) = program() else { return };
     let place = Place::with(&[("kvm1/web1.xml", UNSAFE), ("kvm2/web2.xml", CLEAN)]);
     let sysroot = repository().join("fixtures/sysroots/debian-thin-on-md");
@@ -82,6 +82,7 @@ fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_sarif() 
     );
     assert!(run.stdout.contains("Fail on findings"), "{run:?}");
     assert_eq!(place.read("out/domains/kvm2/web2.xml"), CLEAN);
+    assert!(place.read("out/vmdisk.html").contains("cache-unsafe"));
     let sarif: serde_json::Value = serde_json::from_str(&place.read("out/vmdisk.sarif")).unwrap();
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     assert!(
