@@ -28,6 +28,7 @@ mod tests {
             stdout: &mut stdout,
             stderr: &mut stderr,
             stdout_has_color: false,
+            stdout_has_links: false,
             stderr_has_color: false,
         };
         let words = ["vmdisk", "lsp"].map(OsString::from);
