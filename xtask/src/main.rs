@@ -2,6 +2,7 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 #![allow(clippy::print_stdout, reason = "chores print their results")]
 
+mod bench_pairs;
 mod codegen;
 mod costs;
 mod cycles;
@@ -33,6 +34,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Judge `vmdisk bench` by real runs: equal pairs, pairs with an injected slowdown, and fio by hand (needs fio)
+    BenchPairs(bench_pairs::Arguments),
     /// Write the generated pages and schemas under docs/, or check that they are up to date
     Codegen {
         /// Write no files; fail if a file is out of date
@@ -120,6 +123,7 @@ enum Chore {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
+        Chore::BenchPairs(arguments) => bench_pairs::run(&arguments),
         Chore::Codegen { check } => codegen::run(check),
         Chore::Costs(arguments) => costs::run(&arguments),
         Chore::Cycles => cycles::run(),

@@ -294,7 +294,7 @@ fn in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text() {
     for result in [
         example(),
         named("crystaldiskmark.json"),
-        named("file-systems.json"),
+        named("file-systems-storage-daemon.json"),
     ] {
         let page = report::html(&result);
         let pictures = page.matches("<svg").count();
@@ -569,18 +569,7 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
                 rule.name
             );
             let report = report::text(&result);
-            // A ratio is written as the report has it: `0.30 [0.12, 0.74]`.
-            let ratios: Vec<String> = figures
-                .match_indices('[')
-                .map(|(at, _)| {
-                    let start = figures[..at]
-                        .trim_end()
-                        .rfind(' ')
-                        .map_or(0, |space| space + 1);
-                    let end = at + figures[at..].find(']').expect("an interval ends");
-                    figures[start..=end].to_owned()
-                })
-                .collect();
+            let ratios = ratios_in(figures);
             assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);
             for ratio in ratios {
                 assert!(
@@ -593,4 +582,25 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
         }
     }
     assert!(cited >= 2);
+}
+
+/// Ratios as reports write them, such as `0.30 [0.12, 0.74]`.
+pub(crate) fn ratios_in(text: &str) -> Vec<String> {
+    let is_number = |word: &str| word.trim().parse::<f64>().is_ok();
+    text.match_indices('[')
+        .filter_map(|(at, _)| {
+            let end = at + text[at..].find(']')?;
+            let (low, high) = text[at + 1..end].split_once(", ")?;
+            let before = text[..at].trim_end();
+            let start = before.rfind([' ', '\n']).map_or(0, |space| space + 1);
+            let is_ratio = [&before[start..], low, high].into_iter().all(is_number);
+            is_ratio.then(|| text[start..=end].to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn ratios_are_found_between_links_and_lists() {
+    let text = "See [a, b] and `[1, 2]`: 0.30 [0.12, 0.74], or\n14.5 [5.23, 40.3].";
+    assert_eq!(ratios_in(text), ["0.30 [0.12, 0.74]", "14.5 [5.23, 40.3]"]);
 }

@@ -95,3 +95,29 @@ fn the_commands_of_the_guides_print_what_they_show() {
     }
     assert!(executed > 0, "the guides show commands");
 }
+
+/// The page without its console blocks.
+fn prose(page: &str) -> String {
+    let parts = page.split("```console\n");
+    parts
+        .enumerate()
+        .map(|(nth, part)| match nth {
+            0 => part,
+            _ => part.split_once("\n```\n").map_or("", |(_, after)| after),
+        })
+        .collect()
+}
+
+#[test]
+fn every_ratio_in_the_tables_of_measurements_is_in_a_report_on_the_same_page() {
+    let page = std::fs::read_to_string(repository().join("docs/articles.md")).unwrap();
+    let shown: String = commands(&page)
+        .into_iter()
+        .map(|(_, output)| output)
+        .collect();
+    let ratios = crate::bench_report::ratios_in(&prose(&page));
+    assert!(ratios.len() > 10, "{ratios:?}");
+    for ratio in ratios {
+        assert!(shown.contains(&ratio), "no report shows {ratio}");
+    }
+}

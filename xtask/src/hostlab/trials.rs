@@ -242,10 +242,20 @@ fn bench_devices(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> 
 fn bench_presets(stack: &str, outcome: &Outcome, rounds: u32) -> anyhow::Result<Vec<String>> {
     let figures = figures(stack, outcome)?;
     let mut wrong = Vec::new();
-    if figure(&figures, "prepare-device", "code")? != 0 {
-        wrong.push("the device was not prepared".to_owned());
+    for prepared in ["prepare-device", "prepare-volume"] {
+        if figure(&figures, prepared, "code")? != 0 {
+            wrong.push(format!("{prepared} failed"));
+        }
     }
-    for (preset, cells) in [("schedulers", 16), ("thin-chunk", 24), ("raid1-read", 8)] {
+    let runs = [
+        ("schedulers", 16),
+        ("thin-chunk", 24),
+        ("raid1-read", 8),
+        ("raid1-write", 12),
+        // A device that is given cannot be touched for the first time.
+        ("volumes", 15),
+    ];
+    for (preset, cells) in runs {
         let samples = cells * u64::from(rounds);
         let of = |name| figure(&figures, preset, name);
         let (code, left, found) = (of("code")?, of("left")?, of("samples")?);

@@ -27,6 +27,12 @@ impl Interval {
         }
     }
 
+    /// Returns the interval of the geometric mean of independent ratios, which misses the true ratio with probability
+    /// `alpha`; `None` for fewer than two ratios.
+    pub fn of_ratios(ratios: &[f64], alpha: f64) -> Option<Self> {
+        Some(LogRatio::of(ratios)?.interval(alpha))
+    }
+
     /// Returns the distance of the ratio from 1, in either direction.
     pub(crate) fn size(&self) -> f64 {
         self.ratio.ln().abs()

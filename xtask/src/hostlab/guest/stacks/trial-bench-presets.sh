@@ -10,14 +10,36 @@ build() {
     quietly mount /dev/md0 /srv/xfs-on-md
     quietly mount "$NVME_512" /srv/btrfs-raid1
     DEVICE=/dev/disk/by-id/virtio-lab-b
+    # Volumes that are there before and after a run, on the disk of the thin pools.
+    quietly lvcreate -y -L 200M -n given-volume vg0
+    quietly lvcreate -y -L 320M -n given-files vg0
+    quietly mkfs.xfs -q -f /dev/vg0/given-files
+    mkdir -p /srv/xfs-on-lv
+    quietly mount /dev/vg0/given-files /srv/xfs-on-lv
+    VOLUME=/dev/disk/by-id/dm-name-vg0-given--volume
+    [ -e "$VOLUME" ] || ln -s "$(readlink -f /dev/vg0/given-volume)" "$VOLUME"
+    cat > /run/volumes.yaml <<'PLAN'
+version: 1
+name: volumes
+question: Is a logical volume faster than a thin volume and than a file on a logical volume?
+size: 128M
+phases: [first-touch, steady]
+workloads: [4k-random-write-qd32, 4k-random-read-qd32, 1m-sequential-write-qd4]
+fixed: {engine: host-fio}
+configurations:
+- {name: file}
+- {name: volume, backend: device}
+- {name: thin-volume, backend: thin, chunk: 64K}
+baseline: {name: file}
+PLAN
 }
-# Runs a preset, and notes how it ended and what of it is still there.
-preset() {
+# Runs a preset or a plan, and notes how it ended and what of it is still there.
+measure() {
     name=$1
     shift
-    (cd /run && vmdisk bench run "$name" --seconds 0.4 --rounds "$(cat /lab/rounds)" --no-warm-up --noisy --seed 2026 --time-budget 1h --output "/run/out-$name" "$@") > /tmp/said 2>&1
+    (cd /run && vmdisk bench run "$@" --seconds 0.4 --rounds "$(cat /lab/rounds)" --no-warm-up --noisy --seed 2026 --time-budget 1h --output "/run/out-$name") > /tmp/said 2>&1
     code=$?
-    volumes=$(lvs --noheadings -o lv_name vg0 2>/dev/null | tr -d ' \n')
+    volumes=$(lvs --noheadings -o lv_name vg0 2>/dev/null | grep -v given- | tr -d ' \n')
     left=0
     [ -z "$volumes" ] || left=1
     [ ! -e /run/vmdisk-bench ] || left=1
@@ -44,9 +66,14 @@ facts() {
     serial=$(cat "/sys/block/$(readlink -f "$DEVICE" | cut -d/ -f3)/serial")
     vmdisk bench prepare-device "$DEVICE" --confirm-serial "$serial" > /tmp/said 2>&1
     echo "prepare-device code=$?" >> /tmp/trials
-    preset schedulers --destroy-data-on "$DEVICE" --confirm-serial "$serial" --size 32M
-    preset thin-chunk --group vg0 --size 24M --directory /run
-    preset raid1-read --directory /srv/xfs-on-md --directory /srv/btrfs-raid1 --size 32M
+    measure schedulers schedulers --destroy-data-on "$DEVICE" --confirm-serial "$serial" --size 32M
+    measure thin-chunk thin-chunk --group vg0 --size 24M --directory /run
+    measure raid1-read raid1-read --directory /srv/xfs-on-md --directory /srv/btrfs-raid1 --size 32M
+    measure raid1-write raid1-write --directory /srv/xfs-on-md --directory /srv/btrfs-raid1 --size 32M
+    serial=$(cat "/sys/block/$(readlink -f "$VOLUME" | cut -d/ -f3)/dm/uuid")
+    vmdisk bench prepare-device "$VOLUME" --confirm-serial "$serial" > /tmp/said 2>&1
+    echo "prepare-volume code=$?" >> /tmp/trials
+    measure volumes --plan volumes.yaml --destroy-data-on "$VOLUME" --confirm-serial "$serial" --group vg0 --directory /srv/xfs-on-lv
 }
 tear_down() {
     quietly umount /srv/xfs-on-md
@@ -55,6 +82,7 @@ tear_down() {
     quietly wipefs -a /dev/md0
     quietly mdadm --stop /dev/md0
     quietly mdadm --zero-superblock "$C" "$D"
+    quietly umount /srv/xfs-on-lv
     quietly vgremove -f vg0
     quietly pvremove "$A"
     dd if=/dev/zero of="$B" bs=1M count=1 2>/dev/null
