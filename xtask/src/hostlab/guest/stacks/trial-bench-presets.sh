@@ -39,9 +39,13 @@ measure() {
     shift
     (cd /run && vmdisk bench run "$@" --seconds 0.4 --rounds "$(cat /lab/rounds)" --no-warm-up --noisy --seed 2026 --time-budget 1h --output "/run/out-$name") > /tmp/said 2>&1
     code=$?
-    volumes=$(lvs --noheadings -o lv_name vg0 2>/dev/null | grep -v given- | tr -d ' \n')
     left=0
-    [ -z "$volumes" ] || left=1
+    for volume in $(lvs --noheadings -o lv_name vg0 2>/dev/null); do
+        case "$volume" in
+            given-*) ;;
+            *) left=1 ;;
+        esac
+    done
     [ ! -e /run/vmdisk-bench ] || left=1
     case "$(cat "/sys/block/$(readlink -f "$DEVICE" | cut -d/ -f3)/queue/scheduler")" in
         "$SCHEDULER") ;;
