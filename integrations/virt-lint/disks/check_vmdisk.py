@@ -1,11 +1,11 @@
 """Reports the findings of vmdisk as warnings of virt-lint.
 
-virt-lint runs this file with the object `vl`. Install it below the folder of its Python validators:
+virt-lint runs this file with the object `vl`. Install it in a subdirectory of virt-lint's Python validators:
 
     install -D check_vmdisk.py /usr/share/virt-lint/validators_python/disks/check_vmdisk.py
 
-VMDISK_PROGRAM names the program, `vmdisk` by default, and VMDISK_FACTS a facts file of the host, or several
-separated by colons. Without facts, rules about the host are not checked, and one notice says so.
+Environment variables: VMDISK_PROGRAM names the program (default: `vmdisk`), VMDISK_FACTS one or more facts files of
+the host, separated by colons. Without facts, rules about the host are not checked, and one notice says so.
 """
 
 import json
@@ -19,7 +19,7 @@ levels = {
     "advice": vl.WarningLevel_Notice,
     "pedantic": vl.WarningLevel_Notice,
 }
-# Rules about what the host has; the mistake is there, not in the XML.
+# Rules whose mistake is on the host, not in the XML.
 of_the_node = {
     "aio-slots-exhausted",
     "bfq-on-fast-media",
@@ -36,7 +36,7 @@ of_the_node = {
     "zfs-sync-disabled",
 }
 
-# The text of the domain, as virt-lint has it.
+# The text of the domain that virt-lint read.
 domain = vl.dom_xpath("/*")
 command = [os.environ.get("VMDISK_PROGRAM", "vmdisk"), "lint", "-", "--format", "json", "--stdin-filename", "domain.xml"]
 for facts in filter(None, os.environ.get("VMDISK_FACTS", "").split(":")):
