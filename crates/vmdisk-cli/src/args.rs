@@ -20,16 +20,16 @@ use crate::parsers::{page_words, rule, severity_parser};
 
 /// The tool that knows VM disks.
 ///
-/// Checks, generates, explains and measures the disk configuration of QEMU/libvirt guests. The machine that
-/// it runs on is examined only on request (`--live`, `vmdisk facts`, `vmdisk bench`).
+/// Checks, generates, converts and measures the disk configurations of QEMU and libvirt guests. Inspects the
+/// machine that it runs on only on request (such as `lint --live`, `vmdisk facts` and `vmdisk bench`).
 ///
-/// Exit status: 0 nothing at or above the threshold, 1 findings, 2 something could not be done.
+/// Exit status: 0 on success, 1 with findings (`lint`: at or above `--fail-on`), 2 after an error.
 #[derive(Debug, Parser)]
 #[command(name = "vmdisk", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to colour what people read.
+    /// When to use colour.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, global = true)]
     pub(crate) color: When,
 }
@@ -46,31 +46,31 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check libvirt domains and disks.
+    /// Check libvirt domains, QEMU command lines and specs.
     Lint(Box<LintArgs>),
-    /// Write disks from a short description, with the options that fit the host, and say why.
+    /// Write disks from a short description, with the options that fit the host.
     Generate(Box<GenerateArgs>),
-    /// Turn libvirt XML, a QEMU command line or a spec into one of the others.
+    /// Convert libvirt XML, a QEMU command line or a spec to one of the other forms.
     Convert(ConvertArgs),
     /// Show the I/O path of disks, from the guest's device to the drives.
     Trace(Box<TraceArgs>),
-    /// Collect what there is to know about this host.
+    /// Collect facts about this host: file systems, devices, versions.
     Facts(Box<FactsArgs>),
-    /// Show what a QEMU, libvirt, machine type or kernel can do.
+    /// Show the features of a QEMU, libvirt, machine type or kernel.
     Capabilities(CapabilitiesArgs),
-    /// Show what the header of an image says, and what is wrong with it.
+    /// Show the header of an image, and its defects.
     Image(ImageArgs),
     /// Measure disk configurations on this host.
     Bench(Box<BenchArgs>),
     /// Write a configuration file for lint.
     Config(ConfigArgs),
-    /// Edit the definition of a guest of libvirt: check it, start the editor, check the result, define it.
+    /// Edit a guest of libvirt, with a check before and after.
     Edit(Box<EditArgs>),
     /// Write known findings to a file, so that lint counts only new ones.
     Baseline(BaselineArgs),
-    /// Check files in an editor: a server of the Language Server Protocol on standard input and output.
+    /// Start the language server for editors, on standard input and output.
     Lsp(LspArgs),
-    /// Show the page of a rule.
+    /// Show the page of a rule, or find a page by words.
     Explain(ExplainArgs),
     /// List the rules.
     Rules(RulesArgs),
@@ -85,22 +85,22 @@ pub(crate) enum Command {
 /// Host facts and target; shared by lint and generate.
 #[derive(Args, Debug, Default)]
 pub(crate) struct HostArgs {
-    /// What `vmdisk facts` collected on the host in question, in JSON or YAML. lint takes several
-    /// hosts: repeated, a directory, or a quoted pattern such as 'facts/*.json'.
+    /// Facts of the host, from `vmdisk facts`, in JSON or YAML. For lint also the facts of several hosts: may be
+    /// repeated, and may be a directory or a quoted pattern such as 'facts/*.json'.
     #[arg(long, value_name = "FILE", help_heading = "Host and target")]
     pub(crate) facts: Vec<PathBuf>,
-    /// Ask the host this runs on.
+    /// Collect the facts from the host that vmdisk runs on; nothing is written to it.
     #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
     pub(crate) live: bool,
-    /// The target, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12; missing
-    /// parts are taken from the facts.
+    /// Versions that will run the guest, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12;
+    /// missing parts are taken from the facts.
     #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host and target")]
     pub(crate) target: Option<Target>,
-    /// Start this QEMU without a machine and query its capabilities, which override its version; or
-    /// read a recording by `vmdisk capabilities --format recording`.
+    /// A QEMU that is started without a machine to query its capabilities, which take precedence over its
+    /// version; or a recording from `vmdisk capabilities --format recording`.
     #[arg(long, value_name = "PATH", help_heading = "Host and target")]
     pub(crate) qemu: Option<PathBuf>,
-    /// Who shares the host; moves severities. The default is multi-tenant.
+    /// Users of the host, which changes severities. The default is multi-tenant.
     #[arg(
         long,
         value_name = "POLICY",
@@ -112,60 +112,61 @@ pub(crate) struct HostArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Files, directories, patterns, or - for standard input: libvirt XML, command lines of QEMU, files of its
-    /// -readconfig, or specs. In a directory, every .xml file that holds a domain or a disk is checked, every .args
-    /// or .cmdline file that starts QEMU, every .cfg file with its options, and every .yaml or .yml file that is a
-    /// spec, except files that .gitignore excludes.
+    /// Files, directories, patterns, or - for standard input: libvirt XML, QEMU command lines, -readconfig files,
+    /// or specs. In a directory, vmdisk checks .xml files with a domain or a disk, .args and .cmdline files that
+    /// start QEMU, .cfg files with QEMU options, and .yaml and .yml files that are specs, except files that
+    /// .gitignore excludes.
     #[arg(value_name = "PATH", required_unless_present_any = ["domains", "all_domains", "running"])]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) guests: GuestArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The host that runs the files of this pattern: with --facts of several hosts, the name of its facts file
-    /// without the extension. Guests of one host are compared with each other. May be repeated; the first match counts.
+    /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
+    /// facts files, NAME is the name of the host's facts file without the extension. May be repeated; the first
+    /// match counts.
     #[arg(long = "host", value_name = "NAME=PATTERN", value_parser = host_of_files, help_heading = "Host and target")]
     pub(crate) hosts: Vec<HostOfFiles>,
-    /// The least severity that makes the exit status 1. The default is warning.
+    /// Lowest severity for which the exit status is 1. The default is warning.
     #[arg(long, value_name = "SEVERITY", value_parser = severity_parser())]
     pub(crate) fail_on: Option<Severity>,
-    /// Exit with 0 instead of 1, whatever is found; errors still exit with 2.
+    /// Exit with 0 instead of 1 if there are findings; errors still exit with 2.
     #[arg(long)]
     pub(crate) exit_zero: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArgs,
-    /// Do not count the findings that this file lists. `vmdisk baseline create` writes it; stale entries are reported.
+    /// Baseline: do not count the findings that it lists, and report its stale entries. `vmdisk baseline create` writes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
     #[arg(skip)]
     pub(crate) task: BaselineTask,
-    /// How to print findings.
+    /// Format of the findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
     pub(crate) format: LintFormat,
     /// Write findings to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Also write a report in this format to this file; may be repeated. It holds every finding, whatever is printed.
+    /// Write an additional report, which contains every finding, even with --quiet; may be repeated.
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report, conflicts_with = "diff")]
     pub(crate) report: Vec<(LintFormat, PathBuf)>,
-    /// Print the number of findings of each rule instead of the findings, with --format full, concise or json.
+    /// Print the number of findings of each rule instead of the findings; for --format full, concise and json.
     #[arg(long, conflicts_with = "diff")]
     pub(crate) statistics: bool,
-    /// Print the settings of each input, with the configuration that they come from, and check nothing.
+    /// Print the settings of each input and the configuration file that sets them, and check nothing.
     #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
     pub(crate) show_settings: bool,
-    /// Print the files that would be checked, one per line, and check none of them.
+    /// Print the files that would be checked, one per line, and check nothing.
     #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"])]
     pub(crate) show_files: bool,
-    /// Apply the fixes that change nothing but the mistake; of standard input, print the result.
+    /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.
     #[arg(long, help_heading = "Fixes")]
     pub(crate) fix: bool,
-    /// With --fix or --diff: also the fixes that trade something or that the guest sees.
+    /// With --fix or --diff: include fixes that have a trade-off or change what the guest sees.
     #[arg(long, help_heading = "Fixes")]
     pub(crate) unsafe_fixes: bool,
-    /// Allow every finding in its file, with this reason: comments are added to XML and specs, and nothing else changes.
+    /// Add a comment with this reason to XML and specs for every finding, which allows the finding.
     #[arg(
         long,
         value_name = "REASON",
@@ -174,32 +175,32 @@ pub(crate) struct LintArgs {
         help_heading = "Fixes"
     )]
     pub(crate) add_allowances: Option<String>,
-    /// Print what --fix would change as a diff that `git apply` takes, and change nothing.
+    /// Print the changes of --fix as a patch for `git apply`, and change nothing.
     #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
     pub(crate) diff: bool,
-    /// Also start this QEMU, paused, with the machine and the disks of each file, and report its messages.
-    /// Empty images replace the guest's images, which are not opened. Without --qemu the rules query it, too.
+    /// Start this QEMU, paused, with the machine and the disks of each file, and report its messages, too.
+    /// Empty images replace the guest's images, which are not opened. Without --qemu, the rules also query it.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
     pub(crate) try_qemu: Option<PathBuf>,
-    /// The name of standard input in reports.
+    /// Name of standard input in reports.
     #[arg(long, value_name = "PATH")]
     pub(crate) stdin_filename: Option<PathBuf>,
-    /// Also print findings that are allowed in the file or ignored here, each with the reason.
+    /// Also print allowed, ignored and known findings, each with the reason.
     #[arg(long)]
     pub(crate) show_allowed: bool,
-    /// Check this many files at once; by default as many as there are processors.
+    /// Number of files to check in parallel; by default the number of processors.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Exit with 1 if a rule could not be checked because facts, or the permission to collect them, are missing.
     #[arg(long)]
     pub(crate) fail_on_unchecked: bool,
-    /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or do not say when they were collected.
+    /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or have no date.
     #[arg(long, value_name = "AGE", value_parser = age, requires = "facts", help_heading = "Host and target")]
     pub(crate) max_facts_age: Option<u64>,
-    /// Skip files that are named and hold no guest, as in a directory, instead of failing.
+    /// Skip named files that contain no guest, instead of failing.
     #[arg(long)]
     pub(crate) skip_foreign: bool,
-    /// List what could not be checked, and why.
+    /// List the rules that could not be checked, with the reasons.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Print only findings that fail the run and inputs that could not be read.
@@ -209,7 +210,7 @@ pub(crate) struct LintArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
-    /// For people: the place, the reasons and the fix.
+    /// For people: location, reasons and fix.
     Full,
     /// One line for each finding.
     Concise,
@@ -221,7 +222,7 @@ pub(crate) enum LintFormat {
     Github,
     /// GitLab's code quality report.
     Gitlab,
-    /// JUnit: a test case for each finding, which fails at or above --fail-on.
+    /// JUnit: a test case for each finding; findings at or above --fail-on fail.
     Junit,
     /// Checkstyle's report.
     Checkstyle,
@@ -285,9 +286,9 @@ pub(crate) struct BaselineArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BaselineCommand {
-    /// Write the findings of these inputs to a baseline. `vmdisk lint --baseline` counts only other findings.
+    /// Write the findings of these inputs to a baseline, so that `vmdisk lint --baseline` counts only new ones.
     Create(Box<BaselineCreateArgs>),
-    /// Remove what these inputs no longer have from a baseline. Nothing is added to it.
+    /// Remove findings that these inputs no longer have from a baseline, without adding new ones.
     Prune(Box<BaselineInputArgs>),
 }
 
@@ -315,10 +316,10 @@ pub(crate) struct BaselineInputArgs {
     pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArgs,
-    /// Check this many files at once; by default as many as there are processors.
+    /// Number of files to check in parallel; by default the number of processors.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Skip files that are named and hold no guest, instead of failing.
+    /// Skip named files that contain no guest, instead of failing.
     #[arg(long)]
     pub(crate) skip_foreign: bool,
 }
@@ -328,7 +329,7 @@ pub(crate) struct EditArgs {
     /// Name of the guest.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The libvirt to ask, such as qemu:///system; by default virsh chooses.
+    /// Libvirt to connect to, such as qemu:///system; by default virsh chooses.
     #[arg(long, short = 'c', value_name = "URI")]
     pub(crate) connect: Option<String>,
     #[command(flatten)]
@@ -341,18 +342,18 @@ pub(crate) struct EditArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
-    /// libvirt XML, a command line of QEMU, a file of its -readconfig or a spec, or - for standard input.
+    /// Libvirt XML, a QEMU command line, a -readconfig file or a spec; - is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Only this disk, by its target or the id of its device.
+    /// Target of a disk, or the id of its device; by default all disks are shown.
     #[arg(value_name = "DISK")]
     pub(crate) disk: Option<String>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// The XML of a pool or volume that disks are on; may be given several times.
+    /// XML of a pool or volume, to locate disks of type volume; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) storage: Vec<PathBuf>,
-    /// How to print it; `vmdisk schema trace` describes the JSON.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TraceFormat::Text)]
     pub(crate) format: TraceFormat,
     /// Exit with 1 if a shown finding has this severity or a higher one.
@@ -367,7 +368,7 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceFormat {
     /// For people: each step with its statements.
     Text,
-    /// For programs.
+    /// For programs; `vmdisk schema trace` describes it.
     Json,
     /// A picture.
     Svg,
@@ -381,12 +382,12 @@ pub(crate) struct GenerateArgs {
     /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
     pub(crate) disks: Vec<String>,
-    /// The output format.
+    /// Output format.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = GenerateForm::LibvirtXml)]
     pub(crate) to: GenerateForm,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Print on standard error why everything was chosen; `vmdisk schema explain` describes the JSON.
+    /// Print the reason for each choice on standard error.
     #[arg(
         long,
         value_name = "FORMAT",
@@ -396,17 +397,17 @@ pub(crate) struct GenerateArgs {
         default_missing_value = "text"
     )]
     pub(crate) explain: Option<ExplainFormat>,
-    /// Write the result although it breaks this rule; may be repeated. Without it an error refuses.
+    /// Write the result even if this rule reports an error; may be repeated.
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
     pub(crate) ignore: Vec<String>,
-    /// How to write QEMU's arguments, with --to qemu.
+    /// Format of QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Add the disks to this libvirt domain and return all of it: they are planned around what it has, and
-    /// everything else is unchanged.
+    /// Add the disks to this libvirt domain, and print the whole domain. The disks use free names and existing
+    /// controllers; everything else is unchanged.
     #[arg(
         long,
         value_name = "DOMAIN.xml",
@@ -417,7 +418,7 @@ pub(crate) struct GenerateArgs {
     /// Name of the guest.
     #[arg(long, value_name = "NAME", help_heading = "Guest")]
     pub(crate) name: Option<String>,
-    /// Memory of the guest, such as 4G; a bare number counts MiB, as in virt-install and QEMU.
+    /// Memory of the guest, such as 4G; a number without a unit is in MiB, as in virt-install and QEMU.
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
     pub(crate) memory: Option<Bytes>,
     /// Virtual processors of the guest.
@@ -429,17 +430,17 @@ pub(crate) struct GenerateArgs {
 pub(crate) enum GenerateForm {
     /// A libvirt <domain>.
     LibvirtXml,
-    /// Only its <disk> elements.
+    /// Only <disk> elements.
     DiskXml,
     /// A QEMU command line.
     Qemu,
     /// A file for QEMU's -readconfig.
     Readconfig,
-    /// The QMP commands that plug the disks into a QEMU that runs, one to a line.
+    /// QMP commands that plug the disks into a running QEMU, one per line.
     Qmp,
-    /// The argument of each -blockdev as JSON, as QMP's blockdev-add takes it.
+    /// The arguments of QMP's blockdev-add, as JSON.
     BlockdevJson,
-    /// The commands that create the images.
+    /// A shell script that creates the storage.
     Script,
 }
 
@@ -447,54 +448,54 @@ pub(crate) enum GenerateForm {
 pub(crate) enum ExplainFormat {
     /// A line for each option.
     Text,
-    /// For programs.
+    /// For programs; `vmdisk schema explain` describes it.
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QemuFormat {
-    /// A shell command, one option to a line.
+    /// A shell command, one option per line.
     Lines,
     /// A JSON array of arguments.
     Json,
-    /// One argument to a line, nothing quoted.
+    /// One argument per line, unquoted.
     Args,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// libvirt XML, a command line of QEMU, a file of its -readconfig, QMP commands or a spec, or - for standard input.
+    /// Libvirt XML, a QEMU command line, a -readconfig file, QMP commands or a spec; - is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
-    /// The output format.
+    /// Output format.
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: ConvertForm,
-    /// Fill in what libvirt fills in when a guest is defined: drivers, buses, controllers, and the places of
-    /// disks on them.
+    /// Add the defaults that libvirt sets when a guest is defined: drivers, buses, controllers, and the addresses
+    /// of disks on them.
     #[arg(long)]
     pub(crate) resolved: bool,
-    /// Say on standard error what was filled in, and why, with --resolved.
+    /// Print the reason for each default of --resolved on standard error.
     #[arg(long, requires = "resolved")]
     pub(crate) explain: bool,
-    /// The target, such as qemu=10.0,machine=pc-q35-10.0.
+    /// Versions that will run the guest, such as qemu=10.0,machine=pc-q35-10.0.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
-    /// Start this QEMU without a machine and ask it what it can do, or read a recording of one.
+    /// A QEMU that is started without a machine to query its capabilities, or a recording of one.
     #[arg(long, value_name = "PATH")]
     pub(crate) qemu: Option<PathBuf>,
-    /// How nodes and devices are named, with --to qemu, readconfig or qmp.
+    /// Names of nodes and devices, with --to qemu, readconfig or qmp.
     #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
     pub(crate) style: ConvertStyle,
-    /// How to write QEMU's arguments, with --to qemu.
+    /// Format of QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
-    /// The XML of a pool or volume that disks are on; may be given several times.
+    /// XML of a pool or volume, to locate disks of type volume; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) storage: Vec<PathBuf>,
-    /// Convert the guest without this disk, by its target or the id of its device; may be given several times.
+    /// Leave out this disk, named by its target or the id of its device; may be repeated.
     #[arg(long, value_name = "DISK")]
     pub(crate) without: Vec<String>,
-    /// Exit with status 1 if anything is not carried over.
+    /// Exit with 1 if anything is not carried over.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Write to this file instead of standard output.
@@ -504,17 +505,17 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertForm {
-    /// A libvirt <domain>; of a text that holds disks alone, its <devices>.
+    /// A libvirt <domain>, or <devices> if the input has only disks.
     LibvirtXml,
-    /// Only its <disk> elements.
+    /// Only <disk> elements.
     DiskXml,
     /// A QEMU command line.
     Qemu,
     /// A file for QEMU's -readconfig.
     Readconfig,
-    /// The QMP commands that plug the disks into a QEMU that runs, one to a line.
+    /// QMP commands that plug the disks into a running QEMU, one per line.
     Qmp,
-    /// A spec, which `vmdisk generate` takes.
+    /// A spec for `vmdisk generate`.
     Spec,
 }
 
@@ -522,7 +523,7 @@ pub(crate) enum ConvertForm {
 pub(crate) enum ConvertStyle {
     /// For people: nodes are named after the disk and their role.
     Readable,
-    /// As libvirt would have them.
+    /// The names that libvirt uses.
     Libvirt,
 }
 
@@ -537,15 +538,15 @@ pub(crate) struct FactsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FactsCommand {
-    /// Collect what there is to know about this host; what happens without a subcommand.
+    /// Collect facts about this host (the default).
     Collect(CollectArgs),
-    /// Show a facts file to people.
+    /// Print a summary of a facts file.
     Show(ShowArgs),
-    /// Compare two facts files, and what the rules say with each.
+    /// Compare two facts files, and the findings with each.
     Diff(DiffArgs),
-    /// Take the names out of a facts file or of a configuration.
+    /// Replace the names in a facts file or a configuration by tokens.
     Redact(RedactArgs),
-    /// Check that a facts file is understood, and not too old.
+    /// Check that a facts file is valid, and not too old.
     Check(CheckArgs),
 }
 
@@ -558,34 +559,34 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// The facts before.
+    /// The old facts file.
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
-    /// The facts after.
+    /// The new facts file.
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
     /// Also list the findings about this domain that appear or disappear; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
     pub(crate) domains: Vec<PathBuf>,
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
-    /// Also compare values that change while nobody changes the host, such as free space.
+    /// Also compare values that change all the time, such as free space.
     #[arg(long)]
     pub(crate) volatile: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct RedactArgs {
-    /// A facts file, or a libvirt domain or disk. Of a configuration only what vmdisk reads is written.
+    /// A facts file, or libvirt XML. The result contains only the parts of the XML that vmdisk reads.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// File with the salt: any bytes, at least 16, kept where the redacted files are not. Without it
-    /// the environment variable VMDISK_SALT holds the salt.
+    /// File with the salt: at least 16 bytes, which must stay secret. By default the environment variable
+    /// VMDISK_SALT contains the salt.
     #[arg(long, value_name = "FILE")]
     pub(crate) salt_file: Option<PathBuf>,
-    /// How much to take out: full keeps names, shareable makes tokens of them, minimal also drops
-    /// what no rule needs.
+    /// Amount of detail: full keeps names, shareable replaces them by tokens, minimal also drops facts
+    /// that no rule needs.
     #[arg(long, value_name = "LEVEL", default_value = Level::Shareable.as_str(), value_parser = level_parser())]
     pub(crate) level: Level,
     /// Write to this file instead of standard output.
@@ -595,16 +596,16 @@ pub(crate) struct RedactArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LspArgs {
-    /// Facts files of the hosts, for every file; without it those that the nearest vmdisk.toml names.
+    /// Facts files of the hosts, for every file; by default the files that the nearest vmdisk.toml names.
     #[arg(long, value_name = "FILE")]
     pub(crate) facts: Vec<PathBuf>,
-    /// The target, such as qemu=10.0,libvirt=11.3; missing parts are taken from the facts.
+    /// Versions that will run the guests, such as qemu=10.0,libvirt=11.3; missing parts are taken from the facts.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
-    /// Who shares the host.
+    /// Users of the host, which changes severities.
     #[arg(long, value_name = "POLICY", value_parser = policy_parser())]
     pub(crate) policy: Option<Policy>,
-    /// Use this configuration for every file, instead of the nearest vmdisk.toml above each.
+    /// Use this configuration file for every input, instead of the nearest vmdisk.toml.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Use no configuration file.
@@ -620,24 +621,24 @@ pub(crate) struct CheckArgs {
     /// A facts file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// How old it may be, such as 12h, 30d or 8w.
+    /// Maximum age of the facts, such as 12h, 30d or 8w.
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) max_age: Option<u64>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CollectArgs {
-    /// Images, devices and directories to look at. A file with libvirt XML counts as --for.
+    /// Images, devices and directories to inspect. A file with libvirt XML has the same meaning as with --for.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Also look at what the disks of these guests use: a file, a directory, a pattern, or - for standard
+    /// Inspect the images and devices of these guests: a file, a directory, a pattern, or - for standard
     /// input; may be repeated.
     #[arg(long = "for", value_name = "FILE")]
     pub(crate) domains: Vec<PathBuf>,
-    /// Groups of facts beside core, which needs no rights and starts no program; these start programs.
-    /// lvm asks `lvs` and `lvmconfig` about thin pools, dm asks `dmsetup` about encryption, thin pools
-    /// and multipath, nvme asks `nvme` for the formats of drives, zfs asks `zfs` for properties,
-    /// programs asks each QEMU for its version and what it can do, kvm tries whether a guest runs.
+    /// Groups of facts in addition to core. The group core needs no root and starts no program; the others
+    /// start programs: lvm runs `lvs` and `lvmconfig` for thin pools, dm runs `dmsetup` for encryption, thin
+    /// pools and multipath, nvme runs `nvme` for the formats of drives, zfs runs `zfs` for properties, programs
+    /// queries the version and the features of each QEMU, and kvm tries to run a guest.
     #[arg(
         long = "group",
         value_name = "GROUP",
@@ -645,21 +646,21 @@ pub(crate) struct CollectArgs {
         value_parser = group_parser()
     )]
     pub(crate) groups: Vec<FactGroup>,
-    /// How to write the facts.
+    /// Format of the facts.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FactsFormat::Json)]
     pub(crate) format: FactsFormat,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Look at a recorded system below this directory instead of the running one. Asked for no path
-    /// and no group, it gives what it was recorded for.
+    /// Inspect the host recorded in this directory instead of the running host. Without paths and groups,
+    /// collect the facts that it was recorded for.
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Try direct I/O with a nameless file in this directory.
+    /// Try direct I/O with an unnamed file in this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) probe_dio: Option<PathBuf>,
-    /// Record the host into this directory, new or empty: copies of the files that were read, as they
-    /// are, and what the kernel answered. `--root` finds the same facts there.
+    /// Record the host into this new or empty directory: unchanged copies of the files that are read, and the
+    /// answers of the kernel. `--root` collects the same facts from there.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["root", "probe_dio"])]
     pub(crate) record: Option<PathBuf>,
 }
@@ -677,13 +678,13 @@ pub(crate) enum FactsFormat {
 pub(crate) struct CapabilitiesArgs {
     #[command(subcommand)]
     pub(crate) command: Option<CapabilitiesCommand>,
-    /// Answer for this target, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12.
+    /// Versions to answer for, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
-    /// Start this QEMU without a machine and ask it, or read a recording of one.
+    /// A QEMU that is started without a machine and queried, or a recording of one.
     #[arg(long, value_name = "PATH")]
     pub(crate) qemu: Option<PathBuf>,
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = CapabilitiesFormat::Text)]
     pub(crate) format: CapabilitiesFormat,
     /// Write to this file instead of standard output.
@@ -693,7 +694,7 @@ pub(crate) struct CapabilitiesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CapabilitiesCommand {
-    /// Print what changes from one target to another: capabilities, device properties, node and object members.
+    /// Compare two targets: capabilities, properties of devices, members of nodes and objects.
     Diff(CapabilitiesDiffArgs),
 }
 
@@ -705,7 +706,7 @@ pub(crate) struct CapabilitiesDiffArgs {
     /// The target to compare it with.
     #[arg(value_name = "NEW")]
     pub(crate) new: String,
-    /// How to print it; `vmdisk schema capabilities-diff` describes the JSON.
+    /// Output format; `vmdisk schema capabilities-diff` describes the JSON.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
 }
@@ -716,7 +717,7 @@ pub(crate) enum CapabilitiesFormat {
     Text,
     /// For programs; `vmdisk schema capabilities` describes it.
     Json,
-    /// The answers of the QEMU of --qemu, for --qemu on another host; `vmdisk schema recording`
+    /// The answers of the QEMU of --qemu, for use as --qemu on another machine; `vmdisk schema recording`
     /// describes it.
     Recording,
 }
@@ -726,11 +727,11 @@ pub(crate) struct ImageArgs {
     /// Images: files or block devices. Only headers are read.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Also look at the backing and data files that it names, and at theirs. Without it nothing that
-    /// an image names is touched.
+    /// Also read the backing and data files that an image names, and theirs. By default vmdisk opens no file
+    /// that an image names.
     #[arg(long)]
     pub(crate) chain: bool,
-    /// The least severity that makes the exit status 1.
+    /// Lowest severity for which the exit status is 1.
     #[arg(
         long,
         value_name = "SEVERITY",
@@ -738,7 +739,7 @@ pub(crate) struct ImageArgs {
         value_parser = severity_parser()
     )]
     pub(crate) fail_on: Severity,
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
     /// Write to this file instead of standard output.
@@ -748,8 +749,8 @@ pub(crate) struct ImageArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// Name of a rule, which `vmdisk rules` lists, or words: the page with all of them is shown, also about advice
-    /// that does not hold, as in `vmdisk explain cache=none unsafe`.
+    /// Name of a rule, which `vmdisk rules` lists, or words. Words find the pages that contain all of them, including
+    /// pages about popular advice that is wrong, such as `vmdisk explain cache=none unsafe`.
     #[arg(value_name = "RULE|WORDS", value_parser = page_words(), required = true, hide_possible_values = true)]
     pub(crate) words: Vec<String>,
     /// Format of the page.
@@ -769,7 +770,7 @@ pub(crate) enum PageFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct RulesArgs {
-    /// How to print them.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
 }
@@ -784,52 +785,52 @@ pub(crate) enum TextFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// Which format.
+    /// The file format.
     #[arg(value_name = "FORMAT", value_enum)]
     pub(crate) format: SchemaFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaFormat {
-    /// What `vmdisk lint --format json` prints.
+    /// Output of `vmdisk lint --format json`.
     Report,
     /// A line of `vmdisk lint --format json-lines`.
     ReportLine,
-    /// What `vmdisk lint --statistics --format json` prints.
+    /// Output of `vmdisk lint --statistics --format json`.
     Statistics,
-    /// What `vmdisk trace --format json` prints.
+    /// Output of `vmdisk trace --format json`.
     Trace,
-    /// What `vmdisk.toml` holds.
+    /// The configuration file `vmdisk.toml`.
     Config,
-    /// What `vmdisk baseline create` writes.
+    /// The file of `vmdisk baseline create`.
     Baseline,
-    /// What `vmdisk facts` prints and `--facts` reads.
+    /// Output of `vmdisk facts`, the input of `--facts`.
     Facts,
-    /// What `vmdisk generate` reads.
+    /// A spec, the input of `vmdisk generate`.
     Spec,
-    /// What `vmdisk facts diff --format json` prints.
+    /// Output of `vmdisk facts diff --format json`.
     FactsDiff,
-    /// What `vmdisk generate --explain=json` prints.
+    /// Output of `vmdisk generate --explain=json`.
     Explain,
-    /// What `vmdisk image --format json` prints.
+    /// Output of `vmdisk image --format json`.
     Image,
-    /// What `vmdisk capabilities --format json` prints.
+    /// Output of `vmdisk capabilities --format json`.
     Capabilities,
-    /// What `vmdisk capabilities diff --format json` prints.
+    /// Output of `vmdisk capabilities diff --format json`.
     CapabilitiesDiff,
-    /// What `vmdisk capabilities --format recording` prints and `--qemu` reads.
+    /// Output of `vmdisk capabilities --format recording`, an input of `--qemu`.
     Recording,
-    /// What `vmdisk bench report --format json` prints.
+    /// Output of `vmdisk bench report --format json`.
     #[cfg(feature = "bench")]
     Bench,
-    /// What `vmdisk bench compare --format json` prints.
+    /// Output of `vmdisk bench compare --format json`.
     #[cfg(feature = "bench")]
     BenchCompare,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell.
+    /// The shell.
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

@@ -25,9 +25,9 @@ struct Shape {
     target: Option<String>,
     /// Who shares the host.
     policy: Option<PolicyWord>,
-    /// The least severity that fails a run.
+    /// The lowest severity that fails a run.
     fail_on: Option<SeverityWord>,
-    /// The least severity that is reported.
+    /// The lowest severity that is reported.
     min_severity: Option<SeverityWord>,
     /// Known findings, which do not count: the file that `vmdisk baseline create` writes.
     baseline: Option<String>,

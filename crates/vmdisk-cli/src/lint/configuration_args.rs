@@ -7,7 +7,7 @@ use clap::Args;
 /// Where the configuration comes from.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ConfigurationArgs {
-    /// Use this configuration for every input, instead of the nearest vmdisk.toml above each.
+    /// Use this configuration file for every input, instead of the nearest vmdisk.toml.
     #[arg(long, value_name = "FILE", help_heading = "Configuration")]
     pub(crate) config: Option<PathBuf>,
     /// Use no configuration file.

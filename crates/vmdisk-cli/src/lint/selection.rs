@@ -41,7 +41,7 @@ pub(crate) struct SelectionArgs {
         help_heading = "Rules"
     )]
     ignore: Vec<String>,
-    /// The least severity to report, by default advice; findings below it are neither reported nor fixed.
+    /// Lowest severity to report, by default advice; findings below it are neither reported nor fixed.
     #[arg(
         long,
         value_name = "SEVERITY",

@@ -18,13 +18,13 @@ use virsh::{Virsh, VirshError};
 /// Guests that are not files.
 #[derive(Args, Debug, Default)]
 pub(crate) struct GuestArgs {
-    /// Check this guest of libvirt, as it will be started next (`virsh dumpxml --inactive`); may be repeated.
+    /// Check the definition of this guest of libvirt for its next start (`virsh dumpxml --inactive`); may be repeated.
     #[arg(long = "domain", value_name = "NAME", help_heading = "Guests")]
     pub(crate) domains: Vec<String>,
     /// Check every guest of libvirt, running or not.
     #[arg(long, help_heading = "Guests")]
     pub(crate) all_domains: bool,
-    /// The libvirt to ask, such as qemu:///system; by default virsh chooses.
+    /// Libvirt to connect to, such as qemu:///system; by default virsh chooses.
     #[arg(long, short = 'c', value_name = "URI", help_heading = "Guests")]
     pub(crate) connect: Option<String>,
     /// Check the command lines of the QEMU processes that run on this host, whoever started them.
