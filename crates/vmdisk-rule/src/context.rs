@@ -36,7 +36,7 @@ impl Missing {
     pub const DISKS_ONLY: &'static str = "the file contains disks without their machine";
 
     /// The reason for all comparisons of guests if it is not known which of them share a host.
-    pub const NO_HOST: &'static str = "several files, and nothing says which guests share a host";
+    pub const NO_HOST: &'static str = "several files, and their hosts are unknown";
 
     /// The reason for all checks except those of the text if another hypervisor runs the guest.
     pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";

@@ -565,10 +565,10 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 "an allowance does not say why".to_owned(),
                 match &document.source {
                     Source::Spec(_) => {
-                        "write the reason after the closing bracket: # vmdisk: allow(rule) because …"
+                        "write the reason after the closing parenthesis: # vmdisk: allow(rule) because …"
                     }
                     Source::LibvirtXml(_) | Source::QemuCommandLine(_) => {
-                        "write the reason behind the closing bracket: <!-- vmdisk: allow(rule) because … -->"
+                        "write the reason after the closing parenthesis: <!-- vmdisk: allow(rule) because … -->"
                     }
                 },
                 Vec::new(),

@@ -284,7 +284,7 @@ pub(crate) fn confidence_note(confidence: Confidence) -> Option<&'static str> {
     }
 }
 
-/// The note that says which field is meant where the place shows only what is around it.
+/// The note that names an unset field, if the place shows only its parent.
 pub(crate) fn unwritten_note(place: &TextPlace) -> Option<String> {
-    (!place.is_exact).then(|| format!("about {}, which is not written there", place.breadcrumb))
+    (!place.is_exact).then(|| format!("{} is not set", place.breadcrumb))
 }

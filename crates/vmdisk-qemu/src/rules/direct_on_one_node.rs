@@ -41,7 +41,7 @@ declare_rule! {
         evidence: &[
             Evidence::Measured {
                 figures: "the file is open without O_DIRECT",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: a disk started so",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
             },
         ],
         supersedes: &["cache-implicit"],

@@ -11,8 +11,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// A child that is written inside its parent inherits the option; a separate node does not. The guest trims without
-    /// an error, QEMU's format layer accepts it, and the file stays the same size: 16644 KiB stayed 16644 KiB, and with
-    /// the option on both nodes 260 KiB were left.
+    /// an error and QEMU's format layer accepts it, but the file keeps its size: a file of 16644 KiB did not shrink.
+    /// With the option on both nodes it shrank to 260 KiB.
     ///
     /// ## Use instead
     /// Set `discard=unmap` on the child node too.

@@ -18,7 +18,7 @@ declare_rule! {
     /// ## Why it matters
     /// In QEMU 5.2 and 7.2 a node belongs to one event loop. QEMU exits at start with
     /// `Cannot change iothread of active block backend`. QEMU 10.0 and later allow several threads for one node. The
-    /// versions between were not tried and are not checked.
+    /// versions in between have not been tried, and the rule does not check them.
     ///
     /// ## Use instead
     /// Run both devices in the same iothread, or use QEMU 10.0 or later.

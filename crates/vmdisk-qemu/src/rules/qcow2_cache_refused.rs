@@ -17,7 +17,7 @@ declare_rule! {
     /// `l2-cache-size may not exceed cache-size`.
     ///
     /// ## Use instead
-    /// Set only `l2-cache-size`, which decides about performance: 8 MiB cover 64 GiB of an image with clusters of 64
+    /// Set only `l2-cache-size`, on which the performance depends: 8 MiB cover 64 GiB of an image with clusters of 64
     /// KiB.
     ///
     /// ## Reported

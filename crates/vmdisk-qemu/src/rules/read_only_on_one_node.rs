@@ -40,7 +40,7 @@ declare_rule! {
         evidence: &[
             Evidence::Measured {
                 figures: "the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: a disk started so",
+                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
             },
         ],
         supersedes: &[],

@@ -55,10 +55,10 @@ declare_rule! {
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
-                figures: "`domxml-to-native` of a disk on nbd with io='native' has no `aio`, and of one on a file it has",
+                figures: "for a disk with io='native', `domxml-to-native` prints `aio` if it is on a file, and not if it is on nbd",
                 how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
             },
-            Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: `aio` is written there alone"),
+            Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: only this function writes `aio`"),
         ],
         supersedes: &[],
         check: Model(check),

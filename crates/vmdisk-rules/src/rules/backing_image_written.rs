@@ -8,18 +8,18 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest writes if the image is a backing image of a disk of another guest of the run, in a
-    /// `<backingStore>` or according to the image headers. All guests of the run are compared whose host is given: by
-    /// one facts file, by `--live`, or by `--host NAME=PATTERN`. One guest in several files, such as a snapshot and its
+    /// `<backingStore>` or according to the image headers. The rule compares guests whose host is known: from a single
+    /// facts file, from `--live`, or from `--host NAME=PATTERN`. A guest in several files, such as a snapshot and its
     /// domain, counts once.
     ///
     /// ## Why it matters
-    /// An overlay has only the differences to its backing image. When the backing image changes, all clusters that the
-    /// overlay does not have change with it, and the file system on the disk is corrupt. QEMU's locks prevent this only
-    /// while the other guest runs.
+    /// An overlay contains only the differences from its backing image. When the backing image changes, all clusters
+    /// that the overlay does not contain change with it, and the file system on the disk is corrupted. QEMU's locks
+    /// prevent this only while the other guest runs.
     ///
     /// ## Use instead
-    /// Never write an image that has overlays: make it read-only for all (`chmod a-w IMAGE`), and give this guest an
-    /// overlay of its own, `qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY`.
+    /// Never write to an image that has overlays: make it read-only for all users (`chmod a-w IMAGE`), and give this
+    /// guest its own overlay: `qemu-img create -f qcow2 -b IMAGE -F FORMAT OVERLAY`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-backing-chains,beside-overlay
@@ -48,7 +48,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// Not checked if several files are checked and the host of each guest is unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>base</name>

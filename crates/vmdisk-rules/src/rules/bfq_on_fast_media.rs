@@ -12,8 +12,8 @@ declare_rule! {
     /// An NVMe or SATA SSD below a disk uses the I/O scheduler BFQ, which costs CPU time for each request.
     ///
     /// ## What it reports
-    /// Reports a drive below a disk that is NVMe, or that does not rotate, with the scheduler `bfq`. A drive is reported
-    /// once.
+    /// Reports a drive below a disk that is NVMe, or that does not rotate, with the scheduler `bfq`. Each drive is
+    /// reported once.
     ///
     /// ## Why it matters
     /// BFQ shares a slow drive fairly between processes. It does more work for each request than a fast drive needs to

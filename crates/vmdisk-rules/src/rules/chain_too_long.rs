@@ -15,13 +15,12 @@ declare_rule! {
     /// ## What it reports
     /// Counts the images of a disk: the images in the configuration and the images that headers below them name. More
     /// than 8 images are a warning. For libvirt 10.8 to 11.10 more than 25 images are an error. More than 200 images,
-    /// or a loop, are always an error. An image that is written twice below the image that the guest writes is a
-    /// warning.
+    /// or a loop, are always an error. An image that appears twice below the image that the guest writes is a warning.
     ///
     /// ## Why it matters
     /// QEMU looks up a block that was never written in every image of the chain. Each image has its own tables and
-    /// cache, and is one more file that must not be lost. Backup and snapshot tools that do not clean up make chains
-    /// that grow unnoticed. libvirt defines a guest with a loop or too many images, but does not start it:
+    /// cache, and is one more file that must not be lost. Chains grow unnoticed if backup and snapshot tools do not
+    /// clean up. libvirt defines a guest with a loop or too many images, but does not start it:
     ///
     /// - libvirt 10.8 to 11.10 start chains of up to 25 images. With 26 images, 11.3 stops with
     ///   `failed to parse JSON: nesting too deep`.

@@ -10,10 +10,10 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Adds up the slots of `fs.aio-max-nr` that the guests of the run reserve on one host: 1024 for each thread that
-    /// runs disks with `io='native'`. Reported is the first guest, in the order of the files, that exceeds the limit.
-    /// All guests of the run are compared whose host is given: by one facts file, by `--live`, or by `--host
-    /// NAME=PATTERN`. One guest in several files, such as a snapshot and its domain, counts once. A guest that exceeds
-    /// it alone is reported by `aio-slots-exhausted`.
+    /// runs disks with `io='native'`. The rule reports the first guest, in the order of the files, with which the sum
+    /// exceeds the limit. It compares guests whose host is known: from a single facts file, from `--live`, or from
+    /// `--host NAME=PATTERN`. A guest in several files, such as a snapshot and its domain, counts once.
+    /// `aio-slots-exhausted` reports a guest that exceeds the limit alone.
     ///
     /// ## Why it matters
     /// Without free slots, QEMU 5.2 and 7.2 do not start, and QEMU 10.0 and 11.1 use threads instead, with a line in
@@ -49,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// Not checked if several files are checked and the host of each guest is unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>web3</name>

@@ -11,10 +11,10 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Adds up the bytes by which the images of all guests of the run can still grow on each file system: sparse raw
-    /// images and qcow2. Reported is the first guest, in the order of the files, that exceeds the free space. All
-    /// guests of the run are compared whose host is given: by one facts file, by `--live`, or by `--host NAME=PATTERN`.
-    /// One guest in several files, such as a snapshot and its domain, counts once. A guest that exceeds it alone is
-    /// reported by `image-larger-than-free-space`.
+    /// images and qcow2. The rule reports the first guest, in the order of the files, with which the sum exceeds the
+    /// free space. It compares guests whose host is known: from a single facts file, from `--live`, or from
+    /// `--host NAME=PATTERN`. A guest in several files, such as a snapshot and its domain, counts once.
+    /// `image-larger-than-free-space` reports a guest that exceeds the free space alone.
     ///
     /// ## Why it matters
     /// Overcommitted space is fine as long as somebody watches it. When the file system is full, QEMU pauses every
@@ -51,7 +51,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// Not checked if several files are checked and the host of each guest is unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>db2</name>

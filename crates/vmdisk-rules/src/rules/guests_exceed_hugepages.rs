@@ -9,10 +9,10 @@ declare_rule! {
     /// The guests of a host need more huge pages together than the host has.
     ///
     /// ## What it reports
-    /// Adds up the huge pages that the guests of the run need on one host, for each page size. Reported is the first
-    /// guest, in the order of the files, that exceeds the pool. All guests of the run are compared whose host is given:
-    /// by one facts file, by `--live`, or by `--host NAME=PATTERN`. One guest in several files, such as a snapshot and
-    /// its domain, counts once. A guest that exceeds it alone is reported by `hugepages-insufficient`.
+    /// Adds up the huge pages that the guests of the run need on one host, for each page size. The rule reports the
+    /// first guest, in the order of the files, with which the sum exceeds the pool. It compares guests whose host is
+    /// known: from a single facts file, from `--live`, or from `--host NAME=PATTERN`. A guest in several files, such as
+    /// a snapshot and its domain, counts once. `hugepages-insufficient` reports a guest that exceeds the pool alone.
     ///
     /// ## Why it matters
     /// QEMU allocates the pages when it starts. The guests that start last do not start, which shows only after a
@@ -43,7 +43,7 @@ declare_rule! {
     ///   </memoryBacking>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// Not checked if several files are checked and the host of each guest is unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>db1</name>

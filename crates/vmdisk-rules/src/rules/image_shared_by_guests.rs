@@ -8,9 +8,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk whose file or device a disk of another guest of the run opens, unless both only read, or both are
-    /// `<shareable/>`. All guests of the run are compared whose host is given: by one facts file, by `--live`, or by
-    /// `--host NAME=PATTERN`. One guest in several files, such as a snapshot and its domain, counts once. See
-    /// `backing-image-written` for an image that another guest's overlay is based on, and `duplicate-disk-source` for
+    /// `<shareable/>`. The rule compares guests whose host is known: from a single facts file, from `--live`, or from
+    /// `--host NAME=PATTERN`. A guest in several files, such as a snapshot and its domain, counts once.
+    /// `backing-image-written` reports an image that another guest's overlay is based on, and `duplicate-disk-source`
     /// two disks of one guest.
     ///
     /// ## Why it matters
@@ -19,9 +19,8 @@ declare_rule! {
     /// guest that only reads sees a file system that changes under it.
     ///
     /// ## Use instead
-    /// Give each guest an image of its own. If a cluster file system in the guests coordinates the writes, mark both
-    /// disks as `<shareable/>`. If the guests replace each other and never run together, allow the rule with this
-    /// reason.
+    /// Give each guest its own image. If a cluster file system in the guests coordinates the writes, mark both disks as
+    /// `<shareable/>`. If the guests replace each other and never run together, allow the rule with this reason.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,beside-web2
@@ -50,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and nothing says which guests share a host:
+    /// Not checked if several files are checked and the host of each guest is unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>web3</name>

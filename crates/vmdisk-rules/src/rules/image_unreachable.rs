@@ -14,13 +14,13 @@ declare_rule! {
     /// Reports an image, a data file or a configured backing image below a directory that QEMU's user may not search
     /// (no `x` for it, by permission bits and access lists), typically `/root` or a home directory such as
     /// `/home/alice`. Owner and mode of the image itself are not considered, because libvirt gives the file to QEMU's
-    /// user. Not reported: images below `~/.local/share`, where guests of `qemu:///session` have theirs, and disks with
-    /// `startupPolicy='optional'`. Labels of SELinux and profiles of AppArmor are not checked.
+    /// user. The rule does not report images below `~/.local/share`, where guests of `qemu:///session` have their
+    /// images, or disks with `startupPolicy='optional'`. It does not check labels of SELinux or profiles of AppArmor.
     ///
     /// ## Why it matters
-    /// libvirt runs QEMU as an unprivileged user (`libvirt-qemu`, `qemu`). It changes the owner of images and never that
-    /// of directories. The guest does not start: `Could not open '/home/alice/web1.img': Permission denied`, or
-    /// libvirt says `Cannot access storage file … (as uid:64055, gid:64055): Permission denied`.
+    /// libvirt runs QEMU as an unprivileged user (`libvirt-qemu`, `qemu`). It changes the owner of images, but never
+    /// the owner of directories. The guest does not start: `Could not open '/home/alice/web1.img': Permission denied`,
+    /// or libvirt says `Cannot access storage file … (as uid:64055, gid:64055): Permission denied`.
     ///
     /// ## Use instead
     /// Move the image to the directory of a pool, such as `/var/lib/libvirt/images`. Alternatively, let QEMU's user

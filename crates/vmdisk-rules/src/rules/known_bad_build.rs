@@ -25,13 +25,13 @@ declare_rule! {
     /// - an overlay on an image with internal snapshots, libvirt 9.0 to 10.10;
     /// - `snapshot='external'`, libvirt before 11.10;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
-    /// - a virtio disk beside the driver image virtio-win 0.1.285 to 0.1.294.
+    /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294.
     ///
     /// `qcow2-discard-corruption`, `image-size-unaligned` and `chain-too-long` report the other rows of the table.
     ///
     /// ## Why it matters
-    /// The configuration is valid, and nothing reports the bug before it loses data, hangs the guest or fails. The
-    /// release notes that describe it are rarely read. A distribution can have backported a fix; the version number
+    /// The configuration is valid, and nothing reports the bug before it loses data, hangs the guest or fails. Few
+    /// people read the release notes that describe it. A distribution can have backported a fix; the version number
     /// does not show that.
     ///
     /// ## Use instead
@@ -65,7 +65,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// The name of the driver image has the version:
+    /// The name of the driver image contains the version:
     /// ```xml,reported
     /// <domain type='kvm'>
     ///   <name>win1</name>
@@ -198,7 +198,7 @@ fn report_bug(report: &mut Report, row: &KnownBadRow, version: Version, it: Use)
     let finding = report.finding(
         it.at,
         phrase!(
-            "{disk} meets a bug of {program} {version}: {bug}",
+            "{disk} is affected by a bug of {program} {version}: {bug}",
             disk = DiskName(it.disk),
             program,
             version = version.to_string(),

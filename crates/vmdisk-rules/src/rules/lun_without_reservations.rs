@@ -18,8 +18,8 @@ declare_rule! {
     /// to write.
     ///
     /// ## Use instead
-    /// Add `<reservations managed='yes'/>` to `<source>`: libvirt 4.4 and later start `qemu-pr-helper`, which has the
-    /// right and also handles multipath.
+    /// Add `<reservations managed='yes'/>` to `<source>`: libvirt 4.4 and later then start `qemu-pr-helper`, which has
+    /// this capability and also handles multipath.
     ///
     /// ## Reported
     /// ```xml,reported

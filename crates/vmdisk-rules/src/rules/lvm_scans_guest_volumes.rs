@@ -13,10 +13,11 @@ declare_rule! {
     /// Reports a disk on a logical volume of a host with `scan_lvs = 1` in its LVM configuration.
     ///
     /// ## Why it matters
-    /// A guest that uses LVM has a volume group inside its disk. With `scan_lvs=1`, the host sees it: `vgchange -ay` and
-    /// autoactivation at boot open the guest's volumes on the host, the volume cannot be resized or removed while they
-    /// are active, and a repair or a mount on the host writes to a disk that the guest has open. Two guests from one
-    /// template have volume groups with the same name and UUID, and LVM of the host then refuses commands.
+    /// A guest that uses LVM has a volume group inside its disk. With `scan_lvs=1`, the host sees it, and
+    /// `vgchange -ay` or autoactivation at boot opens the guest's volumes on the host. While they are active, the
+    /// volume below them cannot be resized or removed. A repair or a mount on the host writes to a disk that the guest
+    /// has open. Two guests from one template have volume groups with the same name and UUID, and the host's LVM then
+    /// refuses commands.
     ///
     /// ## Use instead
     /// Set `scan_lvs = 0` in the section `devices` of `/etc/lvm/lvm.conf`, which is the default since LVM 2.02.182. If

@@ -9,14 +9,14 @@ declare_rule! {
     /// The target QEMU does not have the guest's machine type.
     ///
     /// ## What it reports
-    /// Compares the machine type to the list of the QEMU binary (`--qemu PATH`), or to its version without that list:
-    /// `pc-q35-10.0` needs QEMU 10.0, and 11.1 no longer has `pc-q35-5.1`. Aliases such as `q35` and machine types of
-    /// distributions are then not reported, because their names do not contain a QEMU version.
+    /// Compares the machine type with the list of the QEMU binary (`--qemu PATH`). Without that list, the version
+    /// decides: `pc-q35-10.0` needs QEMU 10.0, and 11.1 no longer has `pc-q35-5.1`. The rule then does not report
+    /// aliases such as `q35` and machine types of distributions, because their names do not contain a QEMU version.
     ///
     /// ## Why it matters
-    /// QEMU refuses machine types of later versions and those it has removed: the guest neither starts there nor can it
-    /// be migrated there. The machine type decides the defaults of the disks, so another one can change what the guest
-    /// sees.
+    /// QEMU refuses machine types of later versions and types that it has removed. The guest can neither start there
+    /// nor migrate there. The machine type determines the defaults of the disks, so another type can change what the
+    /// guest sees.
     ///
     /// ## Use instead
     /// Run a QEMU that has the machine type. Alternatively use a machine type that both have

@@ -15,8 +15,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// libvirt replaces the alias with the newest machine type of its QEMU when the guest is defined or started. A
-    /// guest that was started on the newest host then cannot migrate to the others, and the same file defined on two
-    /// hosts gives two machines with different disk defaults.
+    /// guest that was started on the newest host then cannot migrate to the other hosts. One file that is defined on
+    /// two hosts gives two machines with different disk defaults.
     ///
     /// ## Use instead
     /// Use a machine type with a version that all hosts have, such as `pc-q35-7.2`; `qemu-system-x86_64 -machine help`

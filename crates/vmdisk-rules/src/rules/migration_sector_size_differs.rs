@@ -5,7 +5,7 @@ use vmdisk_model::{Device, DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A passed-through device has other sectors on another host.
+    /// A passed-through device has different sector sizes on different hosts.
     ///
     /// ## What it reports
     /// Compares the hosts that a guest may run on. Reports a disk with `device='lun'` whose device has logical sectors
@@ -14,12 +14,12 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// With `device='lun'` the guest's requests are sent to the device unchanged, and count in its sectors. A guest
-    /// that migrates continues to count in the sectors it started with, and reads and writes at offsets that are wrong
-    /// by a factor of eight; a guest that is started there finds no partitions.
+    /// that migrates continues to count in the sectors that it started with. It then reads and writes at offsets that
+    /// are wrong by a factor of eight. A guest that starts on the other host finds no partitions.
     ///
     /// ## Use instead
     /// Use the same device on all hosts. Alternatively use `device='disk'` with a fixed `logical_block_size` in
-    /// `<blockio>`; the guest can then not send SCSI commands to the device.
+    /// `<blockio>`; the guest then cannot send SCSI commands to the device.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,facts-disk-4kn

@@ -19,8 +19,8 @@ declare_rule! {
     /// missing, in any order, both in the guest and in the file system of the host.
     ///
     /// ## Use instead
-    /// Remove the option from `/etc/fstab` and run `mount -o remount,barrier=1 MOUNTPOINT`. A drive or controller with a
-    /// battery reports a cache in write-through mode, and the kernel sends no flushes to it: the option is not needed
+    /// Remove the option from `/etc/fstab` and run `mount -o remount,barrier=1 MOUNTPOINT`. A drive or controller with
+    /// a battery reports its cache as write-through, and the kernel then sends it no flushes: the option is not needed
     /// there either.
     ///
     /// ## Reported

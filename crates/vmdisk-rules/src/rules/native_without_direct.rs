@@ -14,8 +14,9 @@ declare_rule! {
     /// Reports `io='native'` (`aio=native`) if the cache mode is not set to `none` or `directsync`.
     ///
     /// ## Why it matters
-    /// Linux AIO is asynchronous only for files opened with `O_DIRECT`. libvirt refuses to define the guest, also for
-    /// CD drives, and for shareable disks, for which it would use `none` later. QEMU refuses it since 2.6.
+    /// Linux AIO is asynchronous only for files opened with `O_DIRECT`. libvirt refuses to define the guest. This
+    /// includes CD drives, and shareable disks, for which libvirt would otherwise use `none`. QEMU refuses it since
+    /// 2.6.
     ///
     /// ## Use instead
     /// If no cache mode is set, use `cache='none'`. If a cached mode is set on purpose, use `io='threads'`: the guest

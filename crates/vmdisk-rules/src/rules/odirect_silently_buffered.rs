@@ -23,9 +23,9 @@ declare_rule! {
     /// 64 KiB. Neither the kernel nor QEMU reports it.
     ///
     /// ## Use instead
-    /// Make direct I/O work: mount ext4 with `data=ordered`, run `zfs set direct=standard DATASET` (ZFS 2.3 and
-    /// later), or move the image to another file system or to a block device. Alternatively use `cache='writeback'`:
-    /// it does not change what happens, but the configuration then says it.
+    /// Make direct I/O work: mount ext4 with `data=ordered`, run `zfs set direct=standard DATASET` (ZFS 2.3 and later),
+    /// or move the image to another file system or to a block device. Alternatively use `cache='writeback'`: the
+    /// behaviour stays the same, and the configuration then shows it.
     ///
     /// ## Reported
     /// ```xml,reported,facts-ext4-data-journal

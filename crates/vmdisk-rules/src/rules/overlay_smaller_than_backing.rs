@@ -14,8 +14,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// The guest sees a disk that ends early: a partition, a file system or the backup partition table is cut off. QEMU
-    /// does not warn, neither when the overlay is created nor when it is opened. A larger overlay is the normal way to
-    /// grow a disk, and is not reported.
+    /// warns neither when the overlay is created nor when it is opened. A larger overlay is the normal way to grow a
+    /// disk, and is not reported.
     ///
     /// ## Use instead
     /// Grow the overlay while the guest is off: `qemu-img resize IMAGE SIZE`, with the size of the backing image. The

@@ -19,8 +19,8 @@ declare_rule! {
     /// writes both.
     ///
     /// ## Use instead
-    /// Create the partition again at a multiple of 1 MiB, which all tools do by default, and copy the data: `parted
-    /// DRIVE align-check optimal N` checks it.
+    /// Create the partition again at a multiple of 1 MiB, which all tools do by default, and copy the data. To check
+    /// the result, run `parted DRIVE align-check optimal N`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-storage-stacks

@@ -17,8 +17,8 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
-    /// the newer data is lost. Both have to happen at the same moment, so this is rare, but nothing reports it when it
-    /// happens. Distributions may have backported the fix; Debian's 7.2.22 does not have it.
+    /// the newer data is lost. Both must happen at the same moment, so this is rare, but nothing reports it.
+    /// Distributions may have backported the fix; Debian's 7.2.22 does not have it.
     ///
     /// ## Use instead
     /// Update QEMU: 10.0.11 or a later 10.0, or 11.0.2 or later. Until then use `discard='ignore'`, and

@@ -7,9 +7,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// `vmdisk lint --try-qemu PATH` starts that QEMU, paused and without acceleration, with the machine, controllers
-    /// and disks of each configuration, and stops it at once. Its messages are reported at the location of the option
-    /// that they are about; warnings are advice. If it refuses a disk, it is started again without that disk, until it
-    /// refuses nothing.
+    /// and disks of each configuration, and stops it at once. vmdisk reports QEMU's messages at the location of the
+    /// option that they concern; a warning of QEMU becomes advice. If QEMU refuses a disk, vmdisk starts it again
+    /// without that disk, until QEMU refuses nothing.
     ///
     /// QEMU opens none of the guest's images, because opening an image for writing takes locks and can write to it.
     /// Empty images replace them, and a `qemu-storage-daemon` replaces daemons that serve disks. Therefore it finds no

@@ -20,8 +20,8 @@ declare_rule! {
     /// which one can change at each boot. multipath treats both as one disk and writes to either.
     ///
     /// ## Use instead
-    /// Use a serial number that is unique within the bytes the guest sees. A guest that mounts by the old name under
-    /// `/dev/disk/by-id` has to be adapted.
+    /// Use a serial number that is unique within the bytes the guest sees. If the guest mounts by the old name under
+    /// `/dev/disk/by-id`, change the guest's configuration, too.
     ///
     /// ## Reported
     /// ```xml,reported

@@ -48,7 +48,7 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::Measured {
-                figures: "define succeeds, dumpxml has it, and domxml-to-native has not",
+                figures: "define succeeds and dumpxml shows the element, but domxml-to-native has nothing for it",
                 how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
             },
             Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),

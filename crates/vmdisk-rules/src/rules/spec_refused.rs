@@ -14,7 +14,7 @@ declare_rule! {
     /// `vmdisk generate` writes no configuration from the spec until it is corrected.
     ///
     /// ## Use instead
-    /// Correct the key or value as the finding says. An unknown key that resembles a known one is listed with it.
+    /// Correct the key or value as the finding says. For an unknown key, the finding names the nearest known key.
     ///
     /// ## Reported
     /// ```yaml

@@ -16,9 +16,9 @@ declare_rule! {
     /// `vmdisk facts --group kvm` runs a trial guest.
     ///
     /// ## Why it matters
-    /// With `type='qemu'` QEMU translates each instruction of the guest (TCG), which is ten times slower and more, also
-    /// for disks, because guest code issues every request. TCG is also not a security boundary, according to QEMU's
-    /// documentation. With `type='kvm'` and no `/dev/kvm` the guest does not start.
+    /// With `type='qemu'` QEMU translates each instruction of the guest (TCG). The guest is then at least ten times
+    /// slower, also for disks, because guest code issues every request. TCG is also not a security boundary, according
+    /// to QEMU's documentation. With `type='kvm'` and no `/dev/kvm` the guest does not start.
     ///
     /// ## Use instead
     /// Use `type='kvm'` on a host where KVM works; the guest may see another processor model. On a host without KVM,

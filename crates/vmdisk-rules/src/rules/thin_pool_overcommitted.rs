@@ -18,9 +18,9 @@ declare_rule! {
     /// pool, and `thin_pool_autoextend_threshold` is 100. A pool is reported once, with all disks of the guest in it.
     ///
     /// ## Why it matters
-    /// Thin volumes may promise more space than the pool has. The default of LVM is never to extend a pool, so the pool
-    /// fills up without a message to the guests, and then all its volumes stop at once. With `when_full=queue`, which is
-    /// the default, writes hang for 60 seconds first: the guest is not paused, and its watchdogs can fire.
+    /// Thin volumes may promise more space than the pool has. By default LVM never extends a pool, so the pool fills up
+    /// without a message to the guests, and then all its volumes stop at once. With `when_full=queue`, which is the
+    /// default, writes hang for 60 seconds first: the guest is not paused, and its watchdogs can fire.
     ///
     /// ## Use instead
     /// Set `thin_pool_autoextend_threshold = 70` and `thin_pool_autoextend_percent = 20` in `/etc/lvm/lvm.conf`, keep

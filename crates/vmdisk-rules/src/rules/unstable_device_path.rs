@@ -12,8 +12,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports `/dev/sdX`, `/dev/nvmeXnY`, `/dev/vdX`, `/dev/dm-N` and similar names, with or without a partition, as
-    /// the source of a disk, also as `file=`. CD drives are not reported, and neither are names that somebody chooses: `/dev/md0`,
-    /// `/dev/loop0`, `/dev/nbd0`. If host facts know the device, the finding proposes its persistent name.
+    /// the source of a disk, also as `file=`. The rule does not report CD drives or names that an administrator
+    /// chooses: `/dev/md0`, `/dev/loop0`, `/dev/nbd0`. If host facts know the device, the finding proposes its
+    /// persistent name.
     ///
     /// It is only a warning if the facts say that `/dev/dm-N` is a multipath map. OpenStack Nova, for example, looks
     /// up the map at each start of a guest, and writes its current name into the XML: then there is nothing to correct

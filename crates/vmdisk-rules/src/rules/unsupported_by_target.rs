@@ -15,10 +15,10 @@ declare_rule! {
     /// The configuration uses a feature that the target's QEMU or libvirt does not have.
     ///
     /// ## What it reports
-    /// Compares the configuration with the table that `vmdisk capabilities` prints: which QEMU and libvirt have which
-    /// feature, since when and until when. With `--qemu PATH`, the program itself is asked, and its answer counts.
-    /// With `--target` or facts, the version decides, and the finding says that this is assumed.
-    /// `machine-missing-in-qemu` reports machine types. On command lines, only QEMU is checked.
+    /// Compares the configuration with the table that `vmdisk capabilities` prints: the features of QEMU and libvirt,
+    /// with the first and last version of each. With `--qemu PATH`, the answer of the program decides. With `--target`
+    /// or facts, the version decides, and the finding says that this is assumed. `machine-missing-in-qemu` reports
+    /// machine types. On command lines, only QEMU is checked.
     ///
     /// ## Why it matters
     /// QEMU refuses options it does not know, and the guest does not start. libvirt refuses unknown values, but

@@ -6,15 +6,15 @@ use vmdisk_model::{BackendSource, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A vhost-user disk does not reconnect, so a restart of the daemon takes the disk away until the guest restarts.
+    /// A vhost-user disk does not reconnect: after a restart of the daemon, its requests hang until the guest restarts.
     ///
     /// ## What it reports
     /// Reports a disk of a vhost-user daemon without `<reconnect enabled='yes'>`, or without `reconnect` or
     /// `reconnect-ms` of its chardev. libvirt before 7.1 has no such setting for disks, so nothing is reported for it.
     ///
     /// ## Why it matters
-    /// QEMU closes the connection when the daemon ends, and opens it again only if it was told to. After an update or a
-    /// crash of the daemon, all requests of the guest wait, and the new daemon gets no connection.
+    /// QEMU closes the connection when the daemon ends, and opens it again only if reconnecting is enabled. After an
+    /// update or a crash of the daemon, all requests of the guest wait, and the new daemon gets no connection.
     ///
     /// ## Use instead
     /// Use `<reconnect enabled='yes' timeout='10'/>` in `<source>`, or `reconnect=10` in the chardev.
@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     disk = DiskName(index),
                 ),
             )
-            .label("a restart of the daemon takes the disk away")
+            .label("after a restart of the daemon, all requests hang")
             .help(context.for_consumer(
                 "add `<reconnect enabled='yes' timeout='10'/>` to the source",
                 "add `reconnect=10` to the chardev",

@@ -16,11 +16,11 @@ declare_rule! {
     /// use: ZFS 2.3 or later, without `direct=disabled`. ZFS volumes are not reported, because they have no direct I/O.
     ///
     /// ## Why it matters
-    /// With `O_DIRECT`, ZFS writes from the guest's memory and computes the checksum of it. Guests may change a page
-    /// while it is written: Linux does for swap, and Windows for its page file and NTFS. ZFS compares the checksum after
-    /// the write (`zfs_vdev_direct_write_verify`, on by default on Linux) and fails the request with EIO, which QEMU
-    /// passes to the guest or pauses it for. Without the check, the block would have a wrong checksum. Requests that are
-    /// not aligned to the record size go through the ARC.
+    /// With `O_DIRECT`, ZFS writes directly from the guest's memory, and computes the checksum from it. Guests may
+    /// change a page while it is written: Linux does this for swap, Windows for its page file and NTFS. ZFS verifies
+    /// the checksum after the write (`zfs_vdev_direct_write_verify`, on by default on Linux). If it does not match, the
+    /// request fails with EIO: QEMU passes the error to the guest, or pauses the guest. Without the check, the block
+    /// would have a wrong checksum. Requests that are not aligned to the record size go through the ARC.
     ///
     /// ## Use instead
     /// Run `zfs set direct=disabled DATASET`, which treats `O_DIRECT` as ZFS before 2.3 did, or use `cache='writeback'`.

@@ -16,8 +16,7 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// ZFS never overwrites a part of a record. A write of 4 KiB reads a record of 128 KiB, if it is not cached, and
-    /// writes a whole new one. Direct I/O of OpenZFS 2.3 needs requests of a whole record, and other requests use the
-    /// cache.
+    /// writes a whole new one. Direct I/O of OpenZFS 2.3 works only for whole records; other requests use the cache.
     ///
     /// ## Use instead
     /// For random I/O, create a dataset with smaller records (`zfs create -o recordsize=16K DATASET`), and copy the
