@@ -194,9 +194,7 @@ fn finding(rule: &Rule, example: &Example) -> anyhow::Result<String> {
 /// The effect of the mistakes of a group.
 const fn subject(group: Group) -> &'static str {
     match group {
-        Group::Startup => {
-            "The guest does not start, or libvirt or QEMU refuses the configuration."
-        }
+        Group::Startup => "The guest does not start, or libvirt or QEMU refuses the configuration.",
         Group::DataSafety => "Data can be lost or corrupted.",
         Group::Security => "Data is visible to others, or can be changed by them.",
         Group::Performance => "The disk is slower than it could be.",

@@ -32,7 +32,7 @@ impl From<io::Error> for ReplaceError {
 impl std::fmt::Display for ReplaceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ReplaceError::Changed => f.write_str("it was changed by somebody else meanwhile"),
+            ReplaceError::Changed => f.write_str("it was changed by another process meanwhile"),
             ReplaceError::Linked(names) => {
                 write!(
                     f,

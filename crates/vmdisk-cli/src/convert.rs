@@ -119,7 +119,7 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
             "no disk is called `{}`",
             crate::sanitize::line(name)
         ))
-        .help("a disk is called by its target, such as vda, or by the id of its device")
+        .help("use the target of a disk, such as vda, or the id of its device")
     })?;
     if !args.storage.is_empty() {
         let mut storage = Storage::default();

@@ -80,7 +80,7 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
                     let kept = keep(folder, &file);
                     return Err(
                         Stop::new(format!("{name} was changed by somebody else; {kept}"))
-                            .help("run `vmdisk edit` again, and take your changes over"),
+                            .help("run `vmdisk edit` again, and repeat your changes"),
                     );
                 }
                 match virsh.define(&file) {

@@ -31,8 +31,8 @@ impl Host {
             [path] => Some(read_facts(path, io, colors)?),
             _ => {
                 return Err(
-                    Stop::new("--facts names several hosts here, and one is needed")
-                        .help("name the facts file of the host in question"),
+                    Stop::new("--facts names several hosts, but this command needs one")
+                        .help("name the facts file of one host"),
                 );
             }
         };

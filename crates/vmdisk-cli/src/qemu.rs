@@ -34,10 +34,10 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
     }
     let introspection = vmdisk_qmp::introspect(program, TIMEOUT).map_err(|error| {
         Stop::new(format!(
-            "could not ask {} what it can do: {error}",
+            "could not query {}: {error}",
             program.display()
         ))
-        .help("name a qemu-system program, or what `vmdisk capabilities --format recording` wrote of one")
+        .help("name a qemu-system program, or a recording from `vmdisk capabilities --format recording`")
     })?;
     if let Some(key) = key
         && introspection.unknown.is_empty()

@@ -38,7 +38,7 @@ pub fn named_file(image: &str, name: &str) -> NamedFile {
     {
         let (scheme, rest) = (&name[..end], &name[end + 1..]);
         return match scheme {
-            // A relative one counts from the directory QEMU runs in.
+            // A relative one is relative to the working directory of QEMU.
             "file" if rest.starts_with('/') => NamedFile::Path(rest.to_owned()),
             "file" => NamedFile::Unresolvable,
             _ => NamedFile::Protocol(scheme.to_owned()),

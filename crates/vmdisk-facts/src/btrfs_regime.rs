@@ -112,7 +112,7 @@ pub const TABLE: &[BtrfsRow] = &[
         Version(6, 18, 44),
         Write::Buffered,
         Write::NotVerified,
-        "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; which 6.18 brought it was not looked up",
+        "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; the first 6.18 release with it is unknown",
     ),
     row(
         Version(6, 18, 44),
@@ -126,7 +126,7 @@ pub const TABLE: &[BtrfsRow] = &[
         Version(7, 0, 0),
         Write::Buffered,
         Write::NotVerified,
-        "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; which 6.19 brought it was not looked up",
+        "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; the first 6.19 release with it is unknown",
     ),
     row(
         Version(7, 0, 0),

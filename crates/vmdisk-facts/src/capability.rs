@@ -246,7 +246,7 @@ capabilities! {
     /// nvme namespaces as separate devices.
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
     /// nvme namespaces that are plugged into a running guest.
-    NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions between were not tried";
+    NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions in between were not tried";
     /// NVMe controllers refuse transfers that the host does not pass on in one request.
     NvmeTransferSizeChecked = "nvme-transfer-size-checked", Qemu (10, 0, 4), Probe::Trial, "QEMU commit 53493c1f836f (10.1), in the announcement of 10.0.4; tried: 5.2 and 7.2 accept mdts=12, 10.0.13 and 11.1 refuse it";
     /// Disk devices keep averages over `stats-intervals`.
@@ -310,7 +310,7 @@ capabilities! {
     /// The iothreads of one virtio-scsi controller.
     LibvirtScsiIothreadMapping = "libvirt-scsi-iothread-mapping", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
     /// libvirt leaves out the raw format node when QEMU is 9.0 or newer.
-    LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; which release between was not looked up";
+    LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; the exact release is unknown";
     /// `discard_no_unref`.
     LibvirtDiscardNoUnref = "libvirt-discard-no-unref", Libvirt (9, 5, 0), Probe::Trial, "libvirt formatdomain";
     /// `<reconnect delay='…'/>` of nbd.
@@ -353,9 +353,9 @@ capabilities! {
     LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
     /// Every secret and server that has no use is refused: several secrets of an encrypted image, several servers of
     /// iSCSI, and Sheepdog. Earlier versions use the first secret or server, and start a QEMU without Sheepdog.
-    LibvirtRefusesUnusedSources = "libvirt-refuses-unused-sources", Libvirt (9, 1, 0), Probe::Trial, "accepted by 9.0, refused by 11.3; which release between was not looked up";
+    LibvirtRefusesUnusedSources = "libvirt-refuses-unused-sources", Libvirt (9, 1, 0), Probe::Trial, "accepted by 9.0, refused by 11.3; the exact release is unknown";
     /// Names of a product of up to 40 characters on SATA and IDE; earlier versions accept 16.
-    LibvirtLongProduct = "libvirt-long-product", Libvirt (11, 0, 0), Probe::Trial, "refused by 9.0, accepted by 11.3; which release between was not looked up";
+    LibvirtLongProduct = "libvirt-long-product", Libvirt (11, 0, 0), Probe::Trial, "refused by 9.0, accepted by 11.3; the exact release is unknown";
     /// NOCOW set on new directories of storage pools.
     LibvirtPoolsNocow = "libvirt-pools-nocow", Libvirt (6, 6, 0), Probe::Trial, "libvirt NEWS 6.6.0";
 

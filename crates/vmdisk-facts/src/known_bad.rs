@@ -228,9 +228,9 @@ known_bad! {
     /// io_uring in an iothread hangs.
     IoUringInIothread = "io-uring-in-iothread", Qemu (7, 1, 0)..(7, 1, 1), "QEMU issue 1193; openSUSE obs-build pull request 893: works on 7.0, hangs on 7.1.0";
     /// Direct I/O on bcachefs fails: QEMU derives the alignment from reads, and bcachefs requires a larger one for writes.
-    BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases between were not looked up";
+    BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases in between were not checked";
     /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.
-    RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases between were not tried";
+    RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases in between were not tried";
 
     /// Guests with chains of more than 25 images do not start.
     DeepChain = "deep-chain", Libvirt (10, 8, 0)..(12, 0, 0), "libvirt NEWS 12.0.0: Fix startup of VMs with more than ~25 external snapshots; NEWS 10.8.0: Switch from YAJL to json-c; tried on 11.3";

@@ -128,7 +128,7 @@ fn report_default_namespace(reader: &mut Reader<'_>, root: Node<'_>) {
         return;
     };
     let at = FieldPath::Domain(DomainField::Domain);
-    let message = "a default name space hides every element from libvirt".to_owned();
+    let message = "a default namespace hides every element from libvirt".to_owned();
     let problem = reader.problem(&INVALID_VALUE, at, declaration.verbatim(), message);
     problem.help = Some("delete it".to_owned());
     problem.fix = vec![Edit::delete(declaration.whole())];

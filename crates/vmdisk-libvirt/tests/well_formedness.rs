@@ -172,7 +172,7 @@ fn name_spaces_are_declared_as_they_must_be() {
     for (declaration, message) in [
         (
             "xmlns:xml='u'".to_owned(),
-            "the prefix `xml` cannot be bound to another name space",
+            "the prefix `xml` cannot be bound to another namespace",
         ),
         (
             "xmlns:xmlns='u'".to_owned(),
@@ -180,19 +180,19 @@ fn name_spaces_are_declared_as_they_must_be() {
         ),
         (
             format!("xmlns:a='{XML}'"),
-            "only the prefix `xml` can be bound to this name space",
+            "only the prefix `xml` can be bound to this namespace",
         ),
         (
             format!("xmlns='{XML}'"),
-            "only the prefix `xml` can be bound to this name space",
+            "only the prefix `xml` can be bound to this namespace",
         ),
         (
             format!("xmlns:a='{XMLNS}'"),
-            "only the prefix `xmlns` can be bound to this name space",
+            "only the prefix `xmlns` can be bound to this namespace",
         ),
         (
             format!("xmlns='{XMLNS}'"),
-            "only the prefix `xmlns` can be bound to this name space",
+            "only the prefix `xmlns` can be bound to this namespace",
         ),
     ] {
         let text = format!("<disk><a {declaration}/></disk>");
@@ -212,7 +212,7 @@ fn name_spaces_are_declared_as_they_must_be() {
 fn attributes_whose_prefixes_stand_for_one_name_space_are_the_same() {
     let outer = "<disk xmlns:a='u' xmlns:b='u' xmlns:c='v'>";
     let text = format!("{outer}<x a:y='1' b:y='2'/></disk>");
-    let message = "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes are bound to one name space";
+    let message = "attributes `a:y` and `b:y` of `<x>` are the same: their prefixes are bound to one namespace";
     assert_failure(&text, ReadFailureKind::Malformed, "b:y", message);
     let [(span, _)] = failure(&text).related[..] else {
         panic!("no other end");

@@ -160,7 +160,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "nbd:a,hosts.0.socket=x",
-            "network.hosts[0].socket: `x` does not begin at the root",
+            "network.hosts[0].socket: `x` is not an absolute path",
         ),
         (
             "nbd:a,hosts.0.socket=/x,hosts.0.port=1",
@@ -227,7 +227,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "rbd:a/b,config-file=ceph.conf",
-            "network.config-file: `ceph.conf` does not begin at the root",
+            "network.config-file: `ceph.conf` is not an absolute path",
         ),
         ("ssh://fred@a/x", "network.identity: libvirt requires a key"),
         (
@@ -358,7 +358,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
         ),
         (
             "https://a/x,readonly=off",
-            "disks[0].readonly: QEMU writes nothing over https",
+            "disks[0].readonly: QEMU cannot write over https",
         ),
         (
             "https://a/x,bus=sata",

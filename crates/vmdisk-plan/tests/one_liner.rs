@@ -150,7 +150,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:a.img",
             &[
-                "line 1, column 5: raw.path: `a.img` does not begin at the root; write the whole path: libvirt and QEMU run elsewhere",
+                "line 1, column 5: raw.path: `a.img` is not an absolute path; use an absolute path, because libvirt and QEMU run in other directories",
             ],
         ),
         (
@@ -164,13 +164,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "raw:/a,readonly",
             &[
-                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch; double a comma inside a value",
+                "line 1, column 8: `readonly` has no value; write `readonly=…`, or `readonly=on` for a switch; write a comma in a value twice",
             ],
         ),
         (
             "raw:/a,",
             &[
-                "line 1, column 8: there is nothing between the commas; double a comma inside a value",
+                "line 1, column 8: there is nothing between the commas; write a comma in a value twice",
             ],
         ),
         (

@@ -125,9 +125,9 @@ fn the_whole_script_reads_as_a_person_would_write_it() {
     assert_eq!(
         script,
         r#"#!/bin/sh
-# Makes the storage of guest. Written by vmdisk.
+# Creates the storage of guest. Written by vmdisk.
 set -eu
-# An image is for the hypervisor, which gets it from root; other users have no business in it.
+# Only root and the hypervisor need the images; other users must not read them.
 umask 077
 PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
 export PATH
@@ -137,7 +137,7 @@ refuse() {
     exit 1
 }
 
-# Nothing is changed before all of this has been found in order.
+# Check all preconditions before changing anything.
 command -v lvcreate >/dev/null 2>&1 || refuse 'lvcreate is not installed'
 command -v vgs >/dev/null 2>&1 || refuse 'vgs is not installed'
 command -v lvs >/dev/null 2>&1 || refuse 'lvs is not installed'
@@ -161,7 +161,7 @@ room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earl
 room /srv 1610612736 '/srv has too little space for 1536 MiB'
 [ "$(vgs --noheadings --nosuffix --units b -o vg_free -- vg0)" -ge 547608330240 ] || refuse 'volume group vg0 has too little space for 510 GiB'
 
-# If a command fails, what this script made is removed, so that it can be run again.
+# If a command fails, remove what this script created, so that it can be run again.
 begun=0
 undo() {
     status=$?
@@ -180,7 +180,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # 1. vdb: a thin pool of 500 GiB
-#    zeroing is off: a new volume reads what a deleted one left (93 % of it was read in a trial)
+#    zeroing is off: a new volume can read the data of deleted ones (93 % of it in a trial)
 begun=1
 lvcreate --yes --type thin-pool --size 500G --chunksize 64K --zero n --name pool0 -- vg0
 
@@ -192,7 +192,7 @@ qemu-img create -f qcow2 -o preallocation=metadata,cluster_size=131072,extended_
 begun=3
 lvcreate --yes --type thin --virtualsize 1T --thinpool pool0 --name data -- vg0
 
-# 4. vdc: a volume of 10 GiB; what its first blocks hold from an earlier volume is wiped
+# 4. vdc: a volume of 10 GiB; LVM wipes the first blocks, which can contain data of an earlier volume
 #    the rest is not wiped: for another tenant, run `blkdiscard --zeroout /dev/vg0/log` before its first use
 begun=4
 lvcreate --yes --wipesignatures y --zero y --size 10G --name log -- vg0

@@ -109,7 +109,7 @@ disks:
             "line 7, column 7: disks[0].qcow2.cluster_size: unknown key `cluster_size`; did you mean `cluster-size`?",
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
             "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
-            "line 11, column 5: disks[1].lvm: a disk is made of one thing, and this one of `raw` and `lvm`; keep `raw`, or make it two disks",
+            "line 11, column 5: disks[1].lvm: a disk has one backend, but this one has `raw` and `lvm`; keep `raw`, or make it two disks",
             "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `network` or `empty`",
             "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
             "line 16, column 5: disks[3].queues: `queues` is written twice",
@@ -120,7 +120,7 @@ disks:
 #[test]
 fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
     for (disk, fault) in [
-        ("raw: {path: a.img}", "does not begin at the root"),
+        ("raw: {path: a.img}", "is not an absolute path"),
         ("raw: {path: /dev/sda}", "is a device, not a file"),
         ("raw: {path: /srv/}", "is a directory"),
         ("raw: {path: /a, size: 100}", "whole sectors"),
@@ -393,7 +393,7 @@ fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
     for (keys, reason) in [
         (
             chain(200).as_str(),
-            "libvirt starts no guest with a chain of more than 200 images",
+            "libvirt does not start a guest with a chain of more than 200 images",
         ),
         (
             "size: 1G, backing-chain: []",
@@ -403,14 +403,17 @@ fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
             "size: 1G, data-file: /d",
             "`data-file` is about an image that exists",
         ),
-        ("data-file: /a", "an image and its data file are two files"),
+        (
+            "data-file: /a",
+            "an image and its data file must be different files",
+        ),
         (
             "backing-chain: [{path: /a, format: raw}]",
-            "an image cannot lie below itself",
+            "an image cannot be its own backing image",
         ),
         (
             "backing-chain: [{path: /b, format: iso}]",
-            "QEMU opens no image as `iso`",
+            "QEMU cannot open images of the format `iso`",
         ),
         (
             "size: 1G, encryption: {secret: {usage: u}}",

@@ -114,7 +114,7 @@ impl Writer<'_> {
             let id = device.text("id").unwrap_or("the device");
             self.leave_out(
                 at,
-                format!("{id} goes into the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
+                format!("{id} uses the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
             );
             device.push("bus", port);
         }

@@ -375,7 +375,7 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
             .map(|option| format!("the caller requested: {option}"))
             .collect(),
         help: (*severity == Severity::Error).then(|| {
-            "the guest will not start with it on this QEMU; write what that one takes".to_owned()
+            "the guest will not start with it on this QEMU; use a setting that this QEMU accepts".to_owned()
         }),
         fix: None,
         allowed_by: None,

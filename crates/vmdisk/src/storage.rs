@@ -34,13 +34,15 @@ impl Document {
             let message = match why {
                 None | Some(VolumeNotLocated::NotSaid) => continue,
                 Some(VolumeNotLocated::PoolTypeRefused(pool_type)) => {
-                    format!("libvirt takes no volume of a pool of type '{pool_type}' for a disk")
+                    format!(
+                        "libvirt does not support disks on volumes of a pool of type '{pool_type}'"
+                    )
                 }
                 Some(VolumeNotLocated::ModeRefused(pool_type)) => format!(
                     "only volumes of iSCSI pools have a mode, and the pool is of type '{pool_type}'"
                 ),
                 Some(VolumeNotLocated::VolumeTypeRefused(volume_type)) => {
-                    format!("libvirt takes no volume of type '{volume_type}' for a disk")
+                    format!("libvirt does not support disks on volumes of type '{volume_type}'")
                 }
                 Some(VolumeNotLocated::NameRefused) => {
                     "a unit of an iSCSI target is named `unit:0:0:` and its number".to_owned()

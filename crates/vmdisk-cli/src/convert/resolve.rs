@@ -42,18 +42,18 @@ fn message(
     let (title, help) = match kind {
         ConflictKind::NameWithoutNumber => (
             format!(
-                "{} has no address, and its name has no number that libvirt could make one of",
+                "{} has no address, and libvirt cannot derive one from its name",
                 owner(*at)
             ),
-            "call it after its bus, such as vdb or sdb, or give it an address",
+            "use a name with the prefix of its bus, such as vdb or sdb, or set an address",
         ),
         ConflictKind::SameAddress => (
             format!(
-                "{} sits where {} sits, and libvirt looks for no other place",
+                "{} has the address of {}, and libvirt does not choose another one",
                 owner(*at),
                 with.map_or_else(|| "another disk".to_owned(), owner)
             ),
-            "give one of them another name or another address",
+            "change the name or the address of one of them",
         ),
         ConflictKind::SameController {
             controller_type,
@@ -109,8 +109,8 @@ pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
     if !explain {
         return match decisions.len() {
             0 => "nothing was left open\n".to_owned(),
-            1 => "libvirt would fill in one thing; --explain says why\n".to_owned(),
-            count => format!("libvirt would fill in {count} things; --explain says why\n"),
+            1 => "libvirt would add one default; --explain shows the reason\n".to_owned(),
+            count => format!("libvirt would add {count} defaults; --explain shows the reasons\n"),
         };
     }
     let mut out = String::new();

@@ -96,7 +96,7 @@ pub(super) fn written(
     if !faults.is_empty() {
         let faults = faults
             .iter()
-            .map(|fault| format!("no spec says this: {fault}"));
+            .map(|fault| format!("a spec cannot express this: {fault}"));
         return Err(Stop(faults.map(Message::error).collect()));
     }
     Ok(Written {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let salt = salt.trim_ascii_end();
     if salt.len() < SHORTEST_SALT {
         return Err(Stop::new(format!(
-            "the salt has {} bytes, and fewer than {SHORTEST_SALT} can be guessed",
+            "the salt has {} bytes; use at least {SHORTEST_SALT}, because a shorter one can be guessed",
             salt.len()
         ))
         .help("`head -c 32 /dev/urandom | base64` makes a good one"));
@@ -58,7 +58,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         );
         if is_half_understood {
             let message = Message::warning(format!(
-                "{}: what could not be understood is left out, and will not be found by lint",
+                "{}: parts that vmdisk does not understand are left out, so lint cannot report them",
                 file.display()
             ));
             io.say(&message.render(colors.stderr));

@@ -85,7 +85,7 @@ impl Check<'_> {
         let mut messages: Vec<Message> = errors.into_iter().map(message).collect();
         if let Some(last) = messages.last_mut() {
             last.notes
-                .push("nothing was written; --ignore RULE writes it all the same".to_owned());
+                .push("nothing was written; use --ignore RULE to write it anyway".to_owned());
         }
         Err(Stop(messages))
     }

@@ -110,9 +110,9 @@ pub(crate) fn command_line(
         (_, QemuFormat::Json) => format!("{}\n", line.to_json_argv()),
         (_, QemuFormat::Args) if !line.daemons.is_empty() => {
             return Err(Stop::new(
-                "a storage daemon has a command line of its own, and this form has room for one",
+                "a storage daemon needs its own command line, and this form can express only one",
             )
-            .help("use --qemu-format lines or json, which have both"));
+            .help("use --qemu-format lines or json, which can express both"));
         }
         (_, QemuFormat::Args) => lines_of(&line.argv())?,
     };
@@ -130,9 +130,10 @@ fn objects_beside(line: &CommandLine) -> Vec<Message> {
         .filter_map(|words| {
             let id = object_id(&words[1])?;
             nodes.contains(&format!("\"{id}\"")).then_some(())?;
-            let message = format!("the nodes name the object {id}, which this form does not make");
+            let message =
+                format!("the nodes refer to the object {id}, which this form does not create");
             Some(Message {
-                help: Some(format!("make it first: -object {}", words[1])),
+                help: Some(format!("create it first: -object {}", words[1])),
                 ..Message::warning(message)
             })
         })

@@ -77,8 +77,8 @@ pub(crate) fn about(image: &Image) -> Vec<ImageFinding> {
         let message = format!("the chain has {} images", image.links.len());
         findings.push(
             ImageFinding::new("chain-too-long", Severity::Warning, top, message)
-                .note("a read of what was never written looks into each of them")
-                .help("merge images that nobody needs apart: `qemu-img commit`, or `virsh blockcommit` while the guest runs"),
+                .note("a read of a block that was never written looks into each of them")
+                .help("merge the images that are not needed separately: `qemu-img commit`, or `virsh blockcommit` while the guest runs"),
         );
     }
     findings
@@ -93,7 +93,7 @@ fn of_defect(link: &Link, defect: &Defect) -> ImageFinding {
         ),
         Effect::Damaged => (
             Severity::Error,
-            Some("QEMU opens the image, and what is read is not what was written"),
+            Some("QEMU opens the image, and the guest reads wrong data"),
         ),
         Effect::Noted if is_oddity(&defect.kind) => (Severity::Advice, None),
         Effect::Noted => (Severity::Warning, None),
@@ -127,12 +127,12 @@ fn help(kind: &DefectKind) -> Option<&'static str> {
     );
     if *kind == DefectKind::Corrupt {
         Some(
-            "`qemu-img check` says what is damaged; copy the image before `qemu-img check -r all`, or restore it",
+            "`qemu-img check` lists the damage; copy the image before `qemu-img check -r all`, or restore a backup",
         )
     } else if *kind == DefectKind::Dirty {
-        Some("nothing, if the guest is running; else `qemu-img check -r leaks`")
+        Some("if the guest is not running, run `qemu-img check -r leaks`")
     } else if is_cut {
-        Some("the file was cut, as by a copy that did not end: copy it again")
+        Some("the file is truncated, for example by an interrupted copy: copy it again")
     } else {
         None
     }
@@ -177,9 +177,9 @@ fn of_backing_format(link: &Link, findings: &mut Vec<ImageFinding>) {
         );
         findings.push(
             ImageFinding::new("backing-format-missing", Severity::Warning, link, message)
-                .note("libvirt (6.0) refuses a chain that continues below it, and QEMU probes its first bytes, which a guest may have written")
+                .note("libvirt (6.0 and later) refuses a chain that continues below it; QEMU probes its first bytes, which a guest may have written")
                 .help(format!(
-                    "`qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that it was made as",
+                    "run `qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that the backing file was created with",
                     link.location
                 )),
         );
@@ -197,14 +197,14 @@ fn of_protocols(link: &Link, findings: &mut Vec<ImageFinding>) {
             ResolvedName::Json(_) => {
                 "is a block device tree that can name any file, host or driver"
             }
-            ResolvedName::WorkingDirectory(_) => "counts from the directory QEMU runs in",
+            ResolvedName::WorkingDirectory(_) => "is relative to the working directory of QEMU",
             ResolvedName::Path(_) | ResolvedName::Unresolvable => continue,
         };
         let message = format!("the {what} {} {where_to}", shown(reference));
         findings.push(
             ImageFinding::new("backing-protocol-url", Severity::Warning, link, message)
-                .note("whoever made the image decides what the host opens")
-                .help("open it only if it comes from someone you trust with that"),
+                .note("the creator of the image decides what the host opens")
+                .help("open it only if you trust the creator of the image"),
         );
     }
 }
@@ -269,7 +269,7 @@ fn of_end(image: &Image, findings: &mut Vec<ImageFinding>) {
                 format!("the backing file {} is missing: {reason}", at(place)),
             )
             .note("QEMU does not open the image")
-            .help("restore it, or `qemu-img rebase -u` to where it has moved; relative names count from the directory of the image"),
+            .help("restore it, or run `qemu-img rebase -u` with its new path; relative names start at the directory of the image"),
         ),
         End::Unreadable { place, reason } => findings.push(error(
             "backing-unreadable",
@@ -277,7 +277,7 @@ fn of_end(image: &Image, findings: &mut Vec<ImageFinding>) {
         )),
         End::Unresolvable => findings.push(error(
             "backing-unresolvable",
-            "the name of the backing file is relative, and there is nothing it could be relative to"
+            "the name of the backing file is relative, but to no known directory"
                 .to_owned(),
         )),
         End::TooDeep => findings.push(

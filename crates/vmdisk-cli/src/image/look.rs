@@ -57,7 +57,7 @@ impl Looker {
     fn read(&mut self, path: &Path) -> Result<ImageFile, ImageFileError> {
         if self.has_timed_out {
             return Err(ImageFileError::Refused(
-                "not looked at, because another file did not answer".to_owned(),
+                "not read, because another file timed out".to_owned(),
             ));
         }
         let read = read_image(path, TIMEOUT);
@@ -91,7 +91,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
             follow(&mut looker, reference)
         } else {
             Resolution::NotFollowed {
-                reason: "not asked for, --chain follows it".to_owned(),
+                reason: "not followed; use --chain".to_owned(),
             }
         }
     });
@@ -153,7 +153,7 @@ fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolution<FileIden
     let name = match &reference.place {
         ResolvedName::Path(name) => name,
         ResolvedName::WorkingDirectory(_) => {
-            return not_followed("it counts from the directory QEMU runs in");
+            return not_followed("it is relative to the working directory of QEMU");
         }
         ResolvedName::Protocol(_) => return not_followed("it is not a file on this host"),
         ResolvedName::Json(_) => return not_followed("block device trees in json: are not read"),

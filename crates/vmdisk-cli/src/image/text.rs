@@ -244,8 +244,8 @@ fn chain(image: &Image) -> String {
         End::Unreadable { place, .. } => format!("{} could not be read", at(place)),
         End::NotFollowed { place, reason } => format!("{}, not followed: {reason}", at(place)),
         End::NotOpened => "QEMU does not open the last one".to_owned(),
-        End::Unresolvable => "a relative name with nothing to be relative to".to_owned(),
-        End::TooDeep => "and more, not looked at".to_owned(),
+        End::Unresolvable => "a relative name without a known directory".to_owned(),
+        End::TooDeep => "and more, not read".to_owned(),
     };
     let _ = writeln!(out, "  → {}", line(&end));
     out

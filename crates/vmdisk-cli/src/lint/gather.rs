@@ -147,9 +147,9 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
         .collect();
     if !holds_ours && all.is_empty() && !search.may_be_empty {
         let what = if search.path.is_dir() {
-            "no .xml file below this directory holds a domain or a disk"
+            "no .xml file below this directory contains a domain or a disk"
         } else {
-            "no file of this pattern holds a domain or a disk"
+            "no file that matches this pattern contains a domain or a disk"
         };
         all.push(complain(
             &search.path,

@@ -170,7 +170,7 @@ fn unless_it_panics(
                 )
                 .to_owned(),
             ),
-            ..Message::error("could not be checked because of a mistake in vmdisk itself").at(place)
+            ..Message::error("could not be checked because of a bug in vmdisk").at(place)
         }));
         done.render(renderers);
         Some(done)

@@ -113,7 +113,7 @@ fn undone(path: &str, failed: &FailedFix) -> Message {
         why,
     } = failed;
     let mut message = Message::warning(format!("the fix of {} was undone: {why}", rule.name));
-    message.notes.push(format!("it was to fix: {title}"));
+    message.notes.push(format!("it was meant to fix: {title}"));
     message.at(MessagePlace {
         path: path.to_owned(),
         quoted: None,

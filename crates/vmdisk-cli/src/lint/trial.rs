@@ -53,7 +53,9 @@ impl Tester {
         };
         let folder = tempfile::tempdir().map_err(|error| plain(&error))?;
         let Some(path) = folder.path().to_str() else {
-            return Err("the folder for temporary files has an odd name".to_owned());
+            return Err(
+                "the name of the directory for temporary files is not valid UTF-8".to_owned(),
+            );
         };
         let has_daemon = self.storage_daemon.is_some();
         let trial = Trial::new(document.domain(), &self.target, path, has_daemon);

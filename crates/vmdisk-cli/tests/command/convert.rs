@@ -134,7 +134,7 @@ fn two_disks_in_one_place_are_refused_with_their_place() {
     let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(
-        run.stderr.contains("disk hdi sits where disk sdi sits")
+        run.stderr.contains("disk hdi has the address of disk sdi")
             && run.stderr.contains("a.xml:12:"),
         "{run:?}"
     );

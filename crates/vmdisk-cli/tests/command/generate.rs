@@ -659,7 +659,7 @@ fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
             "`io` only affects files and block devices",
         ),
         ("directory:/srv/d,readonly=false", "read-only"),
-        ("directory:srv", "does not begin at the root"),
+        ("directory:srv", "is not an absolute path"),
         ("zvol:tank", "is not a dataset in a pool"),
         ("volume:images", "write POOL/VOLUME"),
         ("lun:/dev/sda,format=qcow2", "has no format but raw"),

@@ -134,10 +134,7 @@ fn without_a_host_guests_are_not_compared_and_the_run_says_so() {
         ("kvm2/c.xml", "backing-image-written"),
     ];
     assert_eq!(pairs(&found(&run)), expected, "{run:#?}");
-    assert!(
-        !run.stdout.contains("their hosts are unknown"),
-        "{run:#?}"
-    );
+    assert!(!run.stdout.contains("their hosts are unknown"), "{run:#?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_volume_that_libvirt_takes_for_no_disk_is_told() {
     let run = place.run(&["lint", "a.xml", "pool.xml"]);
     assert!(
         run.stdout
-            .contains("libvirt takes no volume of a pool of type 'gluster' for a disk"),
+            .contains("libvirt does not support disks on volumes of a pool of type 'gluster'"),
         "{run:?}"
     );
 }

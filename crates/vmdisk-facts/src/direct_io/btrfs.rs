@@ -34,7 +34,7 @@ fn checksummed(evidence: DirectIoInputs<'_>) -> Fact<bool> {
         return if evidence.exists {
             Fact::unknown(
                 Reason::Undecided,
-                "the mount has nodatasum or nodatacow, which a file has or has not since it was created",
+                "the mount has nodatasum or nodatacow, which applies only to files that were created with it",
             )
         } else {
             Fact::Known(false)
@@ -176,7 +176,7 @@ fn no_checksums(filesystem: &Filesystem) -> String {
 
 fn not_verified(version: Version, row: &btrfs_regime::BtrfsRow) -> Fact<DirectIo> {
     undecided(format!(
-        "what btrfs does here on Linux {version} is not verified ({})",
+        "the effect on btrfs of Linux {version} is not verified ({})",
         row.source
     ))
 }

@@ -5,7 +5,7 @@ use vmdisk_source::Span;
 use super::tree::{AttributeData, Index, Tree, UndeclaredPrefix, offset};
 use crate::{ReadFailure, ReadFailureKind};
 
-/// The maximum number of name space prefixes in scope.
+/// The maximum number of namespace prefixes in scope.
 pub const MAX_PREFIXES: usize = 128;
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
@@ -50,9 +50,9 @@ impl<'t> Prefixes<'t> {
         let message = match (prefix, attribute.value.as_ref()) {
             (Some("xmlns"), _) => "the prefix `xmlns` cannot be declared",
             (Some("xml"), XML) => return Ok(()),
-            (Some("xml"), _) => "the prefix `xml` cannot be bound to another name space",
-            (_, XML) => "only the prefix `xml` can be bound to this name space",
-            (_, XMLNS) => "only the prefix `xmlns` can be bound to this name space",
+            (Some("xml"), _) => "the prefix `xml` cannot be bound to another namespace",
+            (_, XML) => "only the prefix `xml` can be bound to this namespace",
+            (_, XMLNS) => "only the prefix `xmlns` can be bound to this namespace",
             (Some(prefix), _) => {
                 self.declared.push((prefix, nth));
                 return Ok(());
@@ -69,7 +69,7 @@ impl<'t> Prefixes<'t> {
         if self.declared.len() <= MAX_PREFIXES {
             return Ok(());
         }
-        let message = format!("more than {MAX_PREFIXES} name space prefixes are declared");
+        let message = format!("more than {MAX_PREFIXES} namespace prefixes are declared");
         Err(ReadFailure::new(
             ReadFailureKind::TooLarge,
             element,

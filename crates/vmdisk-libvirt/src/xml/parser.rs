@@ -492,7 +492,7 @@ fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -
             first.name
         ),
         false => format!(
-            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes are bound to one name space",
+            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes are bound to one namespace",
             first.name, second.name
         ),
     };

@@ -98,7 +98,7 @@ impl Planner<'_> {
     fn refuse_beyond_room(&mut self, index: usize, bus: TargetBus) {
         let (room, help) = match bus {
             TargetBus::Ide => (4, "use `bus: sata` or `bus: virtio`"),
-            TargetBus::Fdc => (2, "a machine has one floppy controller"),
+            TargetBus::Fdc => (2, "a machine has only one floppy controller"),
             _ => return,
         };
         let is_there = |disk: &&Disk| disk.frontend.bus == Some(bus);

@@ -27,7 +27,7 @@ impl Planner<'_> {
 fn without_page_cache(protocol: &Protocol) -> Option<Chosen<CacheMode>> {
     match protocol {
         Protocol::Nvme(_) => {
-            let reason = "QEMU drives the controller itself, past the host's page cache";
+            let reason = "QEMU drives the controller directly, bypassing the host's page cache";
             Some(Chosen::by_default(CacheMode::None, reason))
         }
         Protocol::VhostVdpa { .. } => {

@@ -141,13 +141,14 @@ fn accelerator(planner: &Planner<'_>, arch: Architecture) -> Chosen<GuestType> {
             Chosen::by_fact(GuestType::Qemu, reason).instead_of("tcg-instead-of-kvm")
         }
         (_, Fact::Known(false)) => {
-            let reason = "a guest that was tried did not run with KVM on this host, so guests are emulated, which is slow";
+            let reason = "a trial guest did not run with KVM on this host, so guests are emulated, which is slow";
             Chosen::by_fact(GuestType::Qemu, reason).instead_of("tcg-instead-of-kvm")
         }
-        (_, Fact::Known(true)) => {
-            Chosen::by_fact(GuestType::Kvm, "a VM was seen to run with KVM on this host")
-                .instead_of("tcg-instead-of-kvm")
-        }
+        (_, Fact::Known(true)) => Chosen::by_fact(
+            GuestType::Kvm,
+            "according to the facts, a guest ran with KVM on this host",
+        )
+        .instead_of("tcg-instead-of-kvm"),
         _ => Chosen::by_default(GuestType::Kvm, "the facts do not rule out KVM"),
     }
 }

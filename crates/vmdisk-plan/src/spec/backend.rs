@@ -304,7 +304,7 @@ impl Slot for BackendSpec {
                 Ok(None) => {
                     let known = BackendSpec::keys_of(kind);
                     let at = keys.reader.at().key(kind);
-                    let below = format!("nothing is written below `{kind}`");
+                    let below = format!("`{kind}` has no value");
                     let help = format!("its keys are {}", list_of(&known));
                     keys.reader
                         .inside(at, |reader| reader.refuse(below).help = Some(help));
@@ -321,7 +321,7 @@ impl Slot for BackendSpec {
             }
             [ref first, ref rest @ ..] => {
                 let message = format!(
-                    "a disk is made of one thing, and this one of {}",
+                    "a disk has one backend, but this one has {}",
                     list_of(&written).replace(" or ", " and ")
                 );
                 let at = keys.reader.at().key(rest[0]);

@@ -85,7 +85,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
     faults.refuse_unless(
         *vcpus != Some(0),
         at.key("vcpus"),
-        "a guest has a vCPU at least",
+        "a guest needs at least one vCPU",
     );
     if let Some(memory) = memory.filter(|memory| memory.0 < Bytes::MIB) {
         let message =
@@ -170,12 +170,12 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
     faults.refuse_unless(
         rotation_rate.is_none_or(|rate| rate == 1 || (1025..=65534).contains(&rate)),
         at.key("rotation-rate"),
-        "a disk turns 1025 to 65534 times a minute, or is an SSD and says 1",
+        "expected 1 for an SSD, or 1025 to 65534 revolutions per minute",
     );
     faults.refuse_unless(
         *boot != Some(0),
         at.key("boot"),
-        "the boot order counts from 1",
+        "the boot order starts at 1",
     );
     if let Some(iotune) = iotune {
         check_iotune(iotune, &at.key("iotune"), faults);
@@ -192,21 +192,21 @@ fn check_queues(queues: Option<u32>, queue_size: Option<u32>, at: &SpecPath, fau
     faults.refuse_unless(
         queue_size.is_none_or(|size| size.is_power_of_two() && (4..=1024).contains(&size)),
         at.key("queue-size"),
-        "a queue has a power of two of entries, from 4 to 1024",
+        "the size of a queue is a power of two from 4 to 1024",
     );
 }
 
 fn check_iothread(iothread: Option<&IoThreadSpec>, at: &SpecPath, faults: &mut Faults) {
     match iothread {
         Some(IoThreadSpec::Number(0)) => {
-            faults.refuse(at.key("iothread"), "iothreads are counted from 1");
+            faults.refuse(at.key("iothread"), "iothreads are numbered from 1");
         }
         Some(IoThreadSpec::Several(numbers)) => {
             let mut unique = numbers.clone();
             unique.sort_unstable();
             unique.dedup();
             let is_fit = unique.len() == numbers.len() && !unique.contains(&0);
-            let message = "a list of iothreads names each once, counted from 1";
+            let message = "a list names each iothread once, and they are numbered from 1";
             faults.refuse_unless(is_fit && !unique.is_empty(), at.key("iothread"), message);
         }
         Some(IoThreadSpec::Number(_) | IoThreadSpec::Auto) | None => {}
@@ -225,7 +225,7 @@ fn check_block_sizes(
         (logical, "logical-block-size"),
         (physical, "physical-block-size"),
     ] {
-        let message = "a block has a power of two of bytes, from 512 to 2 MiB";
+        let message = "the size of a block is a power of two from 512 bytes to 2 MiB";
         faults.refuse_unless(size.is_none_or(is_block), at.key(key), message);
     }
     if let (Some(logical), Some(physical)) = (logical, physical) {
@@ -258,7 +258,7 @@ fn check_identity(
         faults.refuse_unless(
             serial.chars().all(is_fit),
             at.key("serial"),
-            "libvirt takes letters, digits, blanks and _.+- in a serial number",
+            "libvirt accepts letters, digits, spaces and _.+- in a serial number",
         );
     }
     if let Some(wwn) = wwn {
@@ -331,9 +331,7 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
             let is_made = disk.backend.is_made() || disks[first].backend.is_made();
             faults.refuse(at.key(disk.backend.kind()), message).help = Some(match is_made {
                 true => "give one of them another place".to_owned(),
-                false => {
-                    "give one of them another place, or write `shareable: true` for both".to_owned()
-                }
+                false => "use separate storage, or write `shareable: true` for both".to_owned(),
             });
         }
         if let BackendSpec::LvmThin(LvmThinSpec {
@@ -344,7 +342,8 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
         }) = &disk.backend
         {
             let first = *pools.entry((group, pool)).or_insert(index);
-            let message = format!("disks[{first}] makes this pool already; write pool-size once");
+            let message =
+                format!("disks[{first}] already creates this pool; write `pool-size` once");
             faults.refuse_unless(first == index, at.key("lvm-thin").key("pool-size"), message);
         }
     }
@@ -373,7 +372,8 @@ fn check_chains(disks: &[DiskSpec], faults: &mut Faults) {
                 .key("qcow2")
                 .key("backing")
                 .key("path");
-            let message = format!("disks[{below}] is made here, and nothing lies on an empty disk");
+            let message =
+                format!("disks[{below}] is made here, and an empty disk cannot be a backing image");
             faults.refuse(at, message);
         }
     }

@@ -78,7 +78,7 @@ fn check_device(device: &DeviceSpec, at: &SpecPath, faults: &mut Faults) {
     if !is_backing_format(format) {
         faults.refuse(
             at.key("format"),
-            format!("QEMU opens no image as `{format}`"),
+            format!("QEMU cannot open images of the format `{format}`"),
         );
     }
     if *access == Some(DeviceAccess::Lun) && format != Format::Raw {
@@ -86,7 +86,7 @@ fn check_device(device: &DeviceSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse(at.key("format"), message);
     }
     if let Some(chain) = backing_chain {
-        let message = format!("only qcow2 has images below it here, and this is {format}");
+        let message = format!("only qcow2 supports backing images here, and this is {format}");
         faults.refuse_unless(format == Format::Qcow2, at.key("backing-chain"), message);
         check_chain(chain, path, at, faults);
     }
@@ -99,7 +99,7 @@ const MAX_CHAIN: usize = 200;
 fn check_chain(chain: &[BackingSpec], top: &str, at: &SpecPath, faults: &mut Faults) {
     if chain.len() >= MAX_CHAIN {
         let message =
-            format!("libvirt starts no guest with a chain of more than {MAX_CHAIN} images");
+            format!("libvirt does not start a guest with a chain of more than {MAX_CHAIN} images");
         faults.refuse(at.key("backing-chain"), message).help = Some(
             "merge images with `qemu-img commit`, or copy the disk with `qemu-img convert`"
                 .to_owned(),
@@ -145,7 +145,7 @@ fn check_size(size: Option<Bytes>, at: SpecPath, faults: &mut Faults) {
 fn check_creation(written: &[(&str, bool)], at: &SpecPath, faults: &mut Faults) {
     for (key, is_there) in written {
         if *is_there {
-            let message = format!("`{key}` acts when storage is made, and without `size` none is");
+            let message = format!("`{key}` applies only to new storage, which needs `size`");
             faults.refuse(at.key(*key), message);
         }
     }
@@ -166,7 +166,7 @@ fn check_encryption(
     if is_made {
         let message = "an encrypted image cannot be created here, because qemu-img needs the key";
         faults.refuse(at, message).help =
-            Some("create the image, and leave `size` and `backing` out".to_owned());
+            Some("create the image first, and remove `size` and `backing`".to_owned());
     }
 }
 
@@ -212,12 +212,12 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
         ("backing-chain", backing_chain.is_some()),
         ("data-file", data_file.is_some()),
     ] {
-        let message = format!("`{key}` is about an image that exists, and this one is created");
+        let message = format!("`{key}` applies only to an existing image, and this one is created");
         faults.refuse_unless(!(is_made && is_there), at.key(key), message);
     }
     if let Some(data_file) = data_file {
         check_file_path(data_file, at.key("data-file"), faults);
-        let message = "an image and its data file are two files";
+        let message = "an image and its data file must be different files";
         faults.refuse_unless(data_file != path, at.key("data-file"), message);
     }
     if let Some(chain) = backing_chain {
@@ -236,8 +236,9 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
     }
     if let Some(cluster) = cluster_size {
         let is_cluster = cluster.0.is_power_of_two() && (512..=2 << 20).contains(&cluster.0);
-        let message =
-            format!("a cluster has a power of two of bytes, from 512 to 2 MiB, not {cluster}");
+        let message = format!(
+            "the size of a cluster is a power of two from 512 bytes to 2 MiB, not {cluster}"
+        );
         faults.refuse_unless(is_cluster, at.key("cluster-size"), message);
         let has_subclusters = *extended_l2 == Some(true);
         faults.refuse_unless(
@@ -250,9 +251,9 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
     let below = at.key("backing");
     check_backing(backing, path, &below, faults);
     if is_preallocated && *extended_l2 != Some(true) {
-        let message = "an image on a backing image is only preallocated with extended-l2";
+        let message = "an image on a backing image can be preallocated only with extended-l2";
         faults.refuse(at.key("preallocation"), message).help =
-            Some("write `extended-l2: true`, or leave preallocation out".to_owned());
+            Some("write `extended-l2: true`, or remove `preallocation`".to_owned());
     }
 }
 
@@ -261,10 +262,10 @@ fn check_backing(backing: &BackingSpec, above: &str, at: &SpecPath, faults: &mut
     let BackingSpec { path, format } = backing;
     check_path(path, at.key("path"), faults);
     if path == above {
-        faults.refuse(at.key("path"), "an image cannot lie below itself");
+        faults.refuse(at.key("path"), "an image cannot be its own backing image");
     }
     if !is_backing_format(*format) {
-        let message = format!("QEMU opens no image as `{format}`");
+        let message = format!("QEMU cannot open images of the format `{format}`");
         faults.refuse(at.key("format"), message).help =
             Some("an ISO or another plain image is `raw`".to_owned());
     }
@@ -294,10 +295,10 @@ fn check_thin(thin: &LvmThinSpec, at: &SpecPath, faults: &mut Faults) {
     check_size(*pool_size, at.key("pool-size"), faults);
     if let Some(pool) = pool {
         check_volume_name(pool, at.key("pool"), faults);
-        let message = "a pool and a volume in it have two names";
+        let message = "a pool and a volume in it must have different names";
         faults.refuse_unless(pool != volume, at.key("pool"), message);
     } else if size.is_some() {
-        let message = "a thin volume is made in a pool, and `pool` is missing";
+        let message = "a thin volume needs a pool, and `pool` is missing";
         faults.refuse(at.clone(), message);
     }
     if size.is_none() {
@@ -308,8 +309,7 @@ fn check_thin(thin: &LvmThinSpec, at: &SpecPath, faults: &mut Faults) {
             ("chunk-size", chunk_size.is_some()),
             ("zero", zero.is_some()),
         ] {
-            let message =
-                format!("`{key}` belongs to a pool, and without `pool-size` none is made");
+            let message = format!("`{key}` applies only to a new pool, which needs `pool-size`");
             faults.refuse_unless(!is_there, at.key(key), message);
         }
     }
@@ -318,7 +318,7 @@ fn check_thin(thin: &LvmThinSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse_unless(
             chunk.0.is_multiple_of(unit) && (unit..=Bytes::GIB).contains(&chunk.0),
             at.key("chunk-size"),
-            format!("a chunk has a multiple of 64 KiB up to 1 GiB, not {chunk}"),
+            format!("the size of a chunk is a multiple of 64 KiB up to 1 GiB, not {chunk}"),
         );
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn check_nvme(nvme: &NvmeSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse(at.key("address"), message).help =
             Some("write DOMAIN:BUS:SLOT.FUNCTION, such as 0000:01:00.0".to_owned());
     }
-    let message = "namespaces are counted from 1";
+    let message = "namespaces are numbered from 1";
     faults.refuse_unless(nvme.namespace != Some(0), at.key("namespace"), message);
 }
 

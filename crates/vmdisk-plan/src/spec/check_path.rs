@@ -13,10 +13,11 @@ pub(super) fn check_socket_length(path: &str, at: SpecPath, faults: &mut Faults)
 /// Checks the whole path of something on the host.
 pub(super) fn check_path(path: &str, at: SpecPath, faults: &mut Faults) {
     if !path.starts_with('/') {
-        let message = format!("`{}` does not begin at the root", shortened(path));
-        faults.refuse(at, message).help =
-            Some("write the whole path: libvirt and QEMU run elsewhere".to_owned());
+        let message = format!("`{}` is not an absolute path", shortened(path));
+        faults.refuse(at, message).help = Some(
+            "use an absolute path, because libvirt and QEMU run in other directories".to_owned(),
+        );
     } else if path.contains('\0') {
-        faults.refuse(at, "a zero byte ends every path on the host");
+        faults.refuse(at, "a path on the host cannot contain a zero byte");
     }
 }

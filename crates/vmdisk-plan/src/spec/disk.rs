@@ -119,7 +119,7 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
     }
     if key == "format" || key == "type" {
         let kinds = list_of(BackendSpec::KINDS);
-        return Some(format!("the key of the backend says that: {kinds}"));
+        return Some(format!("use a key of the backend instead: {kinds}"));
     }
     let kinds: Vec<&str> = BackendSpec::KINDS
         .iter()

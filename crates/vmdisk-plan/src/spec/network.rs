@@ -261,10 +261,10 @@ impl NetworkSpec {
     pub(crate) fn only_read_because(&self) -> Option<String> {
         let protocol = self.protocol;
         if protocol.is_curl() {
-            return Some(format!("QEMU writes nothing over {protocol}"));
+            return Some(format!("QEMU cannot write over {protocol}"));
         }
         let is_snapshot = self.snapshot.is_some();
-        is_snapshot.then(|| "a snapshot stays what it is".to_owned())
+        is_snapshot.then(|| "a snapshot cannot be written".to_owned())
     }
 
     /// A name for what it opens: equal names are the same storage.

@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
     let uri = Uri::parse(text).map_err(|error| {
         // The text is not repeated: people paste passwords with it.
         let message = format!("this is not a valid address: {error}");
-        let help = "a character that has another meaning there is written as % and two digits";
+        let help = "write a character that has another meaning there as % and two digits";
         address.fault(text, message, Some(help))
     })?;
     let scheme = uri.scheme().as_str();
@@ -144,7 +144,7 @@ impl Address<'_> {
         // libiscsi has a password behind a %.
         if user.contains([':', '%']) {
             let message = "a password cannot be in a spec or on a command line";
-            let help = "write the name alone, and `auth.secret.usage` for a secret of libvirt's";
+            let help = "write the name alone, and `auth.secret.usage` for a libvirt secret";
             return Err(self.fault(user, message, Some(help)));
         }
         let path: &[&str] = match protocol {
@@ -209,8 +209,7 @@ impl Address<'_> {
         }
         if !matches!(protocol, NetworkProtocol::Http | NetworkProtocol::Https) {
             let message = format!("an address cannot have a ? part on {protocol}");
-            let help =
-                "write it as %3F if it belongs to the name, and options as keys behind a comma";
+            let help = "write it as %3F if it belongs to the name, and write options as keys after a comma";
             return Err(self.fault(query.as_str(), message, Some(help)));
         }
         Ok(Said {

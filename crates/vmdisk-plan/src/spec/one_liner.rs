@@ -467,7 +467,7 @@ impl Tree {
         let Some((key, value)) = part.text.split_once('=') else {
             let text = shortened(&part.text);
             let (message, help) = if part.text.is_empty() {
-                let help = "double a comma inside a value";
+                let help = "write a comma in a value twice";
                 (
                     "there is nothing between the commas".to_owned(),
                     help.to_owned(),
@@ -476,7 +476,7 @@ impl Tree {
                 (
                     format!("`{text}` has no value"),
                     format!(
-                        "write `{text}=…`, or `{text}=on` for a switch; double a comma inside a value"
+                        "write `{text}=…`, or `{text}=on` for a switch; write a comma in a value twice"
                     ),
                 )
             };

@@ -164,7 +164,7 @@ impl Storage<'_> {
                 &name.group,
             ]),
             format!(
-                "a volume of {size}; what its first blocks hold from an earlier volume is wiped"
+                "a volume of {size}; LVM wipes the first blocks, which can contain data of an earlier volume"
             ),
         );
         step.notes = vec![format!(
@@ -207,7 +207,7 @@ impl Storage<'_> {
         let mut step = self.step(argv, format!("a thin pool of {size}"));
         if !is_zeroing {
             step.notes.push(
-                "zeroing is off: a new volume reads what a deleted one left (93 % of it was read in a trial)"
+                "zeroing is off: a new volume can read the data of deleted ones (93 % of it in a trial)"
                     .to_owned(),
             );
         }

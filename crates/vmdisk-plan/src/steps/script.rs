@@ -27,22 +27,25 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     match plan.domain.name.as_deref() {
         Some(name) => writeln!(
             out,
-            "# Makes the storage of {}. Written by vmdisk.",
+            "# Creates the storage of {}. Written by vmdisk.",
             comment(name)
         )?,
-        None => writeln!(out, "# Makes the storage of the disks. Written by vmdisk.")?,
+        None => writeln!(
+            out,
+            "# Creates the storage of the disks. Written by vmdisk."
+        )?,
     }
     writeln!(out, "set -eu")?;
     if steps.is_empty() {
         writeln!(
             out,
-            "\n# There is nothing to make: every disk is on storage that exists."
+            "\n# Nothing to create: every disk is on existing storage."
         )?;
         return Ok(());
     }
     writeln!(
         out,
-        "# An image is for the hypervisor, which gets it from root; other users have no business in it."
+        "# Only root and the hypervisor need the images; other users must not read them."
     )?;
     writeln!(out, "umask 077")?;
     writeln!(out, "PATH=\"${{PATH:-/usr/bin:/bin}}:/usr/sbin:/sbin\"")?;
@@ -51,10 +54,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "    printf '%s\\n' \"refused: $1\" >&2")?;
     writeln!(out, "    exit 1")?;
     writeln!(out, "}}")?;
-    writeln!(
-        out,
-        "\n# Nothing is changed before all of this has been found in order."
-    )?;
+    writeln!(out, "\n# Check all preconditions before changing anything.")?;
     let mut checks: BTreeSet<String> = BTreeSet::new();
     for program in programs(steps) {
         let quoted = quote(program);
@@ -158,7 +158,7 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
 fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
-        "\n# If a command fails, what this script made is removed, so that it can be run again."
+        "\n# If a command fails, remove what this script created, so that it can be run again."
     )?;
     writeln!(out, "begun=0")?;
     writeln!(out, "undo() {{")?;

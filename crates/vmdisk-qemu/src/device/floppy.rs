@@ -27,7 +27,7 @@ impl Writer<'_> {
         if index > 0 {
             self.problem(
                 planned.origin,
-                "a machine has one floppy controller with two drives",
+                "a machine has only one floppy controller with two drives",
             );
             return String::new();
         }
