@@ -240,7 +240,7 @@ pub struct Frontend {
     /// Whether the disk says that it knows DPO and FUA; SCSI (libvirt 11.10.0), QEMU `dpofua`. Default:
     /// off up to machine types 10.0, on after.
     pub dpofua: Option<Switch>,
-    /// Place in the boot order, from 1.
+    /// Position in the boot order, from 1.
     pub boot_order: Option<u32>,
     /// Parameter of the boot loader of an IBM Z; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
     pub loadparm: Option<String>,

@@ -32,7 +32,7 @@ pub struct Iotune {
     pub bytes: IotuneLimits,
     /// Limits in requests.
     pub iops: IotuneLimits,
-    /// Size in bytes that counts as one request.
+    /// Size of a request in bytes, above which it counts as several.
     pub size_iops: Option<u64>,
     /// Name of a group that shares these limits (libvirt 3.0.0).
     pub group: Option<String>,

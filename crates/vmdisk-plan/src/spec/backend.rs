@@ -26,9 +26,9 @@ section! {
         size: Option<Bytes> = "size",
         /// Preallocation; default `off`.
         preallocation: Option<Preallocation> = "preallocation",
-        /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
+        /// Whether the file is created without copy-on-write, and therefore without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
-        /// Encryption of a file that exists.
+        /// Encryption of an existing file.
         encryption: Option<EncryptionSpec> = "encryption",
     }
 }
@@ -46,18 +46,18 @@ section! {
         cluster_size: Option<Bytes> = "cluster-size",
         /// Subclusters, 32 per cluster; needs clusters of 16 KiB or more (QEMU 5.2).
         extended_l2: Option<bool> = "extended-l2",
-        /// Postponed reference counts: faster with cache writethrough, and a crash then needs a repair.
+        /// Lazy reference counts: faster with cache writethrough, but a crash requires a repair.
         lazy_refcounts: Option<bool> = "lazy-refcounts",
-        /// The image below this one, which is not changed.
+        /// The backing image, which is not changed.
         backing: Option<BackingSpec> = "backing",
-        /// The images below an image that exists, from the top down; `none` or `[]` if there are none. Default: as the headers say.
+        /// The backing images of an existing image, from the top down; `none` or `[]` if there are none. Default: the
+        /// chain that the headers name.
         backing_chain: Option<Vec<BackingSpec>> = "backing-chain",
-        /// Absolute path of the raw file with the data of an image that exists, if its data is not in itself (libvirt
-        /// 10.10).
+        /// Absolute path of the external data file of an existing image (libvirt 10.10).
         data_file: Option<String> = "data-file",
-        /// Encryption of an image that exists.
+        /// Encryption of an existing image.
         encryption: Option<EncryptionSpec> = "encryption",
-        /// Whether the file is made without copy-on-write, so without checksums (btrfs only).
+        /// Whether the file is created without copy-on-write, and therefore without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
     }
 }
@@ -123,13 +123,13 @@ section! {
         volume: String = "volume",
         /// Size that the guest sees; with it the volume is created, without it the volume exists.
         size: Option<Bytes> = "size",
-        /// Thin pool in the same group; needed to make something.
+        /// Thin pool in the same group; required for a new volume.
         pool: Option<String> = "pool",
         /// Size of the pool; with it the pool is created too.
         pool_size: Option<Bytes> = "pool-size",
-        /// Unit of allocation of a pool to be made: a multiple of 64 KiB up to 1 GiB.
+        /// Unit of allocation of a new pool: a multiple of 64 KiB up to 1 GiB.
         chunk_size: Option<Bytes> = "chunk-size",
-        /// Whether the pool zeroes a chunk before it hands it out; default `true`.
+        /// Whether a new pool zeroes each chunk before the first use; default `true`.
         zero: Option<bool> = "zero",
     }
 }
@@ -137,14 +137,14 @@ section! {
 section! {
     /// A block device of the host: a whole disk, a partition, or anything else that exists.
     pub struct DeviceSpec {
-        /// Path of the device; best a name that lasts, such as one below /dev/disk/by-id.
+        /// Path of the device, preferably a persistent name, such as one below /dev/disk/by-id.
         path: String = "path",
         /// Whether the guest sees an emulated disk or the device's own SCSI commands; default `emulated`.
         access: Option<DeviceAccess> = "as",
         /// Format of the image on it; default `raw`, never guessed.
         format: Option<Format> = "format",
-        /// The images below a qcow2 image, from the top down; `none` or `[]` if there are none. Default: as the headers
-        /// say.
+        /// The backing images of a qcow2 image, from the top down; `none` or `[]` if there are none. Default: the
+        /// chain that the headers name.
         backing_chain: Option<Vec<BackingSpec>> = "backing-chain",
     }
 }
@@ -154,7 +154,7 @@ section! {
     pub struct VhostUserBlkSpec {
         /// Absolute path of the UNIX socket.
         socket: String = "socket",
-        /// Whether QEMU connects again when the daemon comes back.
+        /// Whether QEMU reconnects after a restart of the daemon.
         reconnect: Option<bool> = "reconnect",
         /// Seconds between attempts; default 10.
         reconnect_timeout: Option<u32> = "reconnect-timeout",
@@ -249,7 +249,7 @@ backends! {
     Device(DeviceSpec) = "device",
     /// A ZFS volume.
     Zvol(ZvolSpec) = "zvol",
-    /// A namespace of an NVMe controller that QEMU drives itself.
+    /// A namespace of an NVMe controller that QEMU drives directly.
     Nvme(NvmeSpec) = "nvme",
     /// A block device of a vDPA parent.
     VhostVdpa(VhostVdpaSpec) = "vhost-vdpa",
@@ -259,7 +259,7 @@ backends! {
     Volume(VolumeSpec) = "volume",
     /// A disk served by another process over a socket.
     VhostUserBlk(VhostUserBlkSpec) = "vhost-user-blk",
-    /// A disk behind a server, to which QEMU speaks itself.
+    /// A disk on a server, to which QEMU connects directly.
     Network(NetworkSpec) = "network",
     /// A CD or floppy drive without a medium.
     Empty(EmptySpec) = "empty",

@@ -13,7 +13,7 @@ section! {
         address: String = "address",
         /// Namespace, from 1; default 1.
         namespace: Option<u64> = "namespace",
-        /// Whether libvirt detaches the controller from the host's driver and returns it; left to libvirt (yes).
+        /// Whether libvirt detaches the controller from the host's driver and returns it; libvirt's default is yes.
         managed: Option<bool> = "managed",
     }
 }
@@ -51,7 +51,7 @@ section! {
         volume: String = "volume",
         /// Format of the image; default `raw`, never guessed.
         format: Option<Format> = "format",
-        /// Whether a volume of an iSCSI pool is a device of the host, or QEMU connects itself; left to libvirt (`host`).
+        /// Whether a volume of an iSCSI pool is a device of the host, or QEMU connects directly; libvirt's default is `host`.
         mode: Option<VolumeMode> = "mode",
     }
 }

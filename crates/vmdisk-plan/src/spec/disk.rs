@@ -26,35 +26,35 @@ section! {
         media: Option<MediaSpec> = "media",
         /// Cache mode; default: the fastest safe mode for the host's storage.
         cache: Option<CacheMode> = "cache",
-        /// How requests reach the host's kernel; default: what fits the cache mode and the host.
+        /// Interface for requests to the host's kernel; the default fits the cache mode and the host.
         io: Option<AioMode> = "io",
-        /// What becomes of the guest's discards; default `unmap` where that gives space back.
+        /// Treatment of the guest's discards; default `unmap` if that frees space.
         discard: Option<Discard> = "discard",
-        /// Whether written zeroes are turned into cheaper requests; left to QEMU (`off`).
+        /// Whether writes of zeroes become cheaper requests; QEMU's default is `off`.
         detect_zeroes: Option<DetectZeroes> = "detect-zeroes",
-        /// Whether data read from the backing image is copied up; left to QEMU (`off`).
+        /// Whether data that the guest reads from the backing image is copied into the image; QEMU's default is `off`.
         copy_on_read: Option<bool> = "copy-on-read",
         /// Whether qcow2 keeps discarded clusters (libvirt 9.5, QEMU 8.1).
         discard_no_unref: Option<bool> = "discard-no-unref",
         /// Largest qcow2 metadata cache (libvirt 7.0).
         metadata_cache_size: Option<Bytes> = "metadata-cache-size",
-        /// Virtqueues; left to QEMU (one per vCPU) where the machine allows that.
+        /// Number of virtqueues; QEMU's default is one per vCPU, with current machine types.
         queues: Option<u32> = "queues",
-        /// Entries of a virtqueue; left to QEMU (256).
+        /// Entries of a virtqueue; QEMU's default is 256.
         queue_size: Option<u32> = "queue-size",
         /// Event loop: a number, several numbers, or `auto`.
         iothread: Option<IoThreadSpec> = "iothread",
         /// Sector size that the guest sees, in bytes.
         logical_block_size: Option<Bytes> = "logical-block-size",
-        /// Size below which the disk reads, changes and writes, in bytes.
+        /// Physical sector size, in bytes: the disk reads and writes a whole sector for a smaller write.
         physical_block_size: Option<Bytes> = "physical-block-size",
         /// Smallest discard that the disk offers, in bytes (libvirt 9.8).
         discard_granularity: Option<Bytes> = "discard-granularity",
-        /// Effect of a failed write; left to QEMU (`enospace`).
+        /// Effect of a failed write; QEMU's default is `enospace`.
         error_policy: Option<ErrorPolicy> = "error-policy",
-        /// Effect of a failed read; left to QEMU (`report`).
+        /// Effect of a failed read; QEMU's default is `report`.
         read_error_policy: Option<ReadErrorPolicy> = "read-error-policy",
-        /// Serial number that the guest reads; never invented.
+        /// Serial number that the guest sees; unset by default.
         serial: Option<String> = "serial",
         /// World wide name, 16 hexadecimal digits.
         wwn: Option<String> = "wwn",
@@ -66,13 +66,13 @@ section! {
         rotation_rate: Option<u32> = "rotation-rate",
         /// Whether it is shown as removable; USB and SCSI only.
         removable: Option<bool> = "removable",
-        /// Place in the boot order, from 1.
+        /// Position in the boot order, from 1.
         boot: Option<u32> = "boot",
-        /// Whether the guest must not write; default `false`, and a CD drive never writes.
+        /// Whether the disk is read-only; default `false`. A CD drive is always read-only.
         readonly: Option<bool> = "readonly",
         /// Whether other guests use it at the same time; default `false`.
         shareable: Option<bool> = "shareable",
-        /// Whether writes vanish when the guest stops; default `false`.
+        /// Whether writes are discarded when the guest stops; default `false`.
         transient: Option<bool> = "transient",
         /// Throttling.
         iotune: Option<IotuneSpec> = "iotune",

@@ -15,7 +15,7 @@ section! {
         name: Option<String> = "name",
         /// UUID; default: libvirt makes one.
         uuid: Option<String> = "uuid",
-        /// How CPUs run; default `kvm`.
+        /// Virtualisation; default `kvm`.
         guest_type: Option<GuestType> = "type",
         /// Instruction set; default `x86_64`.
         arch: Option<Architecture> = "arch",
@@ -25,7 +25,7 @@ section! {
         vcpus: Option<u32> = "vcpus",
         /// Memory; default 1 GiB.
         memory: Option<Bytes> = "memory",
-        /// Event-loop threads: a number, or `auto` for as many as the disks need.
+        /// Number of iothreads (event-loop threads), or `auto` for as many as the disks need.
         iothreads: Option<IoThreadCount> = "iothreads",
         /// Huge pages: `true` for the host's default size, or a size; default `false`.
         hugepages: Option<HugePagesSpec> = "hugepages",

@@ -44,7 +44,7 @@ section! {
         read_iops_sec_max_length: Option<u64> = "read-iops-sec-max-length",
         /// Seconds that the burst of writes may last.
         write_iops_sec_max_length: Option<u64> = "write-iops-sec-max-length",
-        /// Size in bytes that counts as one request.
+        /// Size of a request in bytes, above which it counts as several.
         size_iops_sec: Option<Bytes> = "size-iops-sec",
         /// Name of a group that shares these limits.
         group_name: Option<String> = "group-name",

@@ -65,7 +65,7 @@ pub const MAX_SPEC_BYTES: usize = 1024 * 1024;
 pub(crate) const MAX_VALUES: usize = 200_000;
 
 section! {
-    /// A spec: disks to be, or disks that exist, and the machine around them.
+    /// A spec: new or existing disks, and the machine that uses them.
     pub struct Spec {
         /// Version of this format.
         version: SpecVersion = "version",

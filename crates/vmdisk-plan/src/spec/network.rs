@@ -13,7 +13,7 @@ use super::section::{Reader, SpecValue, section};
 use super::value::{Word, word_value};
 
 section! {
-    /// A disk behind a server, to which QEMU speaks itself.
+    /// A disk on a server, to which QEMU connects directly.
     pub struct NetworkSpec {
         /// The protocol of the server.
         protocol: NetworkProtocol = "protocol",
@@ -31,25 +31,25 @@ section! {
         snapshot: Option<String> = "snapshot",
         /// Ceph's configuration on the host; rbd.
         config_file: Option<String> = "config-file",
-        /// Name by which this host logs in to the target; iscsi.
+        /// Initiator name of this host; iscsi.
         initiator: Option<String> = "initiator",
         /// Whether the connection is encrypted; nbd.
         tls: Option<bool> = "tls",
         /// Name that the server's certificate must have; nbd with `tls` (QEMU 7.0, libvirt 8.2).
         tls_hostname: Option<String> = "tls-hostname",
-        /// Whether the server's certificate is verified; https and ftps, left to QEMU (yes).
+        /// Whether the server's certificate is verified; https and ftps, QEMU's default is yes.
         ssl_verify: Option<bool> = "ssl-verify",
-        /// How much is read ahead, a multiple of 512 bytes; http, https, ftp and ftps, left to QEMU (256 KiB).
+        /// Read-ahead, a multiple of 512 bytes; http, https, ftp and ftps, QEMU's default is 256 KiB.
         readahead: Option<Bytes> = "readahead",
-        /// Seconds after which a request has failed, at most 10000; http, https, ftp and ftps, left to QEMU (5).
+        /// Timeout of a request in seconds, at most 10000; http, https, ftp and ftps, QEMU's default is 5.
         timeout: Option<u64> = "timeout",
-        /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2), left to QEMU (0).
+        /// Seconds for which QEMU tries to restore a lost connection before requests fail; nbd (libvirt 9.2), QEMU's default is 0.
         reconnect_delay: Option<u32> = "reconnect-delay",
-        /// As whom; nfs and ssh.
+        /// The user on the server; nfs and ssh.
         identity: Option<NetworkIdentitySpec> = "identity",
         /// File with the keys of known servers; ssh (libvirt 9.8).
         known_hosts: Option<String> = "known-hosts",
-        /// How QEMU logs in; rbd, iscsi, http, https, ftp, ftps and ssh.
+        /// Credentials; rbd, iscsi, http, https, ftp, ftps and ssh.
         auth: Option<AuthenticationSpec> = "auth",
         /// Whether the guest sees an emulated disk or the unit's own SCSI commands; iscsi, default `emulated`.
         access: Option<DeviceAccess> = "as",
@@ -73,11 +73,11 @@ section! {
     /// The identity presented to the server.
     #[derive(Default)]
     pub struct NetworkIdentitySpec {
-        /// Owner of files on nfs: a name, or `+` and a number; QEMU alone takes numbers only.
+        /// Owner of files on nfs: a name, or `+` and a number; QEMU without libvirt accepts only numbers.
         user: Option<String> = "user",
         /// Group of files on nfs, in the same way.
         group: Option<String> = "group",
-        /// Who logs in over ssh; libvirt wants a key or an agent with it.
+        /// User name for ssh; libvirt also requires a key or an agent.
         username: Option<String> = "username",
         /// File with the private key for ssh (libvirt 9.8).
         keyfile: Option<String> = "keyfile",
@@ -87,11 +87,11 @@ section! {
 }
 
 section! {
-    /// How QEMU logs in to a server.
+    /// The credentials for a server.
     pub struct AuthenticationSpec {
-        /// Who.
+        /// User name.
         username: String = "username",
-        /// The credential; a spec never contains the value itself.
+        /// Reference to the password or key; a spec never contains the value itself.
         secret: SecretSpec = "secret",
     }
 }
