@@ -35,7 +35,7 @@ pub struct BlockDevice {
     /// Whether its medium can be taken out.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub removable: Fact<bool>,
-    /// Where the host has it mounted; empty when it does not.
+    /// Mount points on the host; empty if it is not mounted.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub mounted_at: Fact<Vec<String>>,
     /// Whether the host swaps to it.
@@ -133,7 +133,7 @@ pub struct Queue {
     /// Memory alignment for direct I/O, less one.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub dma_alignment: Fact<u64>,
-    /// Whether it claims to be a spinning disk. Virtual and loop devices claim so without meaning it.
+    /// Whether it reports to be a rotating disk. Virtual and loop devices report this regardless of their medium.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub rotational: Fact<bool>,
     /// The I/O scheduler in use; absent for devices that have none.
@@ -178,7 +178,7 @@ pub struct Partition {
     /// Where it starts, in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub start: Fact<u64>,
-    /// By how many bytes its start misses the device's natural alignment.
+    /// The distance of its start from the device's natural alignment, in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub alignment_offset: Fact<u64>,
 }
@@ -194,7 +194,7 @@ pub struct Dm {
     pub uuid_prefix: Fact<String>,
 }
 
-/// What LVM says of a logical volume. For a thin volume, the pool's values are repeated here.
+/// The state of a logical volume in LVM. A thin volume repeats the values of its pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lvm {
     /// The volume group.
@@ -288,7 +288,7 @@ pub struct LoopFile {
     /// Whether the loop driver uses direct I/O on the file.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub dio: Fact<bool>,
-    /// Where in the file the device begins, in bytes.
+    /// The offset of the device in the file, in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub offset: Fact<u64>,
 }

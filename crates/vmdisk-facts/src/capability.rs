@@ -189,13 +189,13 @@ const fn property(device: &'static str, property: &'static str) -> Probe {
 capabilities! {
     /// `-blockdev` on the command line.
     Blockdev = "blockdev", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add"), "QEMU commit 42e5f39378";
-    /// `-object` takes JSON.
+    /// `-object` accepts JSON.
     ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/qom-type/^iothread"), "QEMU QAPI docs";
-    /// `-device` takes JSON.
+    /// `-device` accepts JSON.
     DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU docs/about; tried on 5.2 and 7.2";
-    /// `aio=io_uring`, when it was built in.
+    /// `aio=io_uring`, if it was built in.
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
-    /// A start without io_uring where the host denies it: QEMU takes threads at the first request.
+    /// QEMU starts even if the host denies io_uring, and uses threads from the first request on.
     IoUringFallsBack = "io-uring-falls-back", Qemu (10, 0, 0) until (10, 1, 0), Probe::Trial, "tried: 10.0 starts, 5.2, 7.2 and 11.1 refuse; 8.2.4 refuses (kata-containers issue 10314) and so does the source of 10.2.2; 9.x and 10.1 were not tried and count as refusing";
     /// The `file` driver refuses devices, so that they need `host_device`.
     FileDriverRefusesDevices = "file-driver-refuses-devices", Qemu (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
@@ -207,7 +207,7 @@ capabilities! {
     DropCache = "drop-cache", Qemu (4, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/drop-cache"), "QEMU QAPI docs";
     /// qcow2 with an external data file.
     Qcow2DataFile = "qcow2-data-file", Qemu (4, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/data-file"), "QEMU QAPI docs";
-    /// qcow2 with zstd, when it was built in.
+    /// qcow2 with zstd, if it was built in.
     Qcow2Zstd = "qcow2-zstd", Qemu (5, 1, 0), Probe::QmpSchema("blockdev-create/arg-type/options/+qcow2/compression-type/^zstd"), "QEMU QAPI docs; Debian's 5.2 lacks it";
     /// qcow2 with subclusters.
     Qcow2ExtendedL2 = "qcow2-extended-l2", Qemu (5, 2, 0), Probe::QmpSchema("blockdev-create/arg-type/options/+qcow2/extended-l2"), "QEMU QAPI docs";
@@ -221,7 +221,7 @@ capabilities! {
     AioMaxBatch = "aio-max-batch", Qemu (6, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio-max-batch"), "QEMU QAPI docs";
     /// The throttle filter and its groups.
     ThrottleFilter = "throttle-filter", Qemu (2, 11, 0), Probe::QomType("throttle-group"), "QEMU git history";
-    /// The block drivers of libblkio, when they were built in.
+    /// The block drivers of libblkio, if they were built in.
     Libblkio = "libblkio", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-user"), "QEMU QAPI docs; Debian's 7.2 lacks them";
     /// nbd `open-timeout`.
     NbdOpenTimeout = "nbd-open-timeout", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/open-timeout"), "QEMU QAPI docs";
@@ -245,34 +245,34 @@ capabilities! {
     IothreadThreadPool = "iothread-thread-pool", Qemu (7, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/thread-pool-min"), "QEMU QAPI docs";
     /// nvme namespaces as separate devices.
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
-    /// nvme namespaces that are plugged into a running guest.
+    /// Hot-plugging of nvme namespaces.
     NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions in between were not tried";
-    /// NVMe controllers refuse transfers that the host does not pass on in one request.
+    /// QEMU refuses NVMe transfers that do not fit into one request to the host.
     NvmeTransferSizeChecked = "nvme-transfer-size-checked", Qemu (10, 0, 4), Probe::Trial, "QEMU commit 53493c1f836f (10.1), in the announcement of 10.0.4; tried: 5.2 and 7.2 accept mdts=12, 10.0.13 and 11.1 refuse it";
     /// Disk devices keep averages over `stats-intervals`.
     StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; libvirt NEWS 11.9.0 names 10.2";
     /// scsi-hd `dpofua`, off until machine type 10.0.
     ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 
-    /// RBD images, when they were built in.
+    /// RBD images, if they were built in.
     Rbd = "rbd", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd"), "QEMU QAPI docs";
     /// RBD images with an encryption layer of librbd.
     RbdEncryption = "rbd-encryption", Qemu (6, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt"), "QEMU QAPI docs";
-    /// RBD encryption of whichever LUKS version the image has.
+    /// RBD encryption with the LUKS version of the image.
     RbdLuksAny = "rbd-luks-any", Qemu (8, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt/+luks-any"), "QEMU QAPI docs";
-    /// iSCSI by QEMU's own initiator, when it was built in.
+    /// iSCSI with QEMU's own initiator, if it was built in.
     Iscsi = "iscsi", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+iscsi"), "QEMU QAPI docs";
-    /// NFS by QEMU's own client, when it was built in.
+    /// NFS with QEMU's own client, if it was built in.
     Nfs = "nfs", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+nfs"), "QEMU QAPI docs";
-    /// Images over SSH, when it was built in.
+    /// Images over SSH, if it was built in.
     Ssh = "ssh", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ssh"), "QEMU QAPI docs";
-    /// Images over HTTP and HTTPS, when they were built in.
+    /// Images over HTTP and HTTPS, if they were built in.
     Https = "https", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+https"), "QEMU QAPI docs";
-    /// HTTP ranges assumed where the server does not announce them.
+    /// HTTP ranges, even if the server does not announce them.
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
-    /// Images on FTP servers, when it was built in.
+    /// Images on FTP servers, if it was built in.
     Ftp = "ftp", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ftp"), "QEMU QAPI docs";
     /// The TFTP driver.
     Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU docs/about/removed-features";
@@ -282,7 +282,7 @@ capabilities! {
     Vxhs = "vxhs", Qemu (2, 11, 0) until (5, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+vxhs"), "QEMU docs/about/removed-features";
     /// NVMe controllers driven from user space.
     NvmeDriver = "nvme-driver", Qemu (2, 12, 0), Probe::QmpSchema("blockdev-add/arg-type/+nvme"), "QEMU git history";
-    /// vhost-vdpa block devices, by libblkio, when it was built in.
+    /// vhost-vdpa block devices, with libblkio, if it was built in.
     VhostVdpaDriver = "vhost-vdpa-driver", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-vdpa"), "QEMU QAPI docs; Debian's 7.2 lacks it";
     /// qcow2 with LUKS inside.
     Qcow2Encryption = "qcow2-encryption", Qemu (2, 10, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/encrypt"), "QEMU QAPI docs";
@@ -290,15 +290,15 @@ capabilities! {
     Luks = "luks", Qemu (2, 6, 0), Probe::QmpSchema("blockdev-add/arg-type/+luks"), "QEMU QAPI docs";
     /// Nodes that start inactive, for migration.
     NodeActive = "node-active", Qemu (10, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/active"), "QEMU QAPI docs";
-    /// Persistent reservations by a helper process.
+    /// Persistent reservations, through a helper process.
     PrManager = "pr-manager", Qemu (2, 11, 0), Probe::QomType("pr-manager-helper"), "QEMU git history";
-    /// Guest memory in a file without a name.
+    /// Guest memory in an unnamed file (memfd).
     MemoryBackendMemfd = "memory-backend-memfd", Qemu (2, 12, 0), Probe::QomType("memory-backend-memfd"), "QEMU git history";
     /// Guest memory in POSIX shared memory.
     MemoryBackendShm = "memory-backend-shm", Qemu (9, 1, 0), Probe::QomType("memory-backend-shm"), "QEMU QAPI docs; libvirt's recorded replies";
     /// iothread `aio-max-batch`.
     IothreadAioMaxBatch = "iothread-aio-max-batch", Qemu (6, 1, 0), Probe::QmpSchema("object-add/arg-type/+iothread/aio-max-batch"), "QEMU QAPI docs";
-    /// virtio-blk passes SCSI commands on.
+    /// virtio-blk passes SCSI commands to the device.
     VirtioBlkScsi = "virtio-blk-scsi", Qemu (0, 12, 0) until (9, 1, 0), property("virtio-blk-pci", "scsi"), "QEMU docs/about/removed-features; tried: refused on 5.2 and 7.2 already unless the device is legacy";
     /// virtio-blk `report-discard-granularity`.
     ReportDiscardGranularity = "report-discard-granularity", Qemu (6, 0, 0), property("virtio-blk-pci", "report-discard-granularity"), "libvirt's recorded replies; QEMU hw/core/machine.c";
@@ -317,7 +317,7 @@ capabilities! {
     LibvirtNbdReconnect = "libvirt-nbd-reconnect", Libvirt (9, 2, 0), Probe::Trial, "libvirt NEWS 9.2.0; 9.0 leaves it out";
     /// `<identity>` and `<knownHosts>` of ssh.
     LibvirtSshIdentity = "libvirt-ssh-identity", Libvirt (9, 8, 0), Probe::Trial, "libvirt formatdomain; 9.0 leaves them out";
-    /// `detect_zeroes` holds for every image of a chain, not for the top one alone.
+    /// `detect_zeroes` applies to every image of a chain, not only to the top one.
     LibvirtDetectZeroesEveryLayer = "libvirt-detect-zeroes-every-layer", Libvirt (11, 10, 0), Probe::Trial, "libvirt NEWS 11.10.0";
     /// `queue_size`.
     LibvirtQueueSize = "libvirt-queue-size", Libvirt (7, 8, 0), Probe::Trial, "libvirt formatdomain";
@@ -347,11 +347,11 @@ capabilities! {
     LibvirtTransient = "libvirt-transient", Libvirt (6, 9, 0), Probe::Trial, "libvirt formatdomain";
     /// `<throttlefilters>`.
     LibvirtThrottleFilters = "libvirt-throttle-filters", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
-    /// A CD drive on USB that is one, and not a disk with a CD in it.
+    /// CD drives on USB are real CD drives, not disks with the contents of a CD.
     LibvirtUsbCdrom = "libvirt-usb-cdrom", Libvirt (11, 5, 0), Probe::Trial, "libvirt NEWS 11.5.0; 11.3's expected command lines have usb-storage";
     /// `<statistics>`.
     LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
-    /// Every secret and server that has no use is refused: several secrets of an encrypted image, several servers of
+    /// libvirt refuses unused secrets and servers: several secrets of an encrypted image, several servers of
     /// iSCSI, and Sheepdog. Earlier versions use the first secret or server, and start a QEMU without Sheepdog.
     LibvirtRefusesUnusedSources = "libvirt-refuses-unused-sources", Libvirt (9, 1, 0), Probe::Trial, "accepted by 9.0, refused by 11.3; the exact release is unknown";
     /// Names of a product of up to 40 characters on SATA and IDE; earlier versions accept 16.
@@ -363,12 +363,12 @@ capabilities! {
     KernelIoUring = "kernel-io-uring", Kernel (5, 1, 0), Probe::Trial, "Linux 5.1";
     /// statx(2) returns the alignment of direct I/O.
     KernelStatxDioalign = "kernel-statx-dioalign", Kernel (6, 1, 0), Probe::Trial, "statx(2)";
-    /// tmpfs takes O_DIRECT.
+    /// tmpfs accepts O_DIRECT.
     KernelTmpfsDirect = "kernel-tmpfs-direct", Kernel (6, 6, 0), Probe::Trial, "Linux commit e88e0d366f9c";
 
-    /// virtio devices on PCI are modern ones, not legacy alone.
+    /// virtio devices on PCI have the modern interface, not only the legacy one.
     MachineVirtioModern = "machine-virtio-modern", Machine (2, 7, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_2_6";
-    /// virtio-blk has an interrupt for each queue, not two in all.
+    /// virtio-blk has one interrupt per queue, not two for all queues.
     MachineVectorPerQueue = "machine-vector-per-queue", Machine (2, 12, 0), Probe::Trial, "QEMU hw/core/machine.c hw_compat_2_11";
     /// virtio-blk passes discards on.
     MachineVirtioBlkDiscard = "machine-virtio-blk-discard", Machine (4, 0, 0), property("virtio-blk-pci", "discard"), "QEMU hw/core/machine.c hw_compat_3_1";

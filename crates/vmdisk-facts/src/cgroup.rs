@@ -38,7 +38,7 @@ pub struct Cgroup {
     pub memory_max: Fact<u64>,
 }
 
-/// The limits on one device; absent is no limit.
+/// The limits on one device; an absent limit is unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoMax {
     /// The device's number.

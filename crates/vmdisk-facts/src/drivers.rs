@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
 
-/// What dm-crypt says of an encrypted device.
+/// The settings of an encrypted device in dm-crypt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Crypt {
     /// Whether it passes discards on (`allow_discards`; `--allow-discards`, `discard` in crypttab). Without the table, which

@@ -35,7 +35,7 @@ pub struct Facts {
     /// The version of the shape: another minor number adds keys, another major number is refused.
     #[serde(default = "our_schema_version")]
     pub schema_version: String,
-    /// Who collected the facts, with which rights.
+    /// The collector, and its privileges.
     #[serde(default, skip_serializing_if = "is_default")]
     pub collector: Collector,
     /// When they were collected, RFC 3339 in UTC (`2026-11-20T05:00:00Z`).
@@ -50,13 +50,13 @@ pub struct Facts {
     /// The running kernel.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kernel: Kernel,
-    /// The processors, as far as disks care.
+    /// The processors.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cpu: Cpu,
     /// Hardware virtualisation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kvm: Kvm,
-    /// Limits that asynchronous I/O runs into.
+    /// Limits on asynchronous I/O.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
     /// Memory and huge pages.
@@ -177,7 +177,7 @@ impl Facts {
     }
 }
 
-/// Who collected the facts.
+/// The collector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Collector {
     /// The program's name.
@@ -189,13 +189,13 @@ pub struct Collector {
     /// Whether it ran with the rights of root.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub privileged: Fact<bool>,
-    /// The groups that were asked for (`core`, `lvm`).
+    /// The requested groups (`core`, `lvm`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub groups: Fact<Vec<String>>,
-    /// Whether direct I/O was tried with a nameless file, rather than only asked about.
+    /// Whether direct I/O was tried with an unnamed file.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub probed_dio: Fact<bool>,
-    /// Whose mount namespace was seen: `self`, `libvirtd`, `container`.
+    /// The inspected mount namespace: `self`, `libvirtd`, `container`.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub namespace: Fact<String>,
 }

@@ -28,16 +28,16 @@ pub struct Filesystem {
     /// The ids of the block devices it is on.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub devices: Fact<Vec<String>>,
-    /// What only btrfs has.
+    /// Facts of btrfs only.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub btrfs: Fact<Btrfs>,
-    /// What only ext3 and ext4 have.
+    /// Facts of ext3 and ext4 only.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub ext4: Fact<Ext4>,
-    /// What only ZFS has.
+    /// Facts of ZFS only.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub zfs: Fact<Zfs>,
-    /// What only overlay mounts have.
+    /// Facts of overlay mounts only.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub overlay: Fact<Overlay>,
 }

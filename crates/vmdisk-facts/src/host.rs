@@ -27,7 +27,7 @@ pub struct Kernel {
     pub cmdline: BTreeMap<String, Fact<String>>,
 }
 
-/// The processors, as far as disks care.
+/// The processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// The machine's name as `uname -m` gives it (`x86_64`, `aarch64`).
@@ -67,7 +67,7 @@ pub struct Kvm {
     /// Whether the collector may open it for reading and writing.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub access: Fact<bool>,
-    /// What keeps KVM from being used; absent when nothing of this kind does.
+    /// The obstacle to KVM; absent if there is none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub obstacle: Fact<KvmObstacle>,
     /// The module that drives the processor (`kvm_intel`, `kvm_amd`, or `kvm_pvm`, which needs no help of it); absent when none is loaded, or it is built into the kernel.
@@ -77,15 +77,15 @@ pub struct Kvm {
     /// that nobody tried: present, unproven.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub proven: Fact<bool>,
-    /// How the VM that was tried ended, for a person.
+    /// The end of the trial VM, in words.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub trial: Fact<String>,
-    /// Whether guests may themselves use virtualisation; absent when the module parameter is not there.
+    /// Whether guests may use virtualisation (nesting); absent if the module parameter does not exist.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub nested: Fact<bool>,
 }
 
-/// What keeps KVM from being used.
+/// The obstacle to KVM.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -101,7 +101,7 @@ pub enum KvmObstacle {
     Permission,
 }
 
-/// Limits that asynchronous I/O runs into.
+/// Limits on asynchronous I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// `kernel.io_uring_disabled`: 0 everyone, 1 only the group below, 2 nobody. Absent before Linux 6.6: not restricted.
@@ -210,7 +210,7 @@ pub struct Qemu {
     /// The ways of host I/O built in (`threads`, `native`, `io_uring`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub aio: Fact<Vec<String>>,
-    /// Capabilities that were asked of the program itself, by the names of `Capability`.
+    /// Capabilities that the program itself reported, by the names of `Capability`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capabilities: BTreeMap<String, bool>,
 }

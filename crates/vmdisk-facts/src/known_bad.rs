@@ -238,7 +238,7 @@ known_bad! {
     InternalSnapshotRevert = "internal-snapshot-revert", Libvirt (11, 2, 0)..(11, 4, 0), "libvirt NEWS 11.4.0: Fix failure when reverting to internal snapshots";
     /// Deleting an external snapshot after a revert to an internal one below it deletes the image with the internal one.
     SnapshotDeletesImage = "snapshot-deletes-image", Libvirt (9, 0, 0)..(11, 0, 0), "libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot; NEWS 9.0.0: external snapshots can be deleted";
-    /// The overlay of an external snapshot of an inactive guest is readable by everybody (CVE-2025-13193).
+    /// The overlay of an external snapshot of an inactive guest is readable by all users (CVE-2025-13193).
     WorldReadableOverlay = "world-readable-overlay", Libvirt first..(11, 10, 0), "libvirt NEWS 11.10.0: CVE-2025-13193";
 
     /// io_uring on CIFS fails or hangs.

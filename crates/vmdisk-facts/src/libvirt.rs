@@ -23,7 +23,7 @@ pub struct Libvirt {
     /// Whom QEMU runs as; absent when neither the settings nor the accounts of this host name anybody.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub qemu_user: Fact<QemuUser>,
-    /// Capabilities that were asked of libvirt itself, by the names of `Capability`.
+    /// Capabilities that libvirt itself reported, by the names of `Capability`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capabilities: BTreeMap<String, bool>,
 }
@@ -31,7 +31,7 @@ pub struct Libvirt {
 /// Settings of libvirt's QEMU driver; absent where the file does not set it, so that libvirt's own default holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QemuConf {
-    /// `user`: whom QEMU runs as.
+    /// `user`: the user that QEMU runs as.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub user: Fact<String>,
     /// `group`: its group.
@@ -40,13 +40,13 @@ pub struct QemuConf {
     /// `dynamic_ownership`: whether libvirt gives images to that user while the guest runs; yes by default.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub dynamic_ownership: Fact<bool>,
-    /// `remember_owner`: whether it gives them back to whom they belonged; yes by default.
+    /// `remember_owner`: whether libvirt restores the owner of images afterwards; yes by default.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub remember_owner: Fact<bool>,
     /// `security_driver`: `selinux`, `apparmor`, `none`; by default the one the host has.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub security_driver: Fact<Vec<String>>,
-    /// `namespaces`: those QEMU gets of its own (`mount`); an empty list switches them off.
+    /// `namespaces`: the private namespaces of each QEMU (`mount`); an empty list disables them.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub namespaces: Fact<Vec<String>>,
     /// `lock_manager`: `lockd` or `sanlock`; nothing by default.
@@ -58,7 +58,7 @@ pub struct QemuConf {
     /// `cgroup_device_acl`: the device nodes every guest may open besides its own.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub cgroup_device_acl: Fact<Vec<String>>,
-    /// `hugetlbfs_mount`: where huge pages are taken from; an empty list means nowhere.
+    /// `hugetlbfs_mount`: the mounts for huge pages; an empty list means none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub hugetlbfs_mount: Fact<Vec<String>>,
     /// `pr_helper`: the program that makes SCSI reservations for guests.
@@ -66,7 +66,7 @@ pub struct QemuConf {
     pub pr_helper: Fact<String>,
 }
 
-/// Whom QEMU runs as when libvirt starts it.
+/// The user that QEMU runs as when libvirt starts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QemuUser {
     /// Whether the settings name this user; if not, it is the account that distributions make for it.

@@ -8,7 +8,7 @@ use crate::fact::Fact;
 /// LVM's settings, as `lvmconfig --type full` gives them: the file's where it has them, else LVM's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LvmConfig {
-    /// `devices/issue_discards`: whether lvremove and lvreduce discard what they free. It has no part in the discards of guests.
+    /// `devices/issue_discards`: whether lvremove and lvreduce discard what they free. It does not affect the discards of guests.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub issue_discards: Fact<bool>,
     /// `devices/scan_lvs`: whether LVM looks for volume groups of guests inside its own volumes.
@@ -20,13 +20,13 @@ pub struct LvmConfig {
     /// `activation/thin_pool_autoextend_threshold`: at which fullness in percent a pool is extended; 100 is never.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub thin_pool_autoextend_threshold: Fact<u32>,
-    /// `activation/thin_pool_autoextend_percent`: by how much of its size.
+    /// `activation/thin_pool_autoextend_percent`: the extension, in percent of the pool's size.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub thin_pool_autoextend_percent: Fact<u32>,
     /// `allocation/thin_pool_zero`: whether new pools zero their chunks.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub thin_pool_zero: Fact<bool>,
-    /// `allocation/thin_pool_discards`: what new pools do with discards.
+    /// `allocation/thin_pool_discards`: the treatment of discards by new pools.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub thin_pool_discards: Fact<String>,
 }

@@ -171,10 +171,10 @@ pub struct Dio {
     /// Alignment of offsets and lengths in bytes.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub off: Fact<u64>,
-    /// Alignment of offsets for reads, when it is another one (Linux 6.14).
+    /// Alignment of offsets for reads, if it differs (Linux 6.14).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub read_off: Fact<u64>,
-    /// Whether open(2) took O_DIRECT.
+    /// Whether open(2) accepted O_DIRECT.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub open: Fact<TrialOutcome>,
     /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
@@ -201,7 +201,7 @@ impl Dio {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum DioAlign {
-    /// It answered: the alignments are meaningful.
+    /// It did: the alignments are meaningful.
     Set,
     /// It did not: nothing is known from it.
     Unset,
@@ -261,7 +261,7 @@ impl JsonSchema for TrialOutcome {
 pub enum DeclaredVerdict {
     /// open(2) refuses O_DIRECT.
     Unsupported,
-    /// O_DIRECT is taken and ignored.
+    /// O_DIRECT is accepted and ignored.
     AcceptedButBuffered,
     /// O_DIRECT bypasses the page cache.
     Direct,
@@ -276,7 +276,7 @@ pub enum DeclaredVerdict {
 /// Users of a file, from its locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
-    /// Whether somebody holds it for writing, as QEMU's image locks show.
+    /// Whether a process has it open for writing, according to QEMU's image locks.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub writer: Fact<bool>,
 }
@@ -332,7 +332,7 @@ pub struct ImageHeader {
     /// Whether the external data file can be read as a raw image.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub data_file_raw: Fact<bool>,
-    /// The image below; absent when there is none.
+    /// The backing image; absent if there is none.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub backing: Fact<BackingFact>,
 }

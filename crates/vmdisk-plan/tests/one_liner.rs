@@ -98,13 +98,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "",
             &[
-                "line 1, column 1: expected KIND:PLACE, found nothing; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: expected KIND:LOCATION, found nothing; write KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ][..],
         ),
         (
             "/srv/a.img",
             &[
-                "line 1, column 1: `/srv/a.img` does not name the kind of disk; write KIND:PLACE[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: `/srv/a.img` does not name the kind of disk; write KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
             ],
         ),
         (

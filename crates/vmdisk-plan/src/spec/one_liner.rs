@@ -57,7 +57,7 @@ fn kinds() -> Vec<&'static str> {
 
 impl DiskSpec {
     /// The form of a one-liner, for help texts.
-    pub const ONE_LINER: &'static str = "KIND:PLACE[,OPTION=VALUE]…, such as \
+    pub const ONE_LINER: &'static str = "KIND:LOCATION[,OPTION=VALUE]…, such as \
         qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio";
 
     /// Reads a disk from one line.
@@ -330,7 +330,7 @@ impl Tree {
                 false => help,
             };
             let message = match part.text.as_str() {
-                "" => "expected KIND:PLACE, found nothing".to_owned(),
+                "" => "expected KIND:LOCATION, found nothing".to_owned(),
                 text => format!("`{}` does not name the kind of disk", shortened(text)),
             };
             self.refuse(part.column, message).help = Some(help);
