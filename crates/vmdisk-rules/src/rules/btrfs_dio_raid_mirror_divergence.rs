@@ -19,7 +19,7 @@ declare_rule! {
     /// - the kernel does not fall back to buffered writes: Linux up to 6.12.74 and 6.13 to 6.17, which includes every
     ///   6.1 (Debian 12) and 6.6
     ///
-    /// For Linux 6.18.0 to 6.18.43 and 6.19 the behavior is unknown, and the rule is not checked.
+    /// For Linux 6.18.0 to 6.18.43 and 6.19 the behaviour is unknown, and the rule is not checked.
     ///
     /// ## Why it matters
     /// With `O_DIRECT` each drive reads the guest's memory at its own time. If the guest changes the page in between,

@@ -15,15 +15,15 @@ declare_rule! {
     /// copies of the data (raid1, raid10, raid1c3, raid1c4, dup).
     ///
     /// ## Why it matters
-    /// NOCOW turns checksums off. If the copies differ, after a power failure or because a drive returns wrong data,
-    /// btrfs reads whichever copy comes first: the guest sees old or wrong data without an error, and it can change from
-    /// one read to the next. `btrfs scrub` neither finds nor repairs it. libvirt creates new directories of pools with
-    /// NOCOW by default since 6.6.
+    /// NOCOW turns checksums off. After a power failure, or if a drive returns wrong data, the copies can differ. btrfs
+    /// then reads either copy: the guest sees old or wrong data without an error, and the data can change from one read
+    /// to the next. `btrfs scrub` neither finds nor repairs it. libvirt creates new directories of pools with NOCOW by
+    /// default since 6.6.
     ///
     /// ## Use instead
-    /// Choose one side of the trade-off. With checksums: create the image in a directory without `+C` (for a pool,
-    /// `<cow state='yes'/>` in `<features>`), and accept fragmentation. Fast and mirrored: put the file system on a RAID
-    /// 1 of md, which resynchronises after a crash, or use raw volumes of LVM on it.
+    /// Choose one side of the trade-off. To have checksums, create the image in a directory without `+C` (for a pool,
+    /// `<cow state='yes'/>` in `<features>`), and accept fragmentation. To have fast mirrors, put the file system on an
+    /// md RAID 1, which resynchronises after a crash, or use raw LVM volumes on it.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-raid1-nocow-6.18

@@ -21,7 +21,8 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Convert the data: `btrfs balance start -dconvert=raid1 MOUNTPOINT` (or `raid10`, `raid1c3`), which needs more
-    /// space. Alternatively, put btrfs, ext4 or XFS on a RAID 6 of md with a write journal or `--consistency-policy=ppl`.
+    /// space. Alternatively, put btrfs, ext4 or XFS on an md RAID 6 with a write journal, or on an md RAID 5 with
+    /// `--consistency-policy=ppl`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-unsafe-mounts

@@ -16,7 +16,7 @@ declare_rule! {
     /// for a shareable disk. So the file does not show which mode is used, or whether it was chosen.
     ///
     /// ## Use instead
-    /// Write `cache='writeback'` to keep the present behavior, or `cache='none'` to bypass the host's page cache.
+    /// Write `cache='writeback'` to keep the present behaviour, or `cache='none'` to bypass the host's page cache.
     ///
     /// ## Reported
     /// ```xml,reported

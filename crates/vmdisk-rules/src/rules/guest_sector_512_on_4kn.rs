@@ -13,8 +13,9 @@ declare_rule! {
     /// ## What it reports
     /// Reports a writable disk on a device with logical sectors of 4096 bytes, or in a file on ext2, ext3, ext4 or XFS
     /// on such a device, that keeps the guest's default sector size of 512. It is a warning if the image is opened with
-    /// `O_DIRECT`, and advice if the page cache is used. Not reported: disks with a configured sector size, IDE, SATA
-    /// and floppy disks, which support no other size, and `device='lun'`, which shows the sectors of the device.
+    /// `O_DIRECT`, and advice if the page cache is used. The rule does not report disks with a configured sector size,
+    /// IDE, SATA and floppy disks, which support no other size, or `device='lun'`, which shows the sectors of the
+    /// device.
     ///
     /// ## Why it matters
     /// QEMU never passes the host's sector size on. Each write of less than 4096 bytes becomes a read and a write of

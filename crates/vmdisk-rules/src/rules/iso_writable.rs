@@ -11,8 +11,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a raw image whose name ends in `.iso` on a disk with `device='disk'` that is neither read-only nor
-    /// transient. Not reported: seed images of cloud-init with a usual name (`noCloud.iso`, `configdrive.iso`,
-    /// `cidata.iso`, `cloud-init.iso`, `seed.iso`), which belong to one guest.
+    /// transient. The rule does not report seed images of cloud-init with a usual name (`noCloud.iso`,
+    /// `configdrive.iso`, `cidata.iso`, `cloud-init.iso`, `seed.iso`), which belong to one guest.
     ///
     /// ## Why it matters
     /// An installation image is shared by many guests and is expected never to change. QEMU opens it for writing and

@@ -11,7 +11,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, whose image is on a file system with the mount option `nobarrier`,
-    /// `barrier=0` or `barrier=none`. Not reported: `cache='unsafe'` and transient disks, which drop flushes anyway.
+    /// `barrier=0` or `barrier=none`. The rule does not report `cache='unsafe'` and transient disks, which drop flushes
+    /// anyway.
     ///
     /// ## Why it matters
     /// The guest flushes to make its journal and its databases durable. QEMU passes the flush on as `fdatasync`, but

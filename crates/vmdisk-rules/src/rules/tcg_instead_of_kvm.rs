@@ -22,7 +22,7 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Use `type='kvm'` on a host where KVM works; the guest may see another processor model. On a host without KVM,
-    /// enable virtualization in the firmware and load `kvm_intel` or `kvm_amd`. `type='qemu'` works everywhere, but
+    /// enable virtualisation in the firmware and load `kvm_intel` or `kvm_amd`. `type='qemu'` works everywhere, but
     /// slowly.
     ///
     /// ## Reported
