@@ -157,12 +157,13 @@ mod tests {
             let verdicts = [
                 "Wrong",
                 "Outdated",
-                "Without",
+                "No effect",
+                "No noticeable effect",
                 "Dangerous",
-                "Depends",
+                "It depends",
                 "Misleading",
                 "Unreliable",
-                "Only",
+                "True only",
             ];
             assert!(
                 verdicts.iter().any(|word| text.starts_with(word)),

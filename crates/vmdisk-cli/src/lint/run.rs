@@ -425,7 +425,7 @@ mod tests {
         assert!(result.is_ok());
         assert!(done[0].checked.outcome.is_ok());
         let message = done[1].checked.outcome.as_ref().unwrap_err();
-        assert!(message.title.contains("a mistake in vmdisk itself"));
+        assert!(message.title.contains("a bug in vmdisk"));
         let text = String::from_utf8_lossy(&done[1].items[0][0][0]);
         assert!(text.contains("bad.xml"), "{text}");
     }
