@@ -18,6 +18,8 @@ mod bench_guest;
 mod bench_killed;
 #[path = "integration/bench_report.rs"]
 mod bench_report;
+#[path = "integration/bench_socket.rs"]
+mod bench_socket;
 #[path = "convert/main.rs"]
 mod convert;
 #[path = "integration/corpus.rs"]

@@ -27,11 +27,12 @@ pub trait Engine {
     /// Returns the kind of this engine.
     fn kind(&self) -> EngineKind;
 
-    /// Returns names and versions of its programs for the record; called once, before the first round.
+    /// Returns names and versions of its programs for the record, given all its cells; called once, before the first
+    /// round.
     ///
     /// # Errors
     /// If a program that every cell needs is missing.
-    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error>;
+    fn versions(&mut self, cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error>;
 
     /// Returns why it cannot run a cell; `None` if it can.
     fn refuses(&self, cell: &CellView<'_>) -> Option<String>;
@@ -42,8 +43,8 @@ pub trait Engine {
         format!("{}", cell.id.0)
     }
 
-    /// Returns the approximate time to start a batch, in addition to its workloads.
-    fn overhead(&self) -> Duration;
+    /// Returns the approximate time to start the programs of a batch, in addition to its workloads.
+    fn overhead(&self, batch: &[CellView<'_>]) -> Duration;
 
     /// Returns the largest number of bytes that files take at once, by directory, given all cells of the engine.
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)>;

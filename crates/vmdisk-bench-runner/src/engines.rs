@@ -11,6 +11,7 @@ pub(crate) mod latency;
 mod node;
 pub(crate) mod noise;
 mod one_by_one;
+mod socket;
 mod storage;
 mod storage_daemon;
 mod version;

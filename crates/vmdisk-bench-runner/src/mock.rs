@@ -122,7 +122,7 @@ impl Engine for Mock {
         EngineKind::Mock
     }
 
-    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+    fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         Ok(BTreeMap::from([("mock".to_owned(), "1".to_owned())]))
     }
 
@@ -130,7 +130,7 @@ impl Engine for Mock {
         None
     }
 
-    fn overhead(&self) -> Duration {
+    fn overhead(&self, _batch: &[CellView<'_>]) -> Duration {
         Duration::ZERO
     }
 

@@ -98,6 +98,35 @@ impl Devices {
         Ok(node)
     }
 
+    /// Starts a guest that does not run, with a disk, and waits until QEMU has locked it.
+    fn start_guest(&mut self, driver: &str, path: &str) -> Result<(), String> {
+        self.start(
+            "qemu-system-x86_64",
+            &[
+                "-machine",
+                "q35,accel=tcg",
+                "-S",
+                "-nodefaults",
+                "-display",
+                "none",
+                "-blockdev",
+                &format!("driver={driver},node-name=disk,filename={path}"),
+                "-device",
+                "virtio-blk-pci,drive=disk",
+            ],
+        )?;
+        let until = Instant::now() + Duration::from_secs(20);
+        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+        let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+        while !run("cat", &["/proc/locks"])?.contains(&format!(":{inode} 100")) {
+            if Instant::now() > until {
+                return Err("QEMU takes no lock".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
     fn start(&mut self, program: &str, arguments: &[&str]) -> Result<(), String> {
         let child = Command::new(program)
             .args(arguments)
@@ -187,6 +216,44 @@ fn a_loop_device_is_refused_while_a_qemu_or_another_loop_device_uses_its_file() 
         "{refusal}"
     );
     prepare(Path::new(&device)).unwrap();
+}
+
+#[test]
+fn a_marked_loop_device_is_refused_while_a_guest_has_its_file_open() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &[])?;
+        let path = PathBuf::from(&device);
+        let preparation = prepare(&path).map_err(|refused| refused.to_string())?;
+        let serial = preparation.identity().value.clone();
+        preparation
+            .confirm(&serial, NOW)
+            .map_err(|refused| refused.to_string())?;
+        let claimed = ClaimedDevice::claim(&path).map_err(|refused| refused.to_string())?;
+        devices.start_guest("file", &file)?;
+        Ok((devices, path, file, claimed))
+    })();
+    let Some((mut devices, path, file, claimed)) = needed(made) else {
+        return;
+    };
+    let before = checksum(&file);
+    // The guest was started during the run, or before it.
+    let during = claimed.verify().unwrap_err();
+    assert!(during.names(Check::LoopFile), "{during}");
+    drop(claimed);
+    for refused in [
+        ClaimedDevice::claim(&path).map(|_| ()).unwrap_err(),
+        prepare(&path).map(|_| ()).unwrap_err(),
+    ] {
+        assert!(refused.names(Check::LoopFile), "{refused}");
+        assert!(refused.to_string().contains("qemu-system"), "{refused}");
+    }
+    assert_eq!(checksum(&file), before, "nothing was written");
+    for mut child in devices.children.drain(..) {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ClaimedDevice::claim(&path).unwrap();
 }
 
 #[test]
@@ -377,30 +444,7 @@ fn a_device_that_a_running_qemu_has_open_is_refused() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 16, &[])?;
-        devices.start(
-            "qemu-system-x86_64",
-            &[
-                "-machine",
-                "q35,accel=tcg",
-                "-S",
-                "-nodefaults",
-                "-display",
-                "none",
-                "-blockdev",
-                &format!("driver=host_device,node-name=disk,filename={device}"),
-                "-device",
-                "virtio-blk-pci,drive=disk",
-            ],
-        )?;
-        let until = Instant::now() + Duration::from_secs(20);
-        let metadata = fs::metadata(&device).map_err(|error| error.to_string())?;
-        let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
-        while !run("cat", &["/proc/locks"])?.contains(&format!(":{inode} 100")) {
-            if Instant::now() > until {
-                return Err("QEMU takes no lock".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        devices.start_guest("host_device", &device)?;
         Ok((devices, device, file))
     })();
     let Some((_devices, device, file)) = needed(made) else {

@@ -12,13 +12,14 @@ use std::path::Path;
 use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{
     Cancel, CellId, CellView, Engine, EngineKind, Error, Limits, Measurement, Plan, PlanOptions,
-    RunContext, read_plan,
+    RunContext, allowed_processors, read_plan,
 };
 
 fn plan(text: &str) -> Plan {
     let options = PlanOptions {
         limits: Limits {
             processors: 2,
+            allowed_processors: allowed_processors(),
             ..Limits::default()
         },
         ..PlanOptions::default()
@@ -26,7 +27,7 @@ fn plan(text: &str) -> Plan {
     read_plan(text, "test", &options).unwrap()
 }
 
-fn has(programs: &[&str]) -> bool {
+pub(crate) fn has(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing: Vec<&&str> = programs
         .iter()
@@ -44,7 +45,7 @@ fn has(programs: &[&str]) -> bool {
 }
 
 /// Measures every cell of a plan once, like a run.
-fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, Error>)> {
+pub(crate) fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, Error>)> {
     let workspace = Workspace::with_changes_in(directory, &directory.join("changes"));
     let cancel = Cancel::new();
     let mut results = Vec::new();
@@ -54,7 +55,7 @@ fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, E
             continue;
         }
         let mut engine: Box<dyn Engine> = engine(kind, &workspace).unwrap();
-        assert!(!engine.versions().unwrap().is_empty());
+        assert!(!engine.versions(&cells).unwrap().is_empty());
         for index in 0..plan.configurations.len() {
             let of_one: Vec<CellView<'_>> = cells
                 .iter()
@@ -186,6 +187,56 @@ fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
     assert!(is_empty(&directory));
 }
 
+/// Returns the processors on which a program may run, as soon as it runs below a directory.
+fn processors_of(program: &str, directory: &Path) -> String {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while std::time::Instant::now() < until {
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            let works_in = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+            // The first word is taskset until it has replaced itself.
+            if line.split('\0').next() != Some(program) || !works_in.starts_with(directory) {
+                continue;
+            }
+            let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            let list = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            if let Some(list) = list {
+                return list.trim().to_owned();
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    "it did not run".to_owned()
+}
+
+#[test]
+fn a_daemon_and_fio_run_on_the_processors_of_their_configuration() {
+    if !has(&["qemu-storage-daemon", "fio", "taskset"]) {
+        return;
+    }
+    let last = allowed_processors().into_iter().next_back().unwrap();
+    for (engine, program) in [
+        ("storage-daemon", "qemu-storage-daemon"),
+        ("host-fio", "fio"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = plan(&format!(
+            "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 1\nphases: [steady]\n\
+             workloads: [4k-random-read-qd8]\nfixed: {{engine: {engine}}}\nmatrix: {{processors: [{last}]}}\n",
+        ));
+        let path = directory.path().to_owned();
+        let watch = std::thread::spawn(move || processors_of(program, &path));
+        let results = measured(&plan, directory.path());
+        let measured = whole(&plan, &results[0]);
+        let argv = &measured.commands[0].argv;
+        assert_eq!(argv[..3], ["taskset", "-c", &last.to_string()]);
+        assert_eq!(argv[3], program);
+        assert_eq!(watch.join().unwrap(), last.to_string(), "{program}");
+    }
+}
+
 #[test]
 fn cancellation_leaves_nothing_behind() {
     if !has(&["fio"]) {
@@ -198,14 +249,14 @@ fn cancellation_leaves_nothing_behind() {
     );
     let workspace = Workspace::with_changes_in(directory.path(), &directory.path().join("changes"));
     let mut engine = engine(EngineKind::HostFio, &workspace).unwrap();
-    engine.versions().unwrap();
+    let cells: Vec<CellView<'_>> = plan.views().collect();
+    engine.versions(&cells).unwrap();
     let cancel = Cancel::new();
     let other = cancel.clone();
     let stopper = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(700));
         other.cancel();
     });
-    let cells: Vec<CellView<'_>> = plan.views().collect();
     engine.prepare(&cells, &cancel).unwrap();
     let began = std::time::Instant::now();
     let context = RunContext {

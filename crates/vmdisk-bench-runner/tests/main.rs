@@ -3,3 +3,4 @@
 mod devices;
 mod engines;
 mod host_changes;
+mod sockets;

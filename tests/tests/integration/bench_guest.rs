@@ -1,7 +1,8 @@
 //! Guests without an operating system, booted for real: what they measure, and that flushes arrive.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use vmdisk_bench_runner::engines::{KernelSource, Workspace, engine};
 use vmdisk_bench_runner::{
@@ -29,10 +30,11 @@ fn can_boot(test: &str) -> bool {
     )
 }
 
-fn plan(text: &str) -> Plan {
+fn plan(text: &str, socket: Option<&Path>) -> Plan {
     let options = PlanOptions {
         limits: Limits {
             processors: 2,
+            socket: socket.map(Path::to_owned),
             ..Limits::default()
         },
         ..PlanOptions::default()
@@ -50,8 +52,8 @@ fn measured(plan: &Plan, directory: &Path, has_own_generator: bool) -> Vec<(Stri
     }
     let cancel = Cancel::new();
     let mut guest = engine(EngineKind::Guest, &workspace).unwrap();
-    guest.versions().unwrap();
     let cells: Vec<CellView<'_>> = plan.views().collect();
+    guest.versions(&cells).unwrap();
     for cell in &cells {
         assert_eq!(guest.refuses(cell), None);
         guest.prepare(&[*cell], &cancel).unwrap();
@@ -101,6 +103,7 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
          fixed: {engine: guest, vcpus: 2, format: qcow2, cache: none, aio: native, iothread: true}\n\
          configurations:\n- {name: virtio-blk}\n- {name: through, cache: writethrough, aio: threads, format: raw}\n\
          - {name: virtio-scsi, frontend: virtio-scsi}\n- {name: nvme, frontend: nvme, iothread: false}\n",
+        None,
     );
     let began = Instant::now();
     let results = measured(&plan, directory.path(), false);
@@ -137,6 +140,8 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
         }
         let line = measured.commands.last().unwrap().argv.join(" ");
         assert!(line.contains("-blockdev"), "{line}");
+        // In memory, so that no disk is busy with it.
+        assert!(line.contains("-initrd /proc/self/fd/"), "{line}");
     }
     println!("8 cells in {:.1} s", began.elapsed().as_secs_f64());
 }
@@ -152,6 +157,7 @@ fn our_own_generator_and_an_install_lose_no_flush_on_a_daemon_s_disk() {
          workloads: [install-replay, 4k-random-write-qd1-sync]\n\
          fixed: {engine: guest, vcpus: 2, format: raw, cache: none, aio: threads, iothread: true}\n\
          configurations:\n- {name: vhost-user-blk, frontend: vhost-user-blk}\n",
+        None,
     );
     for (name, measured) in measured(&plan, directory.path(), true) {
         let semantics = &measured.semantics;
@@ -161,4 +167,83 @@ fn our_own_generator_and_an_install_lose_no_flush_on_a_daemon_s_disk() {
         assert!(measured.write.unwrap().bytes > 0, "{name}");
         assert!(measured.inputs.is_empty(), "no job of fio: {name}");
     }
+}
+
+#[test]
+fn a_disk_behind_a_given_socket_is_a_disk_of_a_guest_and_its_daemon_goes_on() {
+    if !can_boot("a_disk_behind_a_given_socket") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let (file, socket) = (place.path().join("disk"), place.path().join("socket"));
+    std::fs::File::create(&file)
+        .and_then(|file| file.set_len(64 << 20))
+        .unwrap();
+    // One queue, and two vCPUs.
+    let mut daemon = Command::new("qemu-storage-daemon")
+        .arg("--blockdev")
+        .arg(format!(
+            "driver=file,node-name=d,filename={}",
+            file.display()
+        ))
+        .arg("--export")
+        .arg(format!(
+            "type=vhost-user-blk,id=e,node-name=d,writable=on,addr.type=unix,addr.path={}",
+            socket.display()
+        ))
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !socket.exists() {
+        assert_eq!(daemon.try_wait().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: 0.5\nphases: [steady]\n\
+         workloads: [4k-random-write-qd1-sync, 4k-random-read-qd8]\n\
+         fixed: {engine: guest, vcpus: 2}\nconfigurations:\n- {name: given, backend: socket}\n",
+        Some(&socket),
+    );
+    let results = measured(&plan, directory.path(), false);
+    assert_eq!(results.len(), 2);
+    for (name, measured) in &results {
+        assert_eq!(
+            measured.semantics.complaints,
+            Vec::<String>::new(),
+            "{name}"
+        );
+        assert_eq!(
+            measured.host_cpu_seconds(),
+            None,
+            "{name}: a part is unknown"
+        );
+        let direction = measured.read.as_ref().or(measured.write.as_ref()).unwrap();
+        assert!(direction.operations > 5, "{name}: {measured:?}");
+        assert!(
+            measured
+                .notes
+                .iter()
+                .any(|note| note.contains("is not part of this run")),
+            "{:?}",
+            measured.notes
+        );
+        // Only QEMU was started.
+        assert_eq!(measured.commands.len(), 1, "{name}");
+        let line = measured.commands[0].argv.join(" ");
+        assert!(line.contains(socket.to_str().unwrap()), "{line}");
+    }
+    assert_eq!(daemon.try_wait().unwrap(), None, "the daemon ended");
+    let bytes = std::fs::read(&file).unwrap();
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert!(
+        bytes[..32 << 20]
+            .chunks(4096)
+            .all(|block| block.iter().any(|byte| *byte != 0))
+    );
+    assert!(
+        bytes[32 << 20..].iter().all(|byte| *byte == 0),
+        "the rest is untouched"
+    );
 }

@@ -64,7 +64,7 @@ fn result(plan: &Plan, mock: Mock) -> BenchResult {
     let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(mock)];
     let versions = engines
         .iter_mut()
-        .map(|engine| (engine.kind(), engine.versions().unwrap()))
+        .map(|engine| (engine.kind(), engine.versions(&[]).unwrap()))
         .collect();
     let mut log: Vec<Entry> = Vec::new();
     let runner = Runner {
@@ -142,6 +142,24 @@ fn each_form_of_a_report_is_its_golden_file() {
     let columns = csv.lines().next().unwrap().split(',').count();
     assert_eq!(csv.lines().count(), result.samples.len() + 1);
     assert!(csv.lines().all(|line| line.split(',').count() == columns));
+}
+
+#[test]
+fn a_note_on_the_figures_is_in_each_form_of_a_report() {
+    let mut result = example();
+    for sample in &mut result.samples {
+        let note = "files are on tmpfs: the figures are those of memory";
+        sample.measurement.notes.push(note.to_owned());
+    }
+    for text in [
+        report::text(&result),
+        report::markdown(&result),
+        report::csv(&result),
+        report::html(&result),
+        result.to_json(),
+    ] {
+        assert!(text.contains("the figures are those of memory"), "{text}");
+    }
 }
 
 #[test]

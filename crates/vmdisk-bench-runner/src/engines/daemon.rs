@@ -48,11 +48,13 @@ impl Daemon {
         nodes: &Nodes,
         export: Export,
         cache: CacheMode,
+        launcher: &[String],
         cancel: &Cancel,
     ) -> Result<Self, Error> {
         // A relative path is short enough for a socket address, wherever the directory is.
         let socket = format!("{name}.socket");
-        let mut argv = vec![PROGRAM.to_owned()];
+        let mut argv = launcher.to_vec();
+        argv.push(PROGRAM.to_owned());
         argv.extend(nodes.words("--blockdev"));
         let top = nodes.top();
         // The export has the write cache: with `writethrough`, each write is followed by a flush.

@@ -11,6 +11,7 @@ use blkio::Blkio;
 use self::job::{Buffers, GeneratorJob};
 use self::tally::Tally;
 use super::noise::Noise;
+use super::socket;
 use crate::{Amount, BlockLoad, Cancel, Error, Workload};
 
 pub(crate) use self::tally::GeneratorResult;
@@ -21,7 +22,7 @@ const POOL_BYTES: usize = 8 << 20;
 /// The disk that requests are sent to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RequestTarget<'a> {
-    /// The socket of a vhost-user-blk export.
+    /// The socket of a vhost-user-blk device.
     VhostUser(&'a Path),
     /// A file or block device, bypassing the page cache.
     Direct(&'a Path),
@@ -43,11 +44,6 @@ pub(crate) fn generate(
     seed: u64,
     cancel: &Cancel,
 ) -> Result<GeneratorResult, Error> {
-    let failed = |error: blkio::Error| Error::program("the generator", error.message());
-    let refused = |why: &str| Error::Refused {
-        what: "to generate requests".to_owned(),
-        why: why.to_owned(),
-    };
     let block =
         usize::try_from(load.block_bytes).map_err(|_| refused("the block size is too large"))?;
     if block == 0 || block % 512 != 0 || load.block_bytes > range.length {
@@ -61,7 +57,7 @@ pub(crate) fn generate(
         load.depth.max(1) as usize
     };
     let jobs = load.jobs.max(1) as usize;
-    let mut blkio = open(target, jobs, depth).map_err(failed)?;
+    let mut blkio = open(target, jobs, depth)?;
     let outcome = blkio.start().map_err(failed)?;
     let capacity = blkio.get_u64("capacity").map_err(failed)?;
     if range.offset.saturating_add(range.length) > capacity {
@@ -120,24 +116,42 @@ pub(crate) fn generate(
     Ok(total.generated(load))
 }
 
-fn open(target: RequestTarget<'_>, jobs: usize, depth: usize) -> Result<Blkio, blkio::Error> {
-    let mut blkio;
-    match target {
-        RequestTarget::VhostUser(path) => {
-            blkio = Blkio::new("virtio-blk-vhost-user")?;
-            blkio.set_str("path", &path.to_string_lossy())?;
-            blkio.connect()?;
-        }
-        RequestTarget::Direct(path) => {
-            blkio = Blkio::new("io_uring")?;
-            blkio.set_str("path", &path.to_string_lossy())?;
-            blkio.set_bool("direct", true)?;
-            blkio.connect()?;
-            let entries = depth.next_power_of_two().max(8);
-            blkio.set_i32("num-entries", i32::try_from(entries).unwrap_or(i32::MAX))?;
-        }
+fn failed(error: blkio::Error) -> Error {
+    Error::program("the generator", error.message())
+}
+
+fn refused(why: &str) -> Error {
+    Error::Refused {
+        what: "to generate requests".to_owned(),
+        why: why.to_owned(),
     }
-    blkio.set_i32("num-queues", i32::try_from(jobs).unwrap_or(i32::MAX))?;
+}
+
+/// Opens the disk with a queue for each job.
+fn open(target: RequestTarget<'_>, jobs: usize, depth: usize) -> Result<Blkio, Error> {
+    let mut blkio = match target {
+        RequestTarget::VhostUser(path) => socket::connect(path)?,
+        RequestTarget::Direct(path) => opened(path, depth).map_err(failed)?,
+    };
+    let queues = usize::try_from(blkio.get_i32("max-queues").map_err(failed)?).unwrap_or(0);
+    if jobs > queues {
+        return Err(refused(&format!(
+            "{jobs} jobs need {jobs} queues, but the disk has {queues}"
+        )));
+    }
+    let jobs = i32::try_from(jobs).unwrap_or(i32::MAX);
+    blkio.set_i32("num-queues", jobs).map_err(failed)?;
+    Ok(blkio)
+}
+
+/// Opens a file or block device through io_uring.
+fn opened(path: &Path, depth: usize) -> Result<Blkio, blkio::Error> {
+    let mut blkio = Blkio::new("io_uring")?;
+    blkio.set_str("path", &path.to_string_lossy())?;
+    blkio.set_bool("direct", true)?;
+    blkio.connect()?;
+    let entries = depth.next_power_of_two().max(8);
+    blkio.set_i32("num-entries", i32::try_from(entries).unwrap_or(i32::MAX))?;
     Ok(blkio)
 }
 

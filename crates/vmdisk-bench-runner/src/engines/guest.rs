@@ -3,7 +3,7 @@
 mod line;
 mod session;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use vmdisk_model::FrontendKind;
 use super::fio::{self, InstalledFio, IoEngine};
 use super::storage::PreparedStorage;
 use super::version;
-use super::workspace::{Fresh, Workspace};
+use super::workspace::Workspace;
 use crate::guest::message::PLACEHOLDER;
 use crate::guest::{Archive, Kernel, libraries};
 use crate::programs;
@@ -27,6 +27,30 @@ const PROGRAM: &str = "qemu-system-x86_64";
 
 /// Maximum number of disks in one boot, so that each has a slot on the PCI bus.
 const MAX_DISKS: usize = 10;
+
+/// Returns the disk of a cell: cells on steady storage share the disk of their configuration.
+fn disk_of<'a>(cell: &CellView<'a>) -> (&'a str, Option<CellId>) {
+    let fresh = (cell.phase == Phase::FirstTouch).then_some(cell.id);
+    (&cell.configuration.name, fresh)
+}
+
+/// Splits the cells of a batch into boots, each of at most [`MAX_DISKS`] disks.
+fn boots<'c, 'a>(cells: &'c [CellView<'a>]) -> Vec<&'c [CellView<'a>]> {
+    let mut boots = Vec::new();
+    let mut first = 0;
+    let mut disks = BTreeSet::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let disk = disk_of(cell);
+        if disks.len() == MAX_DISKS && !disks.contains(&disk) {
+            boots.push(&cells[first..index]);
+            first = index;
+            disks.clear();
+        }
+        disks.insert(disk);
+    }
+    boots.push(&cells[first..]);
+    boots
+}
 
 /// Drivers that every guest needs.
 const DRIVERS: &[&str] = &["virtio_pci", "virtio_console"];
@@ -251,7 +275,7 @@ impl Engine for Guest {
         EngineKind::Guest
     }
 
-    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+    fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
         let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
@@ -330,21 +354,31 @@ impl Engine for Guest {
             (true, Phase::Steady) => cell.configuration.name.clone(),
             (true, Phase::FirstTouch) => cell.id.0.to_string(),
         };
+        // QEMU is pinned as a whole.
+        let launcher = cell.configuration.launcher.join(" ");
         format!(
-            "{:?} {:?} {:?} {:?} {served}",
+            "{:?} {:?} {:?} {:?} {launcher} {served}",
             guest.machine, guest.vcpus, guest.memory, guest.memory_backing
         )
     }
 
-    fn overhead(&self) -> Duration {
-        match &self.accelerator {
+    fn overhead(&self, batch: &[CellView<'_>]) -> Duration {
+        let boot = match &self.accelerator {
             Some((Accelerator::Kvm, _)) => Duration::from_secs(2),
             Some((Accelerator::Tcg | Accelerator::NoGuest, _)) | None => Duration::from_secs(6),
-        }
+        };
+        let disks = batch.iter().map(disk_of).collect::<BTreeSet<_>>().len();
+        // Each boot but the last has at least as many cells as disks, in any order.
+        let boots = if disks <= MAX_DISKS {
+            1
+        } else {
+            batch.len().div_ceil(MAX_DISKS)
+        };
+        boot * u32::try_from(boots).unwrap_or(u32::MAX)
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workspace.space(cells, Fresh::Together)
+        self.workspace.space(cells, MAX_DISKS)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
@@ -360,7 +394,7 @@ impl Engine for Guest {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        for cells in batch.chunks(MAX_DISKS) {
+        for cells in boots(batch) {
             self.boot(cells, context, emit)?;
         }
         Ok(())
@@ -368,5 +402,41 @@ impl Engine for Guest {
 
     fn cleanup(&mut self) -> Result<(), Error> {
         self.workspace.clear()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PlanOptions, read_plan};
+
+    #[test]
+    fn a_boot_has_ten_disks_and_as_many_cells_as_they_serve() {
+        let text = "version: 1\nname: t\nquestion: q\nsize: 1M\nphases: [first-touch, steady]\n\
+                    workloads: [4k-random-write-qd1, 4k-random-write-qd2, 4k-random-write-qd3]\n\
+                    fixed: {engine: guest}\nmatrix: {cache: [none, writeback, writethrough, directsync]}\n";
+        let plan = read_plan(text, "t", &PlanOptions::default()).unwrap();
+        let cells: Vec<CellView<'_>> = plan.views().collect();
+        assert_eq!(cells.len(), 24);
+        let (fresh, steady): (Vec<_>, Vec<_>) = cells
+            .iter()
+            .copied()
+            .partition(|cell| cell.phase == Phase::FirstTouch);
+        let sizes = |cells: &[CellView<'_>]| -> Vec<usize> {
+            boots(cells).iter().map(|boot| boot.len()).collect()
+        };
+        assert_eq!(sizes(&fresh), [10, 2], "each has its own disk");
+        assert_eq!(sizes(&steady), [12], "three cells share a disk");
+        for boot in boots(&cells) {
+            let disks: BTreeSet<_> = boot.iter().map(disk_of).collect();
+            assert!(disks.len() <= MAX_DISKS);
+        }
+        assert_eq!(boots(&cells).concat().len(), 24);
+        let directory = tempfile::tempdir().unwrap();
+        let guest = Guest::new(&Workspace::new(directory.path()));
+        assert_eq!(guest.overhead(&fresh), 2 * guest.overhead(&steady));
+        assert_eq!(guest.space(&fresh)[0].1, 10 << 20);
+        assert_eq!(guest.space(&steady)[0].1, 4 << 20);
+        assert_eq!(guest.space(&cells)[0].1, 14 << 20);
     }
 }

@@ -9,7 +9,7 @@ use super::fio::{self, InstalledFio, IoEngine, Target};
 use super::flushes::CountedDevice;
 use super::one_by_one::one_by_one;
 use super::storage::PreparedStorage;
-use super::workspace::{Fresh, Workspace};
+use super::workspace::Workspace;
 use crate::programs;
 use crate::{
     Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
@@ -67,7 +67,15 @@ impl HostFio {
         let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
         let counted = CountedDevice::of(&storage.path);
         let scratch = self.workspace.scratch()?;
-        let mut measured = fio::run(&scratch, &name, job, cell.workload, context.cancel)?;
+        let launcher = &cell.configuration.launcher;
+        let mut measured = fio::run(
+            &scratch,
+            &name,
+            job,
+            launcher,
+            cell.workload,
+            context.cancel,
+        )?;
         if cell.configuration.is_buffered {
             let note = "requests go through the host's page cache, which is part of the result";
             measured.notes.push(note.to_owned());
@@ -85,7 +93,7 @@ impl Engine for HostFio {
         EngineKind::HostFio
     }
 
-    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+    fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let InstalledFio { version, io_engine } = fio::installed()?;
         self.io_engine = io_engine;
         Ok(BTreeMap::from([("fio".to_owned(), version)]))
@@ -104,12 +112,12 @@ impl Engine for HostFio {
         Workspace::refuses(cell.configuration, cell.phase == Phase::FirstTouch)
     }
 
-    fn overhead(&self) -> Duration {
+    fn overhead(&self, _batch: &[CellView<'_>]) -> Duration {
         Duration::from_millis(500)
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workspace.space(cells, Fresh::OneAtATime)
+        self.workspace.space(cells, 1)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {

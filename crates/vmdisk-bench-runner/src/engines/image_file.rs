@@ -10,6 +10,7 @@ use rustix::fs::FallocateFlags;
 use vmdisk_model::{Creation, Format, Preallocation};
 
 use super::noise::Noise;
+use super::socket;
 use super::storage::PreparedStorage;
 use crate::programs;
 use crate::safety::Scratch;
@@ -122,13 +123,26 @@ pub(super) fn create(
     Ok(path)
 }
 
-/// Writes every byte of the storage once, with data that can be neither compressed nor deduplicated.
+/// Writes every byte of the storage as often as the configuration requires, with new random data each time.
 pub(super) fn fill(
     configuration: &Configuration,
     storage: &PreparedStorage,
     seed: u32,
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    let mut seeds = (0..configuration.fills).map(|fill| seed.wrapping_add(fill));
+    seeds.try_for_each(|seed| fill_once(configuration, storage, seed, cancel))
+}
+
+fn fill_once(
+    configuration: &Configuration,
+    storage: &PreparedStorage,
+    seed: u32,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    if storage.socket_queues().is_some() {
+        return socket::fill(storage, seed, cancel);
+    }
     let format = format(configuration);
     if format == Format::Raw {
         return write_noise(&storage.path, storage.offset, storage.length, seed, cancel);
@@ -201,4 +215,34 @@ fn write_noise(
     }
     writer.flush().map_err(failed)?;
     file.sync_all().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::storage::StorageKind;
+    use crate::{PlanOptions, read_plan};
+
+    #[test]
+    fn storage_is_filled_as_often_as_the_plan_requires() {
+        let filled = |fills: u32, seed: u32| {
+            let text = format!(
+                "version: 1\nname: t\nquestion: q\nsize: 1M\nphases: [steady]\nfills: {fills}\n\
+                 workloads: [4k-random-read-qd1]\n"
+            );
+            let plan = read_plan(&text, "t", &PlanOptions::default()).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let storage = PreparedStorage {
+                path: file.path().to_owned(),
+                offset: 0,
+                length: 1 << 20,
+                kind: StorageKind::File,
+            };
+            fill(&plan.configurations[0], &storage, seed, &Cancel::new()).unwrap();
+            fs::read(file.path()).unwrap()
+        };
+        assert_eq!(filled(1, 7).len(), 1 << 20);
+        assert!(filled(1, 7) != filled(1, 9), "the data differs");
+        assert!(filled(3, 7) == filled(1, 9), "the third fill is the last");
+    }
 }

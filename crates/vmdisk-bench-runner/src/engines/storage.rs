@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::flushes::CountedDevice;
 use crate::safety;
 
 /// The location of a disk's bytes, and the writable range.
@@ -14,16 +15,49 @@ pub(crate) struct PreparedStorage {
     pub(crate) offset: u64,
     /// Number of bytes used.
     pub(crate) length: u64,
-    pub(crate) is_device: bool,
+    pub(crate) kind: StorageKind,
+}
+
+/// The kind of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StorageKind {
+    File,
+    Device,
+    /// The socket of a vhost-user-blk device with this many queues, which a program outside this run serves.
+    Socket {
+        queues: u32,
+    },
 }
 
 impl PreparedStorage {
     /// Returns a note for readers of the figures.
     pub(crate) fn notes(&self) -> Option<String> {
-        if self.is_device {
-            return buffered_loop_note(&self.path);
+        match self.kind {
+            StorageKind::File => file_system_note(&self.path),
+            StorageKind::Device => buffered_loop_note(&self.path),
+            StorageKind::Socket { .. } => Some(format!(
+                "the program behind {} is not part of this run: its cache mode, its processor time and the effect of \
+                 flushes are unknown",
+                self.path.display()
+            )),
         }
-        file_system_note(&self.path)
+    }
+
+    /// Returns the number of queues of a device behind a socket; `None` for a file or device of the host.
+    pub(crate) fn socket_queues(&self) -> Option<u32> {
+        match self.kind {
+            StorageKind::Socket { queues } => Some(queues),
+            StorageKind::File | StorageKind::Device => None,
+        }
+    }
+
+    /// Returns the host's disk below the storage, with its count of flushes, if both are known.
+    pub(crate) fn counted_device(&self) -> Option<CountedDevice> {
+        match self.kind {
+            StorageKind::File | StorageKind::Device => CountedDevice::of(&self.path),
+            // The file system of a socket has nothing to do with the disk.
+            StorageKind::Socket { .. } => None,
+        }
     }
 }
 

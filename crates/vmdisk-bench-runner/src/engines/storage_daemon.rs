@@ -1,7 +1,7 @@
 //! qemu-storage-daemon: QEMU's block layer with a virtqueue and an event loop, or with an NBD socket.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use vmdisk_facts::Target;
@@ -9,17 +9,16 @@ use vmdisk_model::CacheMode;
 
 use super::daemon::{Daemon, Export, PROGRAM};
 use super::fio::{self, InstalledFio, IoEngine, Target as FioTarget};
-use super::flushes::CountedDevice;
 use super::generator::{self, Range, RequestTarget};
 use super::node::Nodes;
 use super::one_by_one::one_by_one;
 use super::storage::PreparedStorage;
 use super::version;
-use super::workspace::{Fresh, Workspace};
+use super::workspace::Workspace;
 use crate::programs::{self, ProcessorTime};
 use crate::{
     BlockLoad, Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase,
-    RunContext,
+    RunContext, Storage,
 };
 
 /// The client that sends requests to the daemon.
@@ -68,6 +67,9 @@ impl StorageDaemon {
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let configuration = cell.configuration;
+        if storage.socket_queues().is_some() {
+            return self.generated(cell, blocks, storage, &storage.path, context);
+        }
         let nodes = Nodes::of(configuration, storage, &self.target)?;
         let cache = configuration.disk().backend.effective_cache();
         let export = match self.client {
@@ -79,11 +81,22 @@ impl StorageDaemon {
         };
         let scratch = self.workspace.scratch()?;
         let name = self.workspace.name("daemon");
-        let mut daemon = Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel)?;
-        let counted = CountedDevice::of(&storage.path);
+        let launcher = &configuration.launcher;
+        let mut daemon = Daemon::start(
+            &scratch,
+            &name,
+            &nodes,
+            export,
+            cache,
+            launcher,
+            context.cancel,
+        )?;
+        let counted = storage.counted_device();
         let processor_time = ProcessorTime::begin(daemon.processor_seconds());
         let measured = match self.client {
-            Client::VhostUser => self.generated(cell, blocks, storage, &daemon, context),
+            Client::VhostUser => {
+                self.generated(cell, blocks, storage, &daemon.short_path(), context)
+            }
             Client::Nbd => self.fio(cell, storage, &daemon, context),
         };
         // If the daemon exited, its message is the better explanation.
@@ -106,11 +119,11 @@ impl StorageDaemon {
         cell: &CellView<'_>,
         blocks: &BlockLoad,
         storage: &PreparedStorage,
-        daemon: &Daemon,
+        socket: &Path,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let generated = generator::generate(
-            RequestTarget::VhostUser(&daemon.short_path()),
+            RequestTarget::VhostUser(socket),
             blocks,
             cell.workload,
             Range {
@@ -140,8 +153,13 @@ impl StorageDaemon {
         let io_engine = fio::needed(self.io_engine)?;
         let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
         let scratch = self.workspace.scratch()?;
-        fio::run(&scratch, &name, job, cell.workload, context.cancel)
+        // Only the daemon is pinned: fio is the client.
+        fio::run(&scratch, &name, job, &[], cell.workload, context.cancel)
     }
+}
+
+fn is_given_socket(cell: &CellView<'_>) -> bool {
+    matches!(cell.configuration.storage, Storage::Socket { .. })
 }
 
 impl Engine for StorageDaemon {
@@ -152,10 +170,14 @@ impl Engine for StorageDaemon {
         }
     }
 
-    fn versions(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let (text, target) = version::of_qemu(PROGRAM)?;
-        self.target = target;
-        let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
+    fn versions(&mut self, cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
+        let mut versions = BTreeMap::new();
+        // The version of the program behind a given socket is unknown.
+        if cells.iter().any(|cell| !is_given_socket(cell)) {
+            let (text, target) = version::of_qemu(PROGRAM)?;
+            self.target = target;
+            versions.insert(PROGRAM.to_owned(), text);
+        }
         match self.client {
             Client::VhostUser => {
                 versions.extend([version::of_generator()]);
@@ -170,7 +192,7 @@ impl Engine for StorageDaemon {
     }
 
     fn refuses(&self, cell: &CellView<'_>) -> Option<String> {
-        if !programs::is_installed(PROGRAM) {
+        if !is_given_socket(cell) && !programs::is_installed(PROGRAM) {
             return Some(format!("{PROGRAM} is not installed"));
         }
         let why = match &cell.workload.load {
@@ -185,7 +207,7 @@ impl Engine for StorageDaemon {
             }
             Load::Blocks(_)
                 if self.client == Client::Nbd
-                    && matches!(cell.configuration.storage, crate::Storage::Device { .. }) =>
+                    && matches!(cell.configuration.storage, Storage::Device { .. }) =>
             {
                 "fio over NBD cannot exclude the markers at both ends of a device"
             }
@@ -196,12 +218,12 @@ impl Engine for StorageDaemon {
         Some(why.to_owned())
     }
 
-    fn overhead(&self) -> Duration {
+    fn overhead(&self, _batch: &[CellView<'_>]) -> Duration {
         Duration::from_secs(1)
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workspace.space(cells, Fresh::OneAtATime)
+        self.workspace.space(cells, 1)
     }
 
     fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {

@@ -10,20 +10,14 @@ use rustix::fs::{Advice, IFlags};
 use vmdisk_facts::DeviceNumber;
 
 use super::image_file;
-use super::storage::PreparedStorage;
+use super::socket::{self, SocketDisk};
+use super::storage::{PreparedStorage, StorageKind};
 use crate::guest::Kernel;
 use crate::host_changes::{self, HostChange, HostChanges, QueueSetting};
+use crate::programs;
+use crate::report::bytes;
 use crate::safety::{ClaimedDevice, Scratch};
 use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
-
-/// The number of first-touch images that exist at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fresh {
-    /// One: each sample is measured on its own.
-    OneAtATime,
-    /// All: they are the disks of one boot.
-    Together,
-}
 
 /// Bytes in one directory.
 #[derive(Debug, Default)]
@@ -33,7 +27,16 @@ struct Space {
     /// The largest file that an image is filled from.
     filling: u64,
     /// Images created for a single sample.
-    fresh: u64,
+    fresh: Vec<u64>,
+}
+
+impl Space {
+    /// Returns the bytes in use at once, of which at most `fresh_at_once` images are created for a single sample.
+    fn largest(mut self, fresh_at_once: usize) -> u64 {
+        self.fresh.sort_unstable_by(|one, other| other.cmp(one));
+        let fresh: u64 = self.fresh.iter().take(fresh_at_once).sum();
+        self.kept + self.filling.max(fresh)
+    }
 }
 
 /// The kernel that guests boot.
@@ -64,6 +67,8 @@ struct State {
     /// Fresh directories, by their parent and whether they are NOCOW.
     scratches: BTreeMap<(PathBuf, bool), Scratch>,
     devices: BTreeMap<PathBuf, ClaimedDevice>,
+    /// Devices behind sockets, as they described themselves.
+    sockets: BTreeMap<PathBuf, SocketDisk>,
     changes: Option<HostChanges>,
     /// Storage that is written once, by configuration name.
     steady: BTreeMap<String, PreparedStorage>,
@@ -90,6 +95,7 @@ impl Workspace {
             changes_folder: changes_folder.to_owned(),
             scratches: BTreeMap::new(),
             devices: BTreeMap::new(),
+            sockets: BTreeMap::new(),
             changes: None,
             steady: BTreeMap::new(),
             fresh: BTreeMap::new(),
@@ -143,18 +149,31 @@ impl Workspace {
         }
     }
 
-    /// Returns why the storage of a configuration cannot be in a state; `None` if it can.
+    /// Returns why a configuration cannot be started, or its storage cannot be in a state; `None` if both can.
     pub(crate) fn refuses(configuration: &Configuration, is_fresh: bool) -> Option<String> {
+        if let Some(launcher) = configuration.launcher.first()
+            && !programs::is_installed(launcher)
+        {
+            return Some(format!("{launcher} is not installed"));
+        }
         match &configuration.storage {
-            Storage::Device { .. } if is_fresh => {
-                Some("a device is not created for each sample; use the `steady` phase".to_owned())
+            Storage::Device { .. } | Storage::Socket { .. } if is_fresh => {
+                Some("the disk is not created for each sample; use the `steady` phase".to_owned())
             }
-            Storage::File { .. } | Storage::Device { .. } | Storage::ThinVolume { .. } => None,
+            Storage::File { .. }
+            | Storage::Device { .. }
+            | Storage::ThinVolume { .. }
+            | Storage::Socket { .. } => None,
         }
     }
 
-    /// Returns the largest number of bytes that files take at once, by directory, given all cells of an engine.
-    pub(crate) fn space(&self, cells: &[CellView<'_>], fresh: Fresh) -> Vec<(PathBuf, u64)> {
+    /// Returns the largest number of bytes that files take at once, by directory, given all cells of an engine and the
+    /// number of first-touch images that exist at once.
+    pub(crate) fn space(
+        &self,
+        cells: &[CellView<'_>],
+        fresh_at_once: usize,
+    ) -> Vec<(PathBuf, u64)> {
         let mut spaces: BTreeMap<PathBuf, Space> = BTreeMap::new();
         let mut steady = BTreeSet::new();
         for cell in cells {
@@ -166,23 +185,18 @@ impl Workspace {
                 .clone()
                 .unwrap_or_else(|| self.0.borrow().directory.clone());
             let space = spaces.entry(directory).or_default();
-            match (cell.phase, fresh) {
-                (Phase::Steady, _) if steady.insert(&configuration.name) => {
+            match cell.phase {
+                Phase::Steady if steady.insert(&configuration.name) => {
                     space.kept += image_file::largest_bytes(configuration);
                     space.filling = space.filling.max(image_file::filling_bytes(configuration));
                 }
-                (Phase::Steady, _) => {}
-                (Phase::FirstTouch, Fresh::OneAtATime) => {
-                    space.fresh = space.fresh.max(image_file::largest_bytes(configuration));
-                }
-                (Phase::FirstTouch, Fresh::Together) => {
-                    space.fresh += image_file::largest_bytes(configuration);
-                }
+                Phase::Steady => {}
+                Phase::FirstTouch => space.fresh.push(image_file::largest_bytes(configuration)),
             }
         }
         spaces
             .into_iter()
-            .map(|(directory, space)| (directory, space.kept + space.filling.max(space.fresh)))
+            .map(|(directory, space)| (directory, space.largest(fresh_at_once)))
             .collect()
     }
 
@@ -215,6 +229,7 @@ impl Workspace {
                 }
                 Storage::Device { path, serial, .. } => state.claim(path, serial),
                 Storage::ThinVolume { .. } => Ok(()),
+                Storage::Socket { path } => state.socket(path, configuration.size.0).map(|_| ()),
             };
             if let Err(error) = usable {
                 refused.insert(error.to_string());
@@ -322,11 +337,14 @@ impl Workspace {
         configuration: &Configuration,
         storage: &PreparedStorage,
     ) -> Result<SchedulerGuard, Error> {
-        let file =
-            File::open(&storage.path).map_err(|error| Error::io("open", &storage.path, error))?;
-        // Pending writeback would disturb the measurement.
-        let _ = rustix::fs::fsync(&file);
-        let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+        // The cache of a disk behind a socket belongs to another program.
+        if storage.socket_queues().is_none() {
+            let file = File::open(&storage.path)
+                .map_err(|error| Error::io("open", &storage.path, error))?;
+            // Pending writeback would disturb the measurement.
+            let _ = rustix::fs::fsync(&file);
+            let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+        }
         let mut state = self.0.borrow_mut();
         let before = state.changes.as_ref().map_or(0, HostChanges::len);
         if let Storage::Device {
@@ -366,6 +384,7 @@ impl Workspace {
             failed = changes.revert().failed;
         }
         state.devices.clear();
+        state.sockets.clear();
         state.scratches.clear();
         if failed.is_empty() {
             return Ok(());
@@ -454,6 +473,36 @@ impl State {
         Ok(())
     }
 
+    /// Returns the first `size` bytes of the disk behind a socket, which must have as many.
+    fn socket(&mut self, path: &Path, size: u64) -> Result<PreparedStorage, Error> {
+        let disk = match self.sockets.get(path) {
+            Some(known) => *known,
+            None => {
+                let disk = socket::describe(path)?;
+                self.sockets.insert(path.to_owned(), disk);
+                disk
+            }
+        };
+        if disk.capacity < size {
+            return Err(Error::Refused {
+                what: format!("to measure the disk behind {}", path.display()),
+                why: format!(
+                    "it has {}, but the plan uses {}; set `--size`",
+                    bytes(disk.capacity),
+                    bytes(size)
+                ),
+            });
+        }
+        Ok(PreparedStorage {
+            path: path.to_owned(),
+            offset: 0,
+            length: size,
+            kind: StorageKind::Socket {
+                queues: disk.queues,
+            },
+        })
+    }
+
     fn make(
         &mut self,
         configuration: &Configuration,
@@ -470,7 +519,7 @@ impl State {
                     path,
                     offset: 0,
                     length: size,
-                    is_device: false,
+                    kind: StorageKind::File,
                 })
             }
             Storage::Device {
@@ -484,7 +533,7 @@ impl State {
                     path: path.clone(),
                     offset: usable.start,
                     length: size.min(usable.end - usable.start),
-                    is_device: true,
+                    kind: StorageKind::Device,
                 })
             }
             Storage::ThinVolume {
@@ -507,9 +556,10 @@ impl State {
                     path,
                     offset: 0,
                     length: size,
-                    is_device: true,
+                    kind: StorageKind::Device,
                 })
             }
+            Storage::Socket { path } => self.socket(path, size),
         }
     }
 
@@ -528,7 +578,7 @@ impl State {
                 }
                 Ok(())
             }
-            Storage::Device { .. } => Ok(()),
+            Storage::Device { .. } | Storage::Socket { .. } => Ok(()),
             Storage::ThinVolume { group, .. } => {
                 let Some(changes) = &mut self.changes else {
                     return Ok(());

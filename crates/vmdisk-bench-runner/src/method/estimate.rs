@@ -1,6 +1,6 @@
 //! Estimates of the time and space of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct Estimate {
 pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -> Estimate {
     let engine_of = |kind: EngineKind| engines.iter().find(|engine| engine.kind() == kind);
     let mut by_engine: BTreeMap<EngineKind, Vec<CellView<'_>>> = BTreeMap::new();
-    let mut batches = BTreeSet::new();
+    let mut batches: BTreeMap<(EngineKind, String), Vec<CellView<'_>>> = BTreeMap::new();
     let mut round = 0.0;
     for view in plan.views() {
         round += view.workload.duration().as_secs_f64();
@@ -40,14 +40,14 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
             round += view.configuration.size.0 as f64 * 0.1 / BYTES_PER_SECOND;
         }
         if let Some(engine) = engine_of(view.engine) {
-            batches.insert((view.engine, engine.batch(&view)));
+            let batch = (view.engine, engine.batch(&view));
+            batches.entry(batch).or_default().push(view);
         }
         by_engine.entry(view.engine).or_default().push(view);
     }
     round += batches
         .iter()
-        .filter_map(|(kind, _)| engine_of(*kind))
-        .map(|engine| engine.overhead().as_secs_f64())
+        .filter_map(|((kind, _), cells)| Some(engine_of(*kind)?.overhead(cells).as_secs_f64()))
         .sum::<f64>();
     let places: Vec<(PathBuf, u64)> = by_engine
         .iter()
@@ -55,7 +55,8 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
         .flatten()
         .collect();
     let bytes: u64 = places.iter().map(|(_, bytes)| bytes).sum();
-    let preparation = bytes as f64 / BYTES_PER_SECOND;
+    let fills = plan.configurations.iter().map(|it| it.fills).max();
+    let preparation = bytes as f64 * f64::from(fills.unwrap_or(1)) / BYTES_PER_SECOND;
     let rounds = |count: u32| {
         let warm_up = f64::from(u8::from(settings.has_warm_up));
         Duration::from_secs_f64(preparation + round * (f64::from(count) + warm_up))

@@ -21,11 +21,15 @@ pub struct Configuration {
     pub storage: Storage,
     /// Size that the guest sees.
     pub size: Bytes,
-    /// True if QEMU uses the disk through a qemu-storage-daemon as a vhost-user-blk device; the disk's
-    /// backend then describes how the daemon opens it.
+    /// Number of times that steady storage is written over its whole length before it is measured.
+    pub fills: u32,
+    /// True if QEMU uses the disk as a vhost-user-blk device: of the program behind a [`Storage::Socket`], or otherwise of a
+    /// qemu-storage-daemon, which opens it as the disk's backend describes.
     pub is_served_by_daemon: bool,
     /// True if fio on the host uses the page cache; guests and daemons follow the cache mode instead.
     pub is_buffered: bool,
+    /// The program that pins QEMU, its daemons, or fio without QEMU, with its arguments; empty if they are not pinned.
+    pub launcher: Vec<String>,
     /// The linter's findings, provided by the caller.
     pub findings: Vec<LinterFinding>,
 }
@@ -69,6 +73,12 @@ pub enum Storage {
         chunk_bytes: u64,
         /// True if chunks are zeroed before use.
         zero: bool,
+    },
+    /// A vhost-user-blk device behind a socket that the user named, served by a program outside the run.
+    #[serde(rename_all = "snake_case")]
+    Socket {
+        /// The socket.
+        path: PathBuf,
     },
 }
 

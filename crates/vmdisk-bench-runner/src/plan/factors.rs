@@ -1,25 +1,26 @@
 //! Factors of configurations, and the disks they describe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use vmdisk_model::{
-    AioMode, Bytes, CacheMode, Controller, ControllerType, Creation, Disk, Domain, Format,
-    Frontend, HugePages, Image, IoThread, IoThreadId, MachineType, MemoryAccess, MemoryBacking,
-    MemorySource, Preallocation, Qcow2Creation, Qcow2Preallocation, TargetBus,
+    AioMode, BackendSource, Bytes, CacheMode, Creation, Format, Image, Preallocation,
+    Qcow2Creation, Qcow2Preallocation, VhostUserSocket,
 };
 
+use super::guest_choice::{FRONTENDS, GuestChoice};
+use super::pinning::pinning;
 use super::{Configuration, Storage};
 use crate::EngineKind;
 
 /// Every factor with its description, in report order.
-pub const FACTORS: [(&str, &str); 19] = [
+pub const FACTORS: [(&str, &str); 21] = [
     ("name", "name of a listed configuration"),
     (
         "engine",
         "engine: host-fio, storage-daemon, storage-daemon-nbd, guest",
     ),
-    ("backend", "storage: file, device, thin"),
+    ("backend", "storage: file, device, thin, socket"),
     ("directory", "directory for files"),
     ("no-cow", "true: create files with chattr +C"),
     ("chunk", "unit of allocation of a thin pool"),
@@ -42,10 +43,21 @@ pub const FACTORS: [(&str, &str); 19] = [
     ("queues", "virtqueues"),
     ("vcpus", "virtual processors"),
     ("huge-pages", "true: guest memory in huge pages"),
+    (
+        "processors",
+        "host processors of QEMU and its daemons, or of fio without QEMU, such as 0-1",
+    ),
+    (
+        "numa-node",
+        "the same with the processors and memory of a NUMA node; needs numactl",
+    ),
 ];
 
 /// The placeholder for the path of an image; engines set the real path.
 pub(crate) const PLACEHOLDER: &str = "/to/be/replaced";
+
+/// The word for [`Storage::Socket`].
+const SOCKET: &str = "socket";
 
 /// Values of factors, as words.
 pub(crate) type Words = BTreeMap<String, String>;
@@ -59,8 +71,14 @@ pub struct Limits {
     pub device: Option<(PathBuf, String)>,
     /// The volume group named by the user.
     pub group: Option<String>,
+    /// The vhost-user-blk socket named by the user, whose disk is overwritten.
+    pub socket: Option<PathBuf>,
     /// Huge pages that the host has free, in bytes.
     pub huge_page_bytes: u64,
+    /// Processors on which programs of the run may run.
+    pub allowed_processors: BTreeSet<u32>,
+    /// NUMA nodes of the host that have processors and memory.
+    pub numa_nodes: BTreeSet<u32>,
 }
 
 /// Memory of a guest that only runs a benchmark.
@@ -86,7 +104,7 @@ pub(crate) fn sort(words: &Words) -> Result<SortedFactors, String> {
     for (factor, value) in words {
         let into = if is_used(factor, engine, backend) {
             &mut sorted.used
-        } else if is_vacuous(factor, value, engine) {
+        } else if backend != SOCKET && is_vacuous(factor, value, engine) {
             continue;
         } else {
             &mut sorted.ignored
@@ -110,6 +128,17 @@ fn is_used(factor: &str, engine: EngineKind, backend: &str) -> bool {
     );
     if factor == "direct" {
         return engine == EngineKind::HostFio;
+    }
+    if backend == SOCKET {
+        match factor {
+            // Checked for every engine: it can only be vhost-user-blk.
+            "frontend" => return true,
+            "iothread" => return false,
+            // No program of the run uses the disk.
+            "processors" | "numa-node" if engine == EngineKind::StorageDaemon => return false,
+            _ if is_of_image => return false,
+            _ => {}
+        }
     }
     let is_of_guest = matches!(factor, "frontend" | "queues" | "vcpus" | "huge-pages");
     is_of_storage
@@ -143,7 +172,15 @@ fn engine(words: &Words) -> Result<EngineKind, String> {
     EngineKind::ALL
         .into_iter()
         .find(|kind| kind.name() == word)
-        .ok_or_else(|| unknown("engine", word, &EngineKind::ALL.map(EngineKind::name)))
+        .ok_or_else(|| {
+            let engines = EngineKind::ALL.into_iter();
+            let real = engines.filter(|kind| *kind != EngineKind::Mock);
+            unknown(
+                "engine",
+                word,
+                &real.map(EngineKind::name).collect::<Vec<_>>(),
+            )
+        })
 }
 
 fn unknown(factor: &str, word: &str, known: &[&str]) -> String {
@@ -176,7 +213,12 @@ pub(crate) fn meaning(
     let aio = reader.among("aio", AioMode::from_wire, AioMode::WORDS)?;
     let known = |word: &str| FRONTENDS.iter().find(|known| **known == word).copied();
     let frontend = reader.among("frontend", known, &FRONTENDS)?;
-    let frontend = frontend.unwrap_or("virtio-blk");
+    let is_socket = word(words, "backend", "file") == SOCKET;
+    let frontend = frontend.unwrap_or(if is_socket {
+        "vhost-user-blk"
+    } else {
+        "virtio-blk"
+    });
     let choice = GuestChoice {
         frontend,
         has_iothread: reader.switch("iothread")?,
@@ -186,6 +228,13 @@ pub(crate) fn meaning(
     };
     let storage = match reader.storage(limits)? {
         Ok(storage) => storage,
+        Err(why) => return Ok(Meaning::Invalid(why)),
+    };
+    if is_socket && let Some(why) = choice.impossible_on_socket(engine) {
+        return Ok(Meaning::Invalid(why));
+    }
+    let pinning = match pinning(reader.text("processors"), reader.text("numa-node"), limits)? {
+        Ok(pinning) => pinning,
         Err(why) => return Ok(Meaning::Invalid(why)),
     };
     if format != Format::Raw && !matches!(storage, Storage::File { .. }) {
@@ -204,17 +253,21 @@ pub(crate) fn meaning(
             "aio=native was specified, but it requires cache.direct=on, which was not specified";
         return Ok(Meaning::Invalid(why.to_owned()));
     }
-    if let Some(why) = choice.impossible(limits) {
+    if let Some(why) = choice.impossible(limits, pinning.processors) {
         return Ok(Meaning::Invalid(why));
     }
-    let mut image = match &storage {
-        Storage::Device { path, .. } => Image::host_device(path.display().to_string()),
-        Storage::ThinVolume { .. } => Image::host_device(PLACEHOLDER),
-        Storage::File { .. } => Image::file(PLACEHOLDER, format),
+    let image = |mut image: Image| {
+        image.format = Some(format);
+        image.creation = creation;
+        BackendSource::from(image)
     };
-    image.format = Some(format);
-    image.creation = creation;
-    let (mut guest, mut disk) = choice.guest(image);
+    let source = match &storage {
+        Storage::Device { path, .. } => image(Image::host_device(path.display().to_string())),
+        Storage::ThinVolume { .. } => image(Image::host_device(PLACEHOLDER)),
+        Storage::File { .. } => image(Image::file(PLACEHOLDER, format)),
+        Storage::Socket { path } => VhostUserSocket::new(path.display().to_string()).into(),
+    };
+    let (mut guest, mut disk) = choice.guest(source);
     disk.backend.cache = cache;
     disk.backend.aio = aio;
     guest.disks = vec![disk];
@@ -224,103 +277,13 @@ pub(crate) fn meaning(
         guest,
         storage,
         size,
+        fills: 1,
         is_served_by_daemon: choice.is_served_by_daemon(),
         is_buffered: words.contains_key("direct") && !reader.switch("direct")?,
+        launcher: pinning.launcher,
         findings: Vec::new(),
     };
     Ok(Meaning::Configuration(Box::new(configuration), engine))
-}
-
-/// Words for frontends.
-const FRONTENDS: [&str; 5] = [
-    "virtio-blk",
-    "virtio-scsi",
-    "nvme",
-    "sata",
-    "vhost-user-blk",
-];
-
-/// The frontend and guest that the factors select.
-struct GuestChoice<'a> {
-    frontend: &'a str,
-    has_iothread: bool,
-    queues: Option<u32>,
-    vcpus: Option<u32>,
-    has_huge_pages: bool,
-}
-
-impl GuestChoice<'_> {
-    fn is_served_by_daemon(&self) -> bool {
-        self.frontend == "vhost-user-blk"
-    }
-
-    /// Returns why QEMU or this host cannot run it; `None` if they can.
-    fn impossible(&self, limits: &Limits) -> Option<String> {
-        let frontend = self.frontend;
-        let is_plain = matches!(frontend, "nvme" | "sata");
-        if self.has_iothread && is_plain {
-            return Some(format!("QEMU runs {frontend} in its main loop only"));
-        }
-        if self.queues.is_some() && is_plain {
-            return Some(format!("{frontend} has no virtqueues"));
-        }
-        if self.vcpus.is_some_and(|vcpus| vcpus > limits.processors) {
-            return Some(format!(
-                "more vCPUs than the host's {} processors would measure its scheduler",
-                limits.processors
-            ));
-        }
-        (self.has_huge_pages && limits.huge_page_bytes < GUEST_MEMORY.0).then(|| {
-            format!(
-                "the host has {} MiB of free huge pages, but the guest needs {}",
-                limits.huge_page_bytes >> 20,
-                GUEST_MEMORY.0 >> 20
-            )
-        })
-    }
-
-    /// Builds the guest without its disk, and the disk.
-    fn guest(&self, image: Image) -> (Domain, Disk) {
-        let iothread = self.has_iothread.then_some(IoThreadId(1));
-        let mut controllers = Vec::new();
-        let frontend = match self.frontend {
-            "virtio-scsi" => {
-                let mut controller = Controller::virtio_scsi(0);
-                controller.iothread = iothread;
-                controller.queues = self.queues;
-                controllers.push(controller);
-                Frontend::new("sda", TargetBus::Scsi)
-            }
-            "nvme" => {
-                controllers.push(Controller::new(ControllerType::Nvme, 0));
-                Frontend::new("nvme0n1", TargetBus::Nvme)
-            }
-            "sata" => Frontend::new("sda", TargetBus::Sata),
-            _ => {
-                let mut frontend = Frontend::new("vda", TargetBus::Virtio);
-                frontend.iothread = iothread;
-                frontend.queues = self.queues;
-                frontend
-            }
-        };
-        let is_served = self.is_served_by_daemon();
-        let guest = Domain {
-            name: Some("bench".to_owned()),
-            machine: Some(MachineType::new("q35")),
-            vcpus: self.vcpus,
-            memory: Some(GUEST_MEMORY),
-            memory_backing: MemoryBacking {
-                huge_pages: self.has_huge_pages.then(HugePages::default),
-                source: is_served.then_some(MemorySource::Memfd),
-                access: is_served.then_some(MemoryAccess::Shared),
-                cell_access: Vec::new(),
-            },
-            iothreads: iothread.map(IoThread::new).into_iter().collect(),
-            controllers,
-            ..Domain::default()
-        };
-        (guest, Disk::new(frontend, image))
-    }
 }
 
 /// Parses factors and reports invalid values.
@@ -342,6 +305,10 @@ impl FactorReader<'_> {
             return Err(unknown(factor, word, known));
         }
         Ok(read(word))
+    }
+
+    fn text(&self, factor: &str) -> Option<&str> {
+        self.words.get(factor).map(String::as_str)
     }
 
     fn switch(&self, factor: &str) -> Result<bool, String> {
@@ -400,7 +367,19 @@ impl FactorReader<'_> {
                 }),
                 None => Err("no volume group was given; use `--group`".to_owned()),
             },
-            other => return Err(unknown("backend", other, &["file", "device", "thin"])),
+            SOCKET => match &limits.socket {
+                Some(path) => Ok(Storage::Socket { path: path.clone() }),
+                None => Err(
+                    "no vhost-user-blk socket was given; use `--destroy-data-behind`".to_owned(),
+                ),
+            },
+            other => {
+                return Err(unknown(
+                    "backend",
+                    other,
+                    &["file", "device", "thin", SOCKET],
+                ));
+            }
         };
         Ok(storage)
     }
@@ -430,7 +409,9 @@ impl FactorReader<'_> {
             )));
         }
         match storage {
-            Storage::Device { .. } | Storage::ThinVolume { .. } => Ok(Ok(None)),
+            Storage::Device { .. } | Storage::ThinVolume { .. } | Storage::Socket { .. } => {
+                Ok(Ok(None))
+            }
             Storage::File { .. } => {
                 let preallocation = match preallocation {
                     None => None,
@@ -469,6 +450,8 @@ pub(crate) fn name_of(words: &Words, axes: &[String]) -> String {
                 ("huge-pages", _) => "small-pages".to_owned(),
                 ("queues", number) => format!("{number}-queues"),
                 ("vcpus", number) => format!("{number}-vcpus"),
+                ("processors", list) => format!("processors-{list}"),
+                ("numa-node", number) => format!("node-{number}"),
                 ("directory", path) => {
                     let last = path.trim_end_matches('/').rsplit('/').next();
                     last.filter(|last| !last.is_empty())

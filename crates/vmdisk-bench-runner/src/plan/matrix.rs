@@ -21,6 +21,9 @@ const MAX_VALUES: usize = 50_000;
 /// Maximum number of cells of a plan: each is measured at least six times.
 const MAX_CELLS: usize = 1_000;
 
+/// Maximum number of times that storage is filled.
+const MAX_FILLS: u32 = 10;
+
 /// Maximum number of combinations of a matrix, before impossible ones are removed.
 const MAX_COMBINATIONS: usize = 10_000;
 
@@ -51,6 +54,9 @@ struct PlanFile {
     #[serde(default = "half")]
     ramp: f64,
     phases: Vec<Phase>,
+    /// Number of times that steady storage is written before it is measured.
+    #[serde(default = "one")]
+    fills: u32,
     workloads: Vec<String>,
     /// Factors of the baselines; by default the first configuration is the baseline.
     #[serde(default)]
@@ -113,6 +119,10 @@ impl Combination {
         }
         self
     }
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn two() -> f64 {
@@ -198,6 +208,9 @@ impl<'a> PlanBuilder<'a> {
                 self.file.name
             ));
         }
+        if !(1..=MAX_FILLS).contains(&self.file.fills) {
+            return Err(format!("fills: expected 1 to {MAX_FILLS}"));
+        }
         let workloads = self.workloads();
         let combinations = self.combinations();
         if !self.mistakes.is_empty() {
@@ -278,6 +291,7 @@ impl<'a> PlanBuilder<'a> {
                         configuration.name = format!("{name}-{number}");
                         number += 1;
                     }
+                    configuration.fills = self.file.fills;
                     configurations.push(*configuration);
                     engines.push(engine);
                 }
@@ -305,7 +319,13 @@ impl<'a> PlanBuilder<'a> {
             .map(|(factor, value)| format!("{factor}={value}"))
             .collect();
         let why = if !unused.is_empty() {
-            format!("{engine} does not use {}", unused.join(", "))
+            let unused = unused.join(", ");
+            match words.get("backend").map(String::as_str) {
+                Some("socket") => format!(
+                    "{engine} does not use {unused} for a disk behind a socket, which another program opened"
+                ),
+                _ => format!("{engine} does not use {unused}"),
+            }
         } else if let Some(other) = seen.get(&used) {
             // Listed configurations have their own names: measuring one twice is a test of the method.
             format!("{engine} would repeat the measurement of {other}")
@@ -576,6 +596,9 @@ fn meaningless(
         (Phase::FirstTouch, Storage::Device { .. }) => {
             Some("a device is not created for each sample, so it has no first touch")
         }
+        (Phase::FirstTouch, Storage::Socket { .. }) => Some(
+            "the disk behind a socket is not created for each sample, so it has no first touch",
+        ),
         _ => None,
     }
 }

@@ -2,10 +2,14 @@
 
 mod configuration;
 mod factors;
+mod guest_choice;
 mod matrix;
+mod pinning;
 mod presets;
 mod proposal;
 mod record;
+#[cfg(test)]
+mod socket_tests;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -19,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use configuration::{Configuration, FindingSeverity, LinterFinding, Storage};
 pub use factors::{FACTORS, Limits};
 pub use matrix::{MAX_PLAN_BYTES, PlanOptions, read_plan};
+pub use pinning::{allowed_processors, numa_nodes};
 pub use presets::{PRESETS, Preset};
 pub use proposal::{Proposal, plan_proposals};
 pub use record::{ConfigurationRecord, PlanRecord, hash_of};

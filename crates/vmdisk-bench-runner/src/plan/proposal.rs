@@ -106,8 +106,10 @@ fn pair(
                 no_cow: false,
             },
             size,
+            fills: 1,
             is_served_by_daemon: false,
             is_buffered: false,
+            launcher: Vec::new(),
             findings: Vec::new(),
         })
     };

@@ -48,13 +48,24 @@ pub struct ConfigurationRecord {
     pub storage: Storage,
     /// Size that the guest sees, in bytes.
     pub size_bytes: u64,
-    /// True if QEMU uses it through a qemu-storage-daemon.
+    /// Number of times that steady storage is written before it is measured.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub fills: u32,
+    /// True if QEMU uses it as a vhost-user-blk device.
     pub is_served_by_daemon: bool,
     /// True if fio on the host uses the page cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_buffered: bool,
     /// The linter's findings.
     pub findings: Vec<LinterFinding>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+const fn is_once(fills: &u32) -> bool {
+    *fills == 1
 }
 
 /// Returns the SHA-256 of some bytes, in hexadecimal.
@@ -139,8 +150,10 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
         guest,
         storage,
         size,
+        fills,
         is_served_by_daemon,
         is_buffered,
+        launcher: _, /* said by the factors */
         findings,
     } = configuration;
     let unwritable = |error| format!("<!-- not expressible in libvirt XML: {error} -->");
@@ -158,6 +171,7 @@ fn record(configuration: &Configuration) -> ConfigurationRecord {
             .unwrap_or_default(),
         storage: storage.clone(),
         size_bytes: size.0,
+        fills: *fills,
         is_served_by_daemon: *is_served_by_daemon,
         is_buffered: *is_buffered,
         findings: findings.clone(),

@@ -185,7 +185,7 @@ fn an_engine_without_random_requests_is_refused() {
     assert!(
         error
             .to_string()
-            .contains("`qemu-img-bench` is not one of host-fio"),
+            .ends_with("is not one of host-fio, storage-daemon, storage-daemon-nbd, guest"),
         "{error}"
     );
 }
@@ -280,6 +280,7 @@ fn every_preset_is_a_plan_that_lists_its_omissions() {
             device: Some((PathBuf::from("/dev/disk/by-id/x"), "SERIAL".to_owned())),
             group: Some("vg0".to_owned()),
             huge_page_bytes: 1 << 40,
+            ..limits()
         };
         let all = read_plan(preset.text, preset.name, &options).unwrap();
         assert!(!all.cells.is_empty());
@@ -302,7 +303,13 @@ fn every_preset_is_a_plan_that_lists_its_omissions() {
             .clone()
     };
     assert!(why("tuned-4-vcpus, tuned-8-vcpus").contains("than the host's 2 processors"));
-    assert!(why("tuned-huge-pages").starts_with("the host has 0 MiB of free huge pages"));
+    let plan = read_plan(preset("huge-pages"), "huge-pages", &options()).unwrap();
+    assert_eq!(names(&plan), ["small-pages"]);
+    assert!(
+        plan.left_out[0]
+            .why
+            .starts_with("the host has 0 MiB of free huge pages")
+    );
 }
 
 #[test]
@@ -435,6 +442,11 @@ fn mistakes_are_reported_together_and_syntax_errors_with_a_line() {
     )
     .unwrap_err();
     assert!(error.to_string().starts_with("my.yaml:5: "), "{error}");
+    for fills in ["0", "11", "-1"] {
+        let text = MATRIX.replace("size: 64M", &format!("size: 64M\nfills: {fills}"));
+        let error = read_plan(&text, "my.yaml", &options()).unwrap_err();
+        assert!(error.to_string().contains("fills: "), "{error}");
+    }
     for text in ["", "[", "version: 2", "a: &a [*a]", "\u{0}"] {
         assert!(read_plan(text, "x", &options()).is_err(), "{text:?}");
     }

@@ -303,3 +303,22 @@ fn shortened(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_split_by_a_shell_into_its_words() {
+        let argv = [
+            "qemu-system-x86_64",
+            "-object",
+            r#"{"qom-type":"iothread","id":"iothread1"}"#,
+            "a b's",
+            "",
+        ]
+        .map(str::to_owned);
+        let line = shell(&argv);
+        assert_eq!(shlex::split(&line).as_deref(), Some(&argv[..]), "{line}");
+    }
+}

@@ -88,6 +88,10 @@ pub(crate) struct HowArgs {
         help_heading = "What"
     )]
     pub(crate) confirm_serial: Option<String>,
+    /// Socket of a vhost-user-blk device that a running program serves, such as SPDK or qemu-storage-daemon; its disk
+    /// is overwritten.
+    #[arg(long, value_name = "SOCKET", help_heading = "What")]
+    pub(crate) destroy_data_behind: Option<PathBuf>,
     /// Volume group in which thin pools may be created and removed.
     #[arg(long, value_name = "GROUP", help_heading = "What")]
     pub(crate) group: Option<String>,

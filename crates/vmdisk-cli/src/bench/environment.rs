@@ -1,6 +1,6 @@
 //! Descriptions of the machine for results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
@@ -66,7 +66,10 @@ pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, 
 
 /// Returns directories whose file system discards on deletion. Deleting a randomly written image there takes minutes
 /// and cannot be interrupted (measured on ext4, Linux 6.18: 80 s for four images of 1 GiB).
-pub(super) fn slow_to_delete<'a>(facts: &Facts, directories: &'a [PathBuf]) -> Vec<&'a Path> {
+pub(super) fn slow_to_delete<'a>(
+    facts: &Facts,
+    directories: &'a BTreeSet<PathBuf>,
+) -> Vec<&'a Path> {
     let index = HostIndex::new(facts);
     let discards = |directory: &&PathBuf| {
         let path = directory.display().to_string();

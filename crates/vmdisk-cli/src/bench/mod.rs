@@ -1,6 +1,7 @@
 //! `vmdisk bench`.
 
 pub(crate) mod args;
+mod budgets;
 mod check;
 mod compare;
 mod environment;

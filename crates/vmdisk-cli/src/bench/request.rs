@@ -1,5 +1,6 @@
 //! A user's request, as stored with a run, and its plan.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,8 @@ use vmdisk::model::Bytes;
 use vmdisk::{Facts, Target};
 use vmdisk_bench_runner::engines::{KernelSource, Workspace};
 use vmdisk_bench_runner::{
-    EngineKind, Limits, Plan, PlanOptions, Storage, plan_proposals, read_plan,
+    EngineKind, Limits, Plan, PlanOptions, Storage, allowed_processors, numa_nodes, plan_proposals,
+    read_plan,
 };
 
 use super::args::HowArgs;
@@ -28,6 +30,9 @@ pub(super) struct Request {
     engine: Option<EngineKind>,
     device: Option<(PathBuf, String)>,
     group: Option<String>,
+    /// The vhost-user-blk socket whose disk is overwritten; unset in old runs.
+    #[serde(default)]
+    socket: Option<PathBuf>,
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
     /// True if guests use our generator even if fio is installed; unset in old runs.
@@ -78,6 +83,7 @@ impl Request {
             engine: how.engine,
             device: how.destroy_data_on.clone().zip(how.confirm_serial.clone()),
             group: how.group.clone(),
+            socket: socket(how)?,
             kernel: how.kernel.as_deref().map(absolute).transpose()?,
             modules: how.modules.as_deref().map(absolute).transpose()?,
             has_own_generator: how.own_generator,
@@ -148,7 +154,10 @@ impl Request {
                 processors: facts.cpu.count.as_ref().known().copied().unwrap_or(1),
                 device: self.device.clone(),
                 group: self.group.clone(),
+                socket: self.socket.clone(),
                 huge_page_bytes: environment::free_huge_pages(facts),
+                allowed_processors: allowed_processors(),
+                numa_nodes: numa_nodes(),
             },
         };
         let mut plan = match &self.subject {
@@ -177,6 +186,20 @@ impl Request {
         check::check(&mut plan, &host, &target, &self.directory);
         Ok(plan)
     }
+}
+
+/// Returns the socket whose disk is overwritten, if the user named one.
+fn socket(how: &HowArgs) -> Result<Option<PathBuf>, Stop> {
+    let Some(path) = &how.destroy_data_behind else {
+        return Ok(None);
+    };
+    let failed = |why: &str| Stop::file("connect to", path, why);
+    let metadata = std::fs::metadata(path).map_err(|error| failed(&plain(&error)))?;
+    if !metadata.file_type().is_socket() {
+        return Err(failed("not a socket"));
+    }
+    let path = std::path::absolute(path).map_err(|error| failed(&plain(&error)))?;
+    Ok(Some(path))
 }
 
 #[cfg(test)]

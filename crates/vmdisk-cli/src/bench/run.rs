@@ -1,18 +1,19 @@
 //! `vmdisk bench run`, `resume` and `verify`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
 use vmdisk_bench_runner::engines::{self, Workspace};
 use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
-    Cancel, Ended, Engine, EngineKind, Entry, Error, Estimate, Header, HostMonitor, Journal,
-    MIN_ROUNDS, MachineMonitor, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST, Settings,
-    estimate, taken,
+    Cancel, CellView, Ended, Engine, EngineKind, Entry, Error, Estimate, Header, HostMonitor,
+    Journal, MIN_ROUNDS, MachineMonitor, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST,
+    Settings, estimate, taken,
 };
 
 use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
+use super::budgets::within_budgets;
 use super::progress::{Progress, range};
 use super::report::{RESULT, in_form, read, write_all};
 use super::request::{Request, Subject};
@@ -83,14 +84,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     }
     accepted?;
     warn_of_few_rounds(how, io, colors);
-    for directory in environment::slow_to_delete(&facts, &directories) {
-        let mut message = Message::warning(format!(
-            "{} is on ext4 mounted with discard, where removing an image can take minutes, even after Ctrl-C",
-            directory.display()
-        ));
-        message.help = Some("use `--directory` with a directory on another file system".to_owned());
-        io.say(&message.render(colors.stderr));
-    }
+    warn_of_slow_deletion(&estimate, &facts, io, colors);
     let words = in_words(&plan, &settings, &estimate);
     io.say(&format!("{}\n", sanitize::lines(&words)));
 
@@ -253,7 +247,8 @@ fn engines_of(plan: &mut Plan, workspace: &Workspace) -> (Vec<Box<dyn Engine>>, 
             missing.insert(kind, format!("the engine {kind} is not available"));
             continue;
         };
-        match engine.versions() {
+        let cells: Vec<CellView<'_>> = plan.views().filter(|cell| cell.engine == kind).collect();
+        match engine.versions(&cells) {
             Ok(programs) => {
                 versions.insert(kind, programs);
                 found.push(engine);
@@ -275,7 +270,7 @@ fn engines_of(plan: &mut Plan, workspace: &Workspace) -> (Vec<Box<dyn Engine>>, 
     (found, versions)
 }
 
-fn settings(how: &HowArgs) -> Settings {
+pub(super) fn settings(how: &HowArgs) -> Settings {
     let most_rounds = match how.precision {
         Some(_) => how.most_rounds.max(how.rounds),
         None => how.rounds,
@@ -327,26 +322,18 @@ fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Sto
     estimate.check_room().map_err(stop)
 }
 
-fn within_budgets(estimate: &Estimate, how: &HowArgs) -> Result<(), Stop> {
-    if estimate.bytes > how.space_budget.0 {
-        return Err(Stop::new(format!(
-            "the images need {} at once, but `--space-budget` allows {}",
-            bytes(estimate.bytes),
-            bytes(how.space_budget.0)
-        ))
-        .help("use `--size` for smaller disks, or raise `--space-budget`"));
+/// Warns of directories in which the images of a run cannot be removed quickly.
+fn warn_of_slow_deletion(estimate: &Estimate, facts: &Facts, io: &mut Io<'_>, colors: Colors) {
+    let places = estimate.places.iter().filter(|(_, bytes)| *bytes > 0);
+    let places: BTreeSet<PathBuf> = places.map(|(place, _)| place.clone()).collect();
+    for directory in environment::slow_to_delete(facts, &places) {
+        let mut message = Message::warning(format!(
+            "{} is on ext4 mounted with discard, where removing an image can take minutes, even after Ctrl-C",
+            directory.display()
+        ));
+        message.help = Some("use `--directory` with a directory on another file system".to_owned());
+        io.say(&message.render(colors.stderr));
     }
-    let least = estimate.least.as_secs_f64();
-    if least > how.time_budget {
-        return Err(Stop::new(format!(
-            "{} rounds take about {}, but `--time-budget` allows {}",
-            how.rounds,
-            duration(least),
-            duration(how.time_budget)
-        ))
-        .help("use `--seconds` for shorter samples, or raise `--time-budget`"));
-    }
-    Ok(())
 }
 
 fn warn_of_few_rounds(how: &HowArgs, io: &mut Io<'_>, colors: Colors) {

@@ -36,20 +36,20 @@ pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
     })
 }
 
-/// Runs a job in a directory with `name` as the prefix of its files, and removes these files.
+/// Runs a job in a directory with `name` as the prefix of its files, and removes these files. The launcher starts fio.
 pub(crate) fn run(
     directory: &Path,
     name: &str,
     job: String,
+    launcher: &[String],
     workload: &Workload,
     cancel: &Cancel,
 ) -> Result<Measurement, Error> {
     let file = format!("{name}.fio");
     let path = directory.join(&file);
     fs::write(&path, &job).map_err(|error| Error::io("write", &path, error))?;
-    let mut argv = ["fio", "--eta=never", "--output-format=json+"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut argv = launcher.to_vec();
+    argv.extend(["fio", "--eta=never", "--output-format=json+"].map(str::to_owned));
     if !workload.load.writes() {
         // With this option fio refuses to write, whatever the job contains.
         argv.push("--readonly".to_owned());

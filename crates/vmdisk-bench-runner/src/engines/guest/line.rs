@@ -90,6 +90,11 @@ pub(super) fn words(
             Some(socket) => {
                 // The daemon opens the image and runs the event loop.
                 disk.frontend.iothread = None;
+                if let Some(queues) = of_boot.storage.socket_queues() {
+                    // By default QEMU requests a queue for each vCPU, and fails if the device has fewer.
+                    let queues = queues.min(configuration.guest.effective_vcpus());
+                    disk.frontend.queues.get_or_insert(queues);
+                }
                 disk.backend = vmdisk_model::Backend::new(BackendSource::VhostUser(
                     VhostUserSocket::new(socket.clone()),
                 ));

@@ -131,9 +131,16 @@ impl Session<'_> {
     ) -> Result<(), Failure> {
         let files = Files::new(self.workspace)?;
         let daemons = self.daemons(disks, context)?;
-        let sockets: Vec<Option<String>> = daemons
+        let sockets: Vec<Option<String>> = disks
             .iter()
-            .map(|daemon| daemon.as_ref().map(|daemon| daemon.socket.clone()))
+            .zip(&daemons)
+            .map(|(disk, daemon)| match daemon {
+                Some(daemon) => Some(daemon.socket.clone()),
+                None => disk
+                    .storage
+                    .socket_queues()
+                    .map(|_| disk.storage.path.display().to_string()),
+            })
             .collect();
         let (mut argv, names) = line::words(
             disks,
@@ -142,6 +149,9 @@ impl Session<'_> {
             self.target,
             self.archive.len() as u64,
         )?;
+        // All disks of a boot have the same launcher.
+        let launcher = disks.first().map(|disk| &disk.configuration.launcher);
+        argv.splice(0..0, launcher.into_iter().flatten().cloned());
         let job = job(tasks, &names, disks);
         let initrd = self.initrd(&job)?;
         argv.extend(self.boot_words(&files, &initrd)?);
@@ -189,10 +199,11 @@ impl Session<'_> {
         disks
             .iter()
             .map(|disk| {
-                if !disk.configuration.is_served_by_daemon {
+                let configuration = disk.configuration;
+                let is_given = disk.storage.socket_queues().is_some();
+                if !configuration.is_served_by_daemon || is_given {
                     return Ok(None);
                 }
-                let configuration = disk.configuration;
                 let nodes = Nodes::of(configuration, &disk.storage, self.target)?;
                 let frontend = &configuration.disk().frontend;
                 let queues = frontend
@@ -205,7 +216,9 @@ impl Session<'_> {
                 let cache = configuration.disk().backend.effective_cache();
                 let scratch = self.workspace.scratch()?;
                 let name = self.workspace.name("daemon");
-                Daemon::start(&scratch, &name, &nodes, export, cache, context.cancel).map(Some)
+                let launcher = &configuration.launcher;
+                let cancel = context.cancel;
+                Daemon::start(&scratch, &name, &nodes, export, cache, launcher, cancel).map(Some)
             })
             .collect()
     }
@@ -431,8 +444,15 @@ impl GuestMonitor<'_> {
         }
     }
 
-    /// Returns the processor time used so far by QEMU and the daemons of its disks.
+    /// Returns the processor time used so far by QEMU and the daemons of its disks; `None` if another program serves one.
     fn processor_seconds(&self, qemu: &RunningProgram) -> Option<f64> {
+        if self
+            .disks
+            .iter()
+            .any(|disk| disk.storage.socket_queues().is_some())
+        {
+            return None;
+        }
         let daemons = self.daemons.iter().flatten();
         let of_daemons: Option<f64> = daemons.map(Daemon::processor_seconds).sum();
         Some(qemu.processor_seconds()? + of_daemons?)
@@ -481,7 +501,7 @@ impl GuestMonitor<'_> {
                 let kind = configuration.guest.frontend_kind(configuration.disk());
                 // QEMU does not count the flushes of its NVMe controller.
                 if configuration.is_served_by_daemon || kind == FrontendKind::Nvme {
-                    Flushes::Host(CountedDevice::of(&disk.storage.path))
+                    Flushes::Host(disk.storage.counted_device())
                 } else {
                     Flushes::Qemu(
                         self.client
@@ -500,6 +520,8 @@ impl GuestMonitor<'_> {
         let disk = &self.disks[of_boot.disk];
         if let Some(daemon) = &self.daemons[of_boot.disk] {
             measured.commands.push(daemon.command.clone());
+        }
+        if disk.configuration.is_served_by_daemon {
             measured.notes.push(
                 "config-wce=off was added to the device: without it QEMU loses every flush to its daemon"
                     .to_owned(),
@@ -516,7 +538,9 @@ impl GuestMonitor<'_> {
         }
         measured.notes.extend(disk.storage.notes());
         let cache = disk.configuration.disk().backend.effective_cache();
-        expected_cache(cache, &mut measured.semantics);
+        if disk.storage.socket_queues().is_none() {
+            expected_cache(cache, &mut measured.semantics);
+        }
         let device = &self.names[of_boot.disk].device;
         match &mut self.flushes[of_boot.disk] {
             Flushes::Qemu(before) => {
@@ -543,7 +567,7 @@ impl GuestMonitor<'_> {
                     // The guest's count is more accurate: other programs use the host's disk too.
                     measured.semantics.flushes_seen = sent;
                 }
-                *counted = CountedDevice::of(&disk.storage.path);
+                *counted = disk.storage.counted_device();
             }
         }
         measured

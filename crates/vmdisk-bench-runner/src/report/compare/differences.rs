@@ -163,6 +163,11 @@ fn cell_differences(
         figures::bytes(one.size_bytes),
         figures::bytes(other.size_bytes),
     );
+    add(
+        "fills of steady storage",
+        one.fills.to_string(),
+        other.fills.to_string(),
+    );
     if same_factors
         && (&one.disk_xml, &one.guest_xml, &one.creation)
             != (&other.disk_xml, &other.guest_xml, &other.creation)
