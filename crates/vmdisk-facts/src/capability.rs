@@ -158,7 +158,8 @@ macro_rules! capabilities {
         }
 
         /// One row per capability, in the order of [`Capability`].
-        pub const TABLE: &[CapabilityRow] = &[
+        // A constant would be in the binary once for each crate that reads it.
+        pub static TABLE: &[CapabilityRow] = &[
             $(CapabilityRow {
                 capability: Capability::$variant,
                 name: $name,

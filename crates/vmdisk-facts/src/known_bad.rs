@@ -187,7 +187,7 @@ macro_rules! known_bad {
         }
 
         /// One row for each bug, in the order of [`Bug`].
-        pub const TABLE: &[KnownBadRow] = &[
+        pub static TABLE: &[KnownBadRow] = &[
             $(KnownBadRow {
                 bug: Bug::$variant,
                 name: $name,

@@ -286,10 +286,24 @@ macro_rules! rows {
 
         $(#[$meta])*
         pub const fn $row_of(field: $names) -> &'static FieldRow {
-            match field {
-                $($names::$field => const { &$row.named($noun, $names::$field.kind()) },)+
-            }
+            &ROWS[field as usize]
         }
+
+        /// In the order of the enum. A constant would be in the binary once for each crate that reads it.
+        static ROWS: [FieldRow; $names::ALL.len()] = {
+            const fn row(field: $names) -> FieldRow {
+                match field {
+                    $($names::$field => const { $row.named($noun, $names::$field.kind()) },)+
+                }
+            }
+            let mut rows = [libvirt("", (0, 0, 0)); $names::ALL.len()];
+            let mut at = 0;
+            while at < rows.len() {
+                rows[$names::ALL[at] as usize] = row($names::ALL[at]);
+                at += 1;
+            }
+            rows
+        };
     };
 }
 
