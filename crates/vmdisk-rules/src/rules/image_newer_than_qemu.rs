@@ -1,6 +1,6 @@
 //! `image-newer-than-qemu`
 
-use vmdisk_facts::{ImageHeader, Version};
+use vmdisk_facts::{Capability, ImageHeader, Version};
 use vmdisk_fields::phrase;
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -69,12 +69,10 @@ declare_rule! {
     }
 }
 
-/// The newest of the versions below: a later QEMU opens every image.
-const NEWEST: Version = Version(5, 2, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Without a target, what runs the guest is as new as the rules.
-    let Some(qemu) = context.target.qemu.filter(|qemu| *qemu < NEWEST) else {
+    // Without a target, what runs the guest is as new as the rules. A QEMU with the newest feature opens every image.
+    let newest = Capability::Qcow2ExtendedL2.row().since;
+    let Some(qemu) = context.target.qemu.filter(|qemu| *qemu < newest) else {
         return;
     };
     for chain in chains(context) {
@@ -120,24 +118,27 @@ fn newer_feature(
         (
             header.ext_l2.is_true(),
             "subclusters",
-            NEWEST,
+            Capability::Qcow2ExtendedL2,
             " -o extended_l2=off",
         ),
         (
             header.compression.value().is_some_and(|it| it == "zstd"),
             "zstd compression",
-            Version(5, 1, 0),
+            Capability::Qcow2Zstd,
             " -o compression_type=zlib",
         ),
         (
             header.data_file.is_known(),
             "an external data file",
-            Version(4, 0, 0),
+            Capability::Qcow2DataFile,
             "",
         ),
     ];
     features
         .into_iter()
+        .map(|(has_it, feature, capability, option)| {
+            (has_it, feature, capability.row().since, option)
+        })
         .find(|(has_it, _, since, _)| *has_it && qemu < *since)
         .map(|(_, feature, since, option)| (feature, since, option))
 }

@@ -1,6 +1,6 @@
 //! `vhost-user-without-reconnect`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::Capability;
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -55,11 +55,9 @@ declare_rule! {
     }
 }
 
-/// The first libvirt that can write the setting for a disk.
-const LIBVIRT: Version = Version(7, 1, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.libvirt_is_before(LIBVIRT) == Some(true) {
+    // The setting is as old as the disks.
+    if context.can(Capability::LibvirtVhostUser).is_no() {
         return;
     }
     for (index, disk) in context.disks() {
