@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
 use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
@@ -12,6 +12,7 @@ use vmdisk_collect::FactGroup;
 use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
+use crate::deferred::Deferred;
 use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::host_of_files::{HostOfFiles, host_of_files};
 use crate::lint::hypervisor::GuestArgs;
@@ -34,6 +35,17 @@ pub(crate) struct Cli {
     pub(crate) color: When,
 }
 
+impl Cli {
+    /// The command line with the arguments of all subcommands.
+    pub(crate) fn whole() -> clap::Command {
+        let whole = Command::augment_subcommands_for_update(clap::Command::new("vmdisk"));
+        Self::command().mut_subcommands(|late| {
+            let built = whole.find_subcommand(late.get_name());
+            built.cloned().unwrap_or(late)
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     /// On a terminal; `NO_COLOR` and `CLICOLOR_FORCE` are honoured.
@@ -47,39 +59,39 @@ pub(crate) enum When {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Check libvirt domains, QEMU command lines and specs.
-    Lint(Box<LintArgs>),
+    Lint(Deferred<LintArgs>),
     /// Write disks from a short description, with the options that fit the host.
-    Generate(Box<GenerateArgs>),
+    Generate(Deferred<GenerateArgs>),
     /// Convert libvirt XML, a QEMU command line or a spec to one of the other forms.
-    Convert(ConvertArgs),
+    Convert(Deferred<ConvertArgs>),
     /// Show the I/O path of disks, from the guest's device to the drives.
-    Trace(Box<TraceArgs>),
+    Trace(Deferred<TraceArgs>),
     /// Collect facts about this host: file systems, devices, versions.
-    Facts(Box<FactsArgs>),
+    Facts(Deferred<FactsArgs>),
     /// Show the features of a QEMU, libvirt, machine type or kernel.
-    Capabilities(CapabilitiesArgs),
+    Capabilities(Deferred<CapabilitiesArgs>),
     /// Show the header of an image, and its defects.
-    Image(ImageArgs),
+    Image(Deferred<ImageArgs>),
     /// Measure disk configurations on this host.
-    Bench(Box<BenchArgs>),
+    Bench(Deferred<BenchArgs>),
     /// Write a configuration file for lint.
-    Config(ConfigArgs),
+    Config(Deferred<ConfigArgs>),
     /// Edit a guest of libvirt, with a check before and after.
-    Edit(Box<EditArgs>),
+    Edit(Deferred<EditArgs>),
     /// Write known findings to a file, so that lint counts only new ones.
-    Baseline(BaselineArgs),
+    Baseline(Deferred<BaselineArgs>),
     /// Start the language server for editors, on standard input and output.
-    Lsp(LspArgs),
+    Lsp(Deferred<LspArgs>),
     /// Show the page of a rule, or find a page by words.
-    Explain(ExplainArgs),
+    Explain(Deferred<ExplainArgs>),
     /// List the rules.
-    Rules(RulesArgs),
+    Rules(Deferred<RulesArgs>),
     /// Print the JSON Schema of a file format.
-    Schema(SchemaArgs),
+    Schema(Deferred<SchemaArgs>),
     /// Print a completion script for a shell.
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Print the manual page, or write all of them into a directory.
-    Man(ManArgs),
+    Man(Deferred<ManArgs>),
 }
 
 /// Host facts and target; shared by lint and generate.
@@ -930,10 +942,40 @@ fn age(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+
+    /// The names of each subcommand and of those below it.
+    fn paths(command: &clap::Command, above: &[String], paths: &mut Vec<Vec<String>>) {
+        for below in command.get_subcommands() {
+            let mut path = above.to_vec();
+            path.push(below.get_name().to_owned());
+            self::paths(below, &path, paths);
+            paths.push(path);
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+        Cli::whole().debug_assert();
+    }
+
+    #[test]
+    fn arguments_that_are_built_later_are_described_in_the_same_way() {
+        let mut found = vec![Vec::new()];
+        paths(&Cli::whole(), &[], &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for path in found {
+            for word in ["-h", "--help", "--no-such-option"] {
+                let words = ["vmdisk"]
+                    .into_iter()
+                    .chain(path.iter().map(String::as_str));
+                let words: Vec<&str> = words.chain([word]).collect();
+                let text = |command: clap::Command| {
+                    let result = command.try_get_matches_from(&words);
+                    result.err().map(|error| error.render().to_string())
+                };
+                assert_eq!(text(Cli::command()), text(Cli::whole()), "{words:?}");
+            }
+        }
     }
 }

@@ -17,6 +17,7 @@ mod color;
 mod config;
 mod contents;
 mod convert;
+mod deferred;
 mod edit;
 mod exit;
 mod explain;
@@ -108,23 +109,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
 
 fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match command {
-        Command::Lint(args) => lint::run(&args, io, colors),
-        Command::Generate(args) => generate::run(&args, io, colors),
-        Command::Convert(args) => convert::run(&args, io, colors),
-        Command::Trace(args) => trace::run(&args, io, colors),
-        Command::Facts(args) => facts::run(&args, io, colors),
-        Command::Capabilities(args) => capabilities::run(&args, io),
-        Command::Image(args) => image::run(&args, io, colors),
-        Command::Bench(args) => bench::run(&args, io, colors),
-        Command::Config(args) => config::run(&args, io),
-        Command::Baseline(args) => baseline::command::run(args, io, colors),
-        Command::Lsp(args) => lsp::run(&args, io, colors),
-        Command::Edit(args) => edit::run(*args, io, colors),
-        Command::Explain(args) => explain::explain(&args, colors.stdout, io),
-        Command::Rules(args) => explain::rules(&args, io),
-        Command::Schema(args) => schema::run(&args, io),
-        Command::Completions(args) => shell::completions(&args, io),
-        Command::Man(args) => shell::man(&args, io),
+        Command::Lint(args) => lint::run(&args.0, io, colors),
+        Command::Generate(args) => generate::run(&args.0, io, colors),
+        Command::Convert(args) => convert::run(&args.0, io, colors),
+        Command::Trace(args) => trace::run(&args.0, io, colors),
+        Command::Facts(args) => facts::run(&args.0, io, colors),
+        Command::Capabilities(args) => capabilities::run(&args.0, io),
+        Command::Image(args) => image::run(&args.0, io, colors),
+        Command::Bench(args) => bench::run(&args.0, io, colors),
+        Command::Config(args) => config::run(&args.0, io),
+        Command::Baseline(args) => baseline::command::run(*args.0, io, colors),
+        Command::Lsp(args) => lsp::run(&args.0, io, colors),
+        Command::Edit(args) => edit::run(*args.0, io, colors),
+        Command::Explain(args) => explain::explain(&args.0, colors.stdout, io),
+        Command::Rules(args) => explain::rules(&args.0, io),
+        Command::Schema(args) => schema::run(&args.0, io),
+        Command::Completions(args) => shell::completions(&args.0, io),
+        Command::Man(args) => shell::man(&args.0, io),
     }
 }
 

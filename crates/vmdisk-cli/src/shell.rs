@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::atomic;
@@ -15,14 +15,14 @@ use crate::stop::{Stop, plain};
 /// Prints a completion script.
 pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "vmdisk", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::whole(), "vmdisk", &mut script);
     deliver(io, None, &String::from_utf8_lossy(&script))?;
     Ok(Exit::Clean)
 }
 
 /// Prints the main page, or writes all of them.
 pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = Cli::whole().disable_help_subcommand(true);
     command.build();
     match &args.directory {
         None => {
