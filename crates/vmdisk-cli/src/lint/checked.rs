@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use vmdisk::model::BackendSource;
 use vmdisk::rules::{Missing, NotChecked};
@@ -128,7 +129,7 @@ pub(crate) struct Unchecked {
     /// Name of the rule.
     pub(crate) rule: &'static str,
     /// The disk by its number and its target's name, if it is about one.
-    pub(crate) disk: Option<(usize, Option<String>)>,
+    pub(crate) disk: Option<(usize, Option<Arc<str>>)>,
     /// The field in words.
     pub(crate) field: String,
     /// The missing input.
@@ -257,14 +258,15 @@ pub(crate) fn unknown_images(document: &Document, host: &HostIndex<'_>) -> BTree
 
 /// What could not be checked, with the names of its places.
 fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked> {
+    let disks = document.domain().disks.iter();
+    let targets = disks.map(|disk| disk.frontend.target.as_deref().map(Arc::from));
+    let targets: Vec<Option<Arc<str>>> = targets.collect();
+    let target = |index: usize| targets.get(index).cloned().flatten();
     let mut unchecked: Vec<Unchecked> = not_checked
         .into_iter()
         .map(|missed| Unchecked {
             rule: missed.rule.name,
-            disk: missed.at.disk().map(|index| {
-                let disk = document.domain().disks.get(index);
-                (index, disk.and_then(|disk| disk.frontend.target.clone()))
-            }),
+            disk: missed.at.disk().map(|index| (index, target(index))),
             field: document.breadcrumb(missed.at),
             what: missed.missing.what,
             why: missed.missing.why,

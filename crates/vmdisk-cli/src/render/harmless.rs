@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::ser::Formatter;
 
 use crate::sanitize::{is_hazard, is_plain};
 
 /// Writes a value with line ends and indentation, and a line end after it.
 pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, PrettyFormatter::new(), Later::Marks)
+    write(out, value, Harmless::new(Some(0), Later::Marks))
 }
 
 /// As [`pretty`], with a value in which each [`Spliced`] is a list whose items `lists` writes.
@@ -19,38 +19,43 @@ pub(crate) fn pretty_with(
     value: &impl Serialize,
     lists: &mut WriteItems<'_>,
 ) -> io::Result<()> {
-    write(out, value, PrettyFormatter::new(), Later::Lists(lists))
+    write(out, value, Harmless::new(Some(0), Later::Lists(lists)))
 }
 
 /// Writes a value in one line.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, CompactFormatter, Later::Marks)
+    write(out, value, Harmless::new(None, Later::Marks))
 }
 
-fn write(
-    out: &mut dyn Write,
-    value: &impl Serialize,
-    layout: impl Formatter,
-    later: Later<'_, '_>,
-) -> io::Result<()> {
-    let layout = Harmless { layout, later };
+fn write(out: &mut dyn Write, value: &impl Serialize, layout: Harmless<'_, '_>) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, layout))?;
     out.write_all(b"\n")
 }
 
 /// Adds an item of a list that is inside of `depth` lists and objects, itself included. It begins with a comma.
 pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
-    let mut layout = PrettyFormatter::new();
-    let written = (0..depth)
-        .try_for_each(|_| layout.begin_array(&mut io::sink()))
-        .and_then(|()| layout.begin_array_value(out, false))
-        .and_then(|()| {
-            let later = Later::Marks;
-            let layout = Harmless { layout, later };
-            let mut serializer = Serializer::with_formatter(&mut *out, layout);
-            value.serialize(&mut serializer).map_err(io::Error::from)
-        });
+    let layout = Harmless::new(Some(depth), Later::Marks);
+    let written = layout.separate(out, false).and_then(|()| {
+        let mut serializer = Serializer::with_formatter(&mut *out, layout);
+        value.serialize(&mut serializer).map_err(io::Error::from)
+    });
     written.expect("the values of reports have names for keys, and memory takes every byte");
+}
+
+/// Adds a string, as [`item`] has it.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    let mut layout = Harmless::new(None, Later::Marks);
+    let is_escaped = |byte| matches!(byte, b'"' | b'\\' | ..b' ');
+    let written = if text.bytes().any(is_escaped) {
+        let mut serializer = Serializer::with_formatter(&mut *out, layout);
+        text.serialize(&mut serializer).map_err(io::Error::from)
+    } else {
+        out.push(b'"');
+        let written = layout.write_string_fragment(out, text);
+        out.push(b'"');
+        written
+    };
+    written.expect("memory takes every byte");
 }
 
 /// Writes the items of the list with a number, and returns false if there are none.
@@ -117,24 +122,62 @@ enum Later<'l, 'f> {
 }
 
 /// A layout whose strings are harmless. Programs read the same strings.
-struct Harmless<'l, 'f, F> {
-    layout: F,
+struct Harmless<'l, 'f> {
+    /// The number of lists and objects around the next value; `None` if everything is in one line.
+    depth: Option<usize>,
+    /// True if the innermost list or object has a value.
+    has_value: bool,
     later: Later<'l, 'f>,
 }
 
-impl<F: Formatter> Formatter for Harmless<'_, '_, F> {
+impl<'l, 'f> Harmless<'l, 'f> {
+    const fn new(depth: Option<usize>, later: Later<'l, 'f>) -> Self {
+        Harmless {
+            depth,
+            has_value: false,
+            later,
+        }
+    }
+
+    fn begin<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth = self.depth.map(|depth| depth + 1);
+        self.has_value = false;
+        writer.write_all(bracket)
+    }
+
+    fn end<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth = self.depth.map(|depth| depth - 1);
+        if self.has_value {
+            self.separate(writer, true)?;
+        }
+        writer.write_all(bracket)
+    }
+
+    /// Writes what is between two values, or before the first or after the last one.
+    fn separate<W: ?Sized + Write>(&self, writer: &mut W, has_no_comma: bool) -> io::Result<()> {
+        // As long as no report is deeper, this is one write instead of one for each level.
+        const SEPARATOR: &str = ",\n                                ";
+        let from = usize::from(has_no_comma);
+        let Some(depth) = self.depth else {
+            return writer.write_all(&SEPARATOR.as_bytes()[from..1]);
+        };
+        let most = (SEPARATOR.len() - 2) / 2;
+        writer.write_all(&SEPARATOR.as_bytes()[from..2 + 2 * depth.min(most)])?;
+        (most..depth).try_for_each(|_| writer.write_all(b"  "))
+    }
+}
+
+impl Formatter for Harmless<'_, '_> {
     fn write_u128<W: ?Sized + Write>(&mut self, mut writer: &mut W, value: u128) -> io::Result<()> {
         let number = usize::try_from(value).map_err(io::Error::other)?;
-        match &mut self.later {
-            Later::Marks => writer.write_all(&[u8::try_from(number).map_err(io::Error::other)?]),
-            Later::Lists(write_items) => {
-                self.layout.begin_array(&mut *writer)?;
-                if write_items(number, &mut writer)? {
-                    self.layout.end_array_value(&mut *writer)?;
-                }
-                self.layout.end_array(writer)
+        if let Later::Lists(write_items) = &mut self.later {
+            writer.write_all(b"[")?;
+            if write_items(number, &mut writer)? {
+                self.separate(writer, true)?;
             }
+            return writer.write_all(b"]");
         }
+        writer.write_all(&[u8::try_from(number).map_err(io::Error::other)?])
     }
 
     fn write_string_fragment<W: ?Sized + Write>(
@@ -145,34 +188,31 @@ impl<F: Formatter> Formatter for Harmless<'_, '_, F> {
         if is_plain(fragment) {
             return writer.write_all(fragment.as_bytes());
         }
-        let mut written = 0;
-        for (at, character) in fragment.char_indices() {
+        let is_rare = |byte: &u8| !matches!(byte, b' '..=b'~');
+        let bytes = fragment.as_bytes();
+        let (mut written, mut at) = (0, 0);
+        while let Some(next) = bytes[at..].iter().position(is_rare) {
+            at += next;
+            let character = fragment[at..].chars().next().unwrap_or_default();
             if is_hazard(character) {
-                writer.write_all(&fragment.as_bytes()[written..at])?;
+                writer.write_all(&bytes[written..at])?;
                 let mut units = [0; 2];
                 for unit in character.encode_utf16(&mut units) {
                     write!(writer, "\\u{unit:04x}")?;
                 }
                 written = at + character.len_utf8();
             }
+            at += character.len_utf8();
         }
-        writer.write_all(&fragment.as_bytes()[written..])
-    }
-
-    fn write_char_escape<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        escape: CharEscape,
-    ) -> io::Result<()> {
-        self.layout.write_char_escape(writer, escape)
+        writer.write_all(&bytes[written..])
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.begin_array(writer)
+        self.begin(writer, b"[")
     }
 
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.end_array(writer)
+        self.end(writer, b"]")
     }
 
     fn begin_array_value<W: ?Sized + Write>(
@@ -180,19 +220,20 @@ impl<F: Formatter> Formatter for Harmless<'_, '_, F> {
         writer: &mut W,
         is_first: bool,
     ) -> io::Result<()> {
-        self.layout.begin_array_value(writer, is_first)
+        self.separate(writer, is_first)
     }
 
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.end_array_value(writer)
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.begin_object(writer)
+        self.begin(writer, b"{")
     }
 
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.end_object(writer)
+        self.end(writer, b"}")
     }
 
     fn begin_object_key<W: ?Sized + Write>(
@@ -200,15 +241,16 @@ impl<F: Formatter> Formatter for Harmless<'_, '_, F> {
         writer: &mut W,
         is_first: bool,
     ) -> io::Result<()> {
-        self.layout.begin_object_key(writer, is_first)
+        self.separate(writer, is_first)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.begin_object_value(writer)
+        writer.write_all(if self.depth.is_some() { b": " } else { b":" })
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.layout.end_object_value(writer)
+    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
     }
 }
 
@@ -218,10 +260,27 @@ mod tests {
 
     #[test]
     fn hazards_are_escaped_and_read_back() {
+        for plain in [
+            "",
+            "/srv/web1.img",
+            "disk vda › driver/@cache",
+            "a \\ \"b\"",
+        ] {
+            let mut out = Vec::new();
+            string(&mut out, plain);
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                serde_json::to_string(plain).unwrap()
+            );
+        }
         let text = "a\u{202e}b\u{7f}\u{e0001}\u{2028}ü\n\"\u{1b}[2J";
         for write in [
             |out: &mut Vec<u8>, text: &&str| pretty(out, text),
             |out: &mut Vec<u8>, text: &&str| line(out, text),
+            |out: &mut Vec<u8>, text: &&str| {
+                string(out, text);
+                Ok(())
+            },
         ] {
             let mut out = Vec::new();
             write(&mut out, &text).unwrap();
@@ -271,6 +330,21 @@ mod tests {
         };
         pretty_with(&mut out, &spliced, &mut lists).unwrap();
         assert_eq!(String::from_utf8(out), String::from_utf8(expected));
+    }
+
+    #[test]
+    fn the_layout_is_that_of_serde_json() {
+        let mut value =
+            serde_json::json!({"empty": [{}, []], "text": "plain", "list": [1, [true, null]]});
+        for depth in 0..20 {
+            value = serde_json::json!([{ "deeper": value, "depth": depth }, []]);
+        }
+        let (mut whole, mut compact) = (Vec::new(), Vec::new());
+        pretty(&mut whole, &value).unwrap();
+        line(&mut compact, &value).unwrap();
+        let expected = serde_json::to_string_pretty(&value).unwrap();
+        assert_eq!(String::from_utf8(whole).unwrap(), expected + "\n");
+        assert_eq!(String::from_utf8(compact).unwrap(), format!("{value}\n"));
     }
 
     #[test]

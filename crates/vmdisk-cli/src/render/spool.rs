@@ -9,6 +9,9 @@ use crate::stop::{Stop, plain};
 /// The number of bytes that stay in memory.
 const MAX_IN_MEMORY: usize = 256 * 1024;
 
+/// The number of bytes that are read from the file at once.
+const CHUNK: usize = 64 * 1024;
+
 /// Bytes that are written in pieces and read at the end of a run.
 ///
 /// Beyond [`MAX_IN_MEMORY`] they are stored in a temporary file without a name, which ends with the process however the
@@ -54,13 +57,13 @@ impl Spool {
             }
             None => Box::new(io::empty()),
         };
-        Ok(BufReader::new(stored).chain(self.tail.as_slice()))
+        let stored = BufReader::with_capacity(CHUNK, stored);
+        Ok(stored.chain(self.tail.as_slice()))
     }
 
     /// Writes all bytes.
     pub(crate) fn copy(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        io::copy(&mut self.reader()?, out)?;
-        Ok(())
+        copy(self.reader()?, out)
     }
 
     /// Writes the items of a list, each of which begins with a comma, without the first comma. Returns false if there
@@ -68,8 +71,21 @@ impl Spool {
     pub(crate) fn copy_items(&mut self, out: &mut dyn Write) -> io::Result<bool> {
         let mut reader = self.reader()?;
         let has_items = reader.read(&mut [0])? > 0;
-        io::copy(&mut reader, out)?;
+        copy(reader, out)?;
         Ok(has_items)
+    }
+}
+
+/// As [`io::copy`], whose own buffer is small and one more copy.
+fn copy(mut from: impl BufRead, out: &mut dyn Write) -> io::Result<()> {
+    loop {
+        let bytes = from.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        out.write_all(bytes)?;
+        let length = bytes.len();
+        from.consume(length);
     }
 }
 

@@ -156,7 +156,7 @@ fn sample() -> Vec<Checked> {
     };
     let missed = |rule, disk: usize, target: &str, what: &str, why: &str| Unchecked {
         rule,
-        disk: Some((disk, Some(target.to_owned()))),
+        disk: Some((disk, Some(target.into()))),
         field: format!("disk {target} › driver/@io"),
         what: what.to_owned(),
         why: why.to_owned().into(),

@@ -370,8 +370,13 @@ pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8
         for one in &report.allowed {
             add(allowed, &finding(&checked.path, report, one, classes));
         }
+        let mut path = Vec::new();
+        harmless::string(&mut path, &checked.path);
         for one in &report.not_checked {
-            add(missed, &not_checked(&checked.path, one, classes));
+            match classes {
+                Some(_) => add(missed, &not_checked(&checked.path, one, classes)),
+                None => add_not_checked(missed, &path, one),
+            }
         }
     }
     lists
@@ -380,6 +385,43 @@ pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8
 /// Adds an item to a list, which is a member of the report.
 fn add(list: &mut Vec<u8>, item: &impl Serialize) {
     harmless::item(list, 2, item);
+}
+
+/// As [`add`] of [`NotChecked`] without classes. Most of a report are these entries. `path` is a string of JSON.
+fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
+    let Unchecked {
+        rule,
+        disk,
+        field,
+        what,
+        why,
+        hosts: _,
+    } = missed;
+    list.extend_from_slice(b",\n    {\n      \"rule\": ");
+    harmless::string(list, rule);
+    list.extend_from_slice(b",\n      \"path\": ");
+    list.extend_from_slice(path);
+    list.extend_from_slice(b",\n      \"disk\": ");
+    match disk {
+        Some((index, target)) => {
+            list.extend_from_slice(b"{\n        \"index\": ");
+            list.extend_from_slice(index.to_string().as_bytes());
+            list.extend_from_slice(b",\n        \"target\": ");
+            match target {
+                Some(target) => harmless::string(list, target),
+                None => list.extend_from_slice(b"null"),
+            }
+            list.extend_from_slice(b"\n      }");
+        }
+        None => list.extend_from_slice(b"null"),
+    }
+    list.extend_from_slice(b",\n      \"field\": ");
+    harmless::string(list, field);
+    list.extend_from_slice(b",\n      \"what\": ");
+    harmless::string(list, what);
+    list.extend_from_slice(b",\n      \"why\": ");
+    harmless::string(list, why);
+    list.extend_from_slice(b"\n    }");
 }
 
 /// Writes the whole report, whose lists have the items of all inputs.
@@ -677,5 +719,34 @@ fn not_checked<'a>(
         what,
         why,
         host_classes: classes.map(|classes| classes.names(hosts)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_without_serde_is_that_of_serde() {
+        for disk in [
+            None,
+            Some((0, None)),
+            Some((12, Some("v\"da\u{202e}".into()))),
+        ] {
+            let missed = Unchecked {
+                rule: "cache-unsafe",
+                disk,
+                field: "disk vda › driver/@cache".to_owned(),
+                what: "file system of /srv/\\a\n.img".to_owned(),
+                why: "no facts were given".into(),
+                hosts: Vec::new(),
+            };
+            let path = "a \u{7f}.xml";
+            let (mut expected, mut found, mut quoted) = (Vec::new(), Vec::new(), Vec::new());
+            add(&mut expected, &not_checked(path, &missed, None));
+            harmless::string(&mut quoted, path);
+            add_not_checked(&mut found, &quoted, &missed);
+            assert_eq!(String::from_utf8(found), String::from_utf8(expected));
+        }
     }
 }
