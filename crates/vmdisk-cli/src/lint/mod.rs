@@ -55,7 +55,7 @@ use inputs::{Input, Inputs, Origin};
 use mode::Mode;
 use output::Results;
 use results::Done;
-use run::{Job, Run};
+use run::{Job, Run, WORTH_THREADS};
 use settings::{Plan, Settings};
 use sources::Sources;
 use totals::Totals;
@@ -170,6 +170,7 @@ fn check(
         tester: tester.as_ref(),
         read_before: &read_before,
         storage: &storage,
+        read_ahead: &found,
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
         lists_unknown_images: args.verbose,
@@ -184,7 +185,7 @@ fn check(
         inputs: &inputs.files,
         jobs: &jobs,
         of_input: &plan.of_input,
-        threads: threads(args),
+        threads: threads(args, inputs.files.len()),
     };
     let (classes, held) = match &sources.hosts {
         Some(hosts) => compare(&run, mode, hosts, &sources)?,
@@ -205,14 +206,14 @@ fn check(
     let (documents, totals) = gathering.finish(failed)?;
     let (exit, incomplete) = (totals.exit(), totals.incomplete.len());
     let host = sources.only_host();
-    let results = Results {
+    Results {
         renderers: &renderers,
         documents,
         totals,
         classes: classes.as_ref(),
         host: host.as_deref(),
-    };
-    results.deliver(args, mode, io)?;
+    }
+    .deliver(args, mode, io)?;
     finish_baselines(args, &baselines, io, colors)?;
     say_unchecked(incomplete, io);
     let age = judge_age(args, &sources.dated(), io, colors);
@@ -414,9 +415,11 @@ fn mode(args: &LintArgs) -> Result<Mode, Stop> {
     }
 }
 
-fn threads(args: &LintArgs) -> usize {
+fn threads(args: &LintArgs, inputs: usize) -> usize {
     match args.jobs {
         Some(jobs) => usize::from(jobs),
+        // The answer takes many system calls.
+        None if inputs < WORTH_THREADS => 1,
         None => std::thread::available_parallelism().map_or(1, NonZero::get),
     }
 }
@@ -439,7 +442,7 @@ pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Ve
         }
     }
     if !on_volumes.is_empty() {
-        let storage = storage::of(&inputs.files, read_before);
+        let storage = storage::of(&inputs.files, read_before).storage;
         for number in on_volumes {
             if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
                 document.locate_volumes(&storage);

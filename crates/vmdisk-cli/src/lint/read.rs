@@ -27,11 +27,7 @@ pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
         )
     };
     File::open(path)
-        .and_then(|file| {
-            // With room for all of it and the end, a file is read at once.
-            let length = file.metadata()?.len().min(MAX_BYTES);
-            read_into(file, usize::try_from(length).unwrap_or_default() + 64)
-        })
+        .and_then(whole)
         .map_err(|error| unreadable(plain(&error)))
 }
 
@@ -47,14 +43,29 @@ pub(crate) fn again<'a>(
     }
 }
 
-/// Everything a stream has, if it is not far too much.
-pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
-    read_into(stream, 0)
+/// The bytes of a file, with one call for most files.
+fn whole(mut file: File) -> io::Result<Vec<u8>> {
+    let metadata = file.metadata()?;
+    let length = usize::try_from(metadata.len().min(MAX_BYTES)).unwrap_or_default();
+    // Room for more than the file has: a regular file that does not use it is at its end.
+    let mut bytes = vec![0; length + 64];
+    let read = file.read(&mut bytes)?;
+    bytes.truncate(read);
+    match metadata.is_file() && read == length && read > 0 {
+        true => Ok(bytes),
+        false => read_on(file, bytes),
+    }
 }
 
-fn read_into(stream: impl Read, capacity: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(capacity);
-    stream.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+/// Everything a stream has, if it is not far too much.
+pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
+    read_on(stream, Vec::new())
+}
+
+/// These bytes and the rest of a stream.
+fn read_on(stream: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    let most = MAX_BYTES + 1 - bytes.len() as u64;
+    stream.take(most).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(format!(
             "more than the {} MiB that are read of a file",

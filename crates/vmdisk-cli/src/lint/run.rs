@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
 use vmdisk::trace::{HostTrace, trace_linted};
-use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity, Storage};
+use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -21,12 +22,13 @@ use crate::lint::inputs::{Input, Origin};
 use crate::lint::mode::Mode;
 use crate::lint::read;
 use crate::lint::results::Done;
+use crate::lint::storage::Found;
 use crate::lint::trial::Tester;
 use crate::render::message::{Message, MessagePlace};
 use crate::stop::Stop;
 
 /// Fewer files than this are not worth the start of a thread.
-const WORTH_THREADS: usize = 8;
+pub(super) const WORTH_THREADS: usize = 8;
 
 /// The number of inputs for each thread that are done and not yet taken.
 const WINDOW: usize = 16;
@@ -42,7 +44,9 @@ pub(crate) struct Job<'a> {
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Pools and volumes among the inputs.
-    pub(crate) storage: &'a (dyn Fn() -> &'a Storage + Sync),
+    pub(crate) storage: &'a (dyn Fn() -> &'a Found + Sync),
+    /// The result of the search for them, once there is one.
+    pub(crate) read_ahead: &'a OnceLock<Found>,
     /// Paths of files that command lines among the inputs name.
     pub(crate) named: &'a (dyn Fn() -> &'a BTreeSet<String> + Sync),
     /// True if a report names every place that was not checked, and not each rule and reason once.
@@ -179,8 +183,13 @@ fn unless_it_panics(
 
 fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     let mut done = Done::new(input);
-    let bytes = match job.read_before.get(&number) {
-        Some(bytes) => Ok(bytes.clone()),
+    let mut known = job.read_before.get(&number).map(Vec::as_slice);
+    if job.mode == Mode::Report {
+        let ahead = job.read_ahead.get();
+        known = known.or_else(|| Some(ahead?.whole.get(&number)?.as_slice()));
+    }
+    let bytes = match known {
+        Some(bytes) => Ok(bytes.to_vec()),
         None => read::file(&input.file),
     };
     done.checked.outcome = match bytes {
@@ -219,6 +228,8 @@ fn settle(done: &mut Done, job: &Job<'_>) {
 /// files are fixed, each is on its own.
 fn is_named_elsewhere(input: &Input, bytes: &[u8], job: &Job<'_>) -> bool {
     matches!((job.mode, &input.origin), (Mode::Report, Origin::Found(_)))
+        // XML, as nearly all.
+        && bytes.first() != Some(&b'<')
         && std::str::from_utf8(bytes).is_ok_and(vmdisk::begins_with_group)
         && (job.named)().contains(&input.path())
 }
@@ -238,7 +249,7 @@ fn planned(
         .map_err(|failure| read::message(input, bytes, failure))?;
     done.named.extend(failed);
     if document.has_volumes() {
-        document.locate_volumes((job.storage)());
+        document.locate_volumes(&(job.storage)().storage);
     }
     if let Some(planned) = job.options.planned(&document) {
         document = planned;
@@ -290,7 +301,7 @@ fn check(
     let read_again = |own: &str| {
         let mut document = vmdisk::read_with_config_files(own, &files)?;
         if document.has_volumes() {
-            document.locate_volumes((job.storage)());
+            document.locate_volumes(&(job.storage)().storage);
         }
         Ok(document)
     };
@@ -400,6 +411,7 @@ mod tests {
             tester: None,
             read_before: &read_before,
             storage: &|| panic!("made up for this test"),
+            read_ahead: &OnceLock::new(),
             named: &|| panic!("there are no files of options"),
             names_every_place: false,
             lists_unknown_images: false,

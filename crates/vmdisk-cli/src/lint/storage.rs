@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use vmdisk::{RootKind, Storage};
@@ -10,40 +10,71 @@ use vmdisk::{RootKind, Storage};
 use crate::lint::inputs::Input;
 use crate::lint::read;
 
+/// What a search for storage among the inputs found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Every pool and volume.
+    pub(crate) storage: Storage,
+    /// Files that were read whole, by the number of the input. They need not be opened again.
+    pub(crate) whole: BTreeMap<usize, Vec<u8>>,
+}
+
+/// The maximum number of bytes of files that are kept after the search.
+const MAX_KEPT: usize = 1024 * 1024;
+
 /// Every pool and volume of the inputs. What cannot be read is complained about when it is checked.
-pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Storage {
-    let mut storage = Storage::default();
-    let mut head = vec![0; HEAD_BYTES];
+pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Found {
+    let mut found = Found::default();
+    let mut room = MAX_KEPT;
+    let mut buffer = vec![0; HEAD_BYTES];
     for (number, input) in inputs.iter().enumerate() {
-        if !read_before.contains_key(&number) && !may_be_storage(&input.file, &mut head) {
-            continue;
+        if !read_before.contains_key(&number) {
+            let Ok((head, is_whole)) = read_head(&input.file, &mut buffer) else {
+                continue;
+            };
+            if is_whole && head.len() <= room {
+                found.whole.insert(number, head.to_vec());
+                room -= head.len();
+            }
+            if !may_be_storage(head) {
+                continue;
+            }
         }
         let Some(bytes) = read::again(number, input, read_before) else {
             continue;
         };
-        add(&mut storage, &bytes);
+        add(&mut found.storage, &bytes);
     }
-    storage
+    found
 }
 
 /// The first bytes of a file, which nearly always hold the start of its first element.
 const HEAD_BYTES: usize = 4096;
 
+/// The first bytes of a regular file, and whether that is all of it. A pipe can be read only once, and that is when it is
+/// checked.
+fn read_head<'b>(path: &Path, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], bool)> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let length = file.read(buffer)?;
+    Ok((&buffer[..length], metadata.len() == length as u64))
+}
+
 /// False for a file whose first bytes show that it holds a guest or something else.
 ///
 /// Few files are about storage. To read all others a second time would take as long as a tenth of the run.
-fn may_be_storage(path: &Path, head: &mut [u8]) -> bool {
-    let Ok(length) = File::open(path).and_then(|mut file| file.read(head)) else {
-        return false;
-    };
-    let text = match std::str::from_utf8(&head[..length]) {
+fn may_be_storage(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
     };
     match vmdisk::sniff(text) {
         RootKind::Pool | RootKind::Volume => true,
         // The first element is further on, or its name is cut.
-        RootKind::NotXml | RootKind::Foreign => length == head.len(),
+        RootKind::NotXml | RootKind::Foreign => head.len() == HEAD_BYTES,
         RootKind::OtherLibvirt(_)
         | RootKind::Domain
         | RootKind::DomainStatus
@@ -70,12 +101,13 @@ pub(crate) fn add(storage: &mut Storage, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lint::inputs::Origin;
 
     #[test]
     fn a_file_about_storage_is_never_passed_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.xml");
-        let mut head = vec![0; HEAD_BYTES];
+        let mut buffer = vec![0; HEAD_BYTES];
         let long = "é".repeat(HEAD_BYTES);
         let cut = format!("<!--{}-->", "x".repeat(HEAD_BYTES - 9));
         for (text, is_read) in [
@@ -89,8 +121,41 @@ mod tests {
             ("-drive file=/a".to_owned(), false),
         ] {
             std::fs::write(&path, &text).unwrap();
-            assert_eq!(may_be_storage(&path, &mut head), is_read, "{text:.40}");
+            let (head, _) = read_head(&path, &mut buffer).unwrap();
+            assert_eq!(may_be_storage(head), is_read, "{text:.40}");
         }
-        assert!(!may_be_storage(&directory.path().join("gone"), &mut head));
+    }
+
+    #[test]
+    fn small_files_are_kept_and_pipes_stay_unread() {
+        let directory = tempfile::tempdir().unwrap();
+        let pool = "<pool type='dir'><name>p</name><target><path>/p</path></target></pool>";
+        let domain = "<domain type='kvm'><name>a</name></domain>".to_owned();
+        let long = format!("{domain}<!--{}-->", "x".repeat(HEAD_BYTES));
+        let texts = [pool, &domain, &long].map(str::to_owned);
+        let files = texts.iter().enumerate().map(|(number, text)| {
+            let path = directory.path().join(format!("{number}.xml"));
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let others = ["/dev/zero", "/gone"].map(std::path::PathBuf::from);
+        let inputs = files.chain(others).map(|file| Input {
+            file,
+            origin: Origin::Named,
+        });
+        let inputs: Vec<Input> = inputs.collect();
+        let found = of(&inputs, &BTreeMap::new());
+        let numbers: Vec<usize> = found.whole.keys().copied().collect();
+        assert_eq!(numbers, [0, 1]);
+        assert_eq!(found.whole[&1], domain.as_bytes());
+        assert_eq!(found.storage.pools.len(), 1);
+
+        let many = vec![inputs[1].clone(); MAX_KEPT / domain.len() + 10];
+        let kept = of(&many, &BTreeMap::new()).whole;
+        let bytes: usize = kept.values().map(Vec::len).sum();
+        assert!(
+            (MAX_KEPT - HEAD_BYTES..=MAX_KEPT).contains(&bytes),
+            "{bytes}"
+        );
     }
 }
