@@ -25,6 +25,10 @@ pub struct HostIndex<'a> {
     devices: HashMap<&'a str, &'a BlockDevice>,
     devices_by_path: HashMap<&'a str, &'a BlockDevice>,
     devices_by_number: HashMap<DeviceNumber, &'a BlockDevice>,
+    /// Loop devices, by the file that they use.
+    loops: HashMap<&'a str, &'a BlockDevice>,
+    /// The mount point of the filesystem that a device is part of: mountinfo names one of several devices.
+    member_points: HashMap<&'a str, &'a str>,
 }
 
 /// Which file or device a path leads to: two paths with equal identities share their data.
@@ -51,6 +55,8 @@ impl<'a> HostIndex<'a> {
             devices: HashMap::with_capacity(facts.blockdevs.len()),
             devices_by_path: HashMap::new(),
             devices_by_number: HashMap::with_capacity(facts.blockdevs.len()),
+            loops: HashMap::new(),
+            member_points: HashMap::new(),
         };
         for file in &facts.files {
             index.files.entry(without_slash(&file.path)).or_insert(file);
@@ -93,6 +99,18 @@ impl<'a> HostIndex<'a> {
             }
             for path in &device.paths {
                 index.devices_by_path.entry(path).or_insert(device);
+            }
+            if let Fact::Known(file) = &device.loop_file
+                && let Fact::Known(path) = &file.backing_file
+            {
+                index.loops.insert(path, device);
+            }
+        }
+        for mount in &facts.mounts {
+            let filesystem = mount.fs.value().and_then(|id| index.filesystem(id));
+            let members = filesystem.and_then(|filesystem| filesystem.devices.value());
+            for member in members.into_iter().flatten() {
+                index.member_points.entry(member).or_insert(&mount.point);
             }
         }
         index
@@ -206,18 +224,31 @@ impl<'a> HostIndex<'a> {
 
     /// The filesystem a path is on.
     pub fn filesystem_of(&self, path: &str) -> Fact<&'a Filesystem> {
-        self.mount_of(path).and_then(|mount| {
-            mount
-                .fs
-                .as_str()
-                .and_then(|id| match self.filesystems.get(id) {
-                    Some(filesystem) => Fact::Known(*filesystem),
-                    None => Fact::unknown(
-                        Reason::Parse,
-                        format!("the facts name a filesystem '{id}' and do not describe it"),
-                    ),
-                })
-        })
+        self.mount_of(path)
+            .and_then(|mount| self.filesystem_on(mount))
+    }
+
+    fn filesystem_on(&self, mount: &Mount) -> Fact<&'a Filesystem> {
+        mount
+            .fs
+            .as_str()
+            .and_then(|id| match self.filesystems.get(id) {
+                Some(filesystem) => Fact::Known(*filesystem),
+                None => Fact::unknown(
+                    Reason::Parse,
+                    format!("the facts name a filesystem '{id}' and do not describe it"),
+                ),
+            })
+    }
+
+    /// The loop device that uses the file with this path.
+    pub fn loop_device_over(&self, path: &str) -> Option<&'a BlockDevice> {
+        self.loops.get(path).copied()
+    }
+
+    /// A mount point of the filesystem that the device with this id is part of.
+    pub fn mount_point_over(&self, device: &str) -> Option<&'a str> {
+        self.member_points.get(device).copied()
     }
 
     /// The block device at a path, under any of its names or as `253:5`; absent when the path is something else.
@@ -257,8 +288,17 @@ impl<'a> HostIndex<'a> {
     ///
     /// Below are the devices it is made of, the disk a partition is on, and the devices under a loop device's file.
     pub fn walk_down(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
-        let mut seen: HashSet<&str> = HashSet::from([device.id.as_str()]);
-        let mut found = vec![device];
+        self.walk_down_unseen(device, &mut HashSet::new())
+    }
+
+    /// [`HostIndex::walk_down`] without the devices that `seen` contains, and without those below them; adds the others
+    /// to `seen`.
+    pub fn walk_down_unseen(
+        &self,
+        device: &'a BlockDevice,
+        seen: &mut HashSet<&'a str>,
+    ) -> Vec<&'a BlockDevice> {
+        let mut found = Vec::from_iter(seen.insert(&device.id).then_some(device));
         let mut next = 0;
         while let Some(device) = found.get(next).copied() {
             next += 1;
@@ -374,8 +414,11 @@ impl<'a> HostIndex<'a> {
         let nocow = self.nocow(path);
         let alike = file.is_none() || directory.is_some_and(|directory| directory.nocow == nocow);
         let is_parent = self.parent(path).is_some();
-        let mount = self.mount_of(path);
-        self.filesystem_of(path).and_then(|filesystem| {
+        let below = self.mount_of(path).and_then(|mount| {
+            let filesystem = self.filesystem_on(mount);
+            filesystem.map(|filesystem| (mount, filesystem))
+        });
+        below.and_then(|(mount, filesystem)| {
             let dio = match (own, around) {
                 (Some(own), Some(around)) => Cow::Owned(merged(own, around, alike)),
                 (Some(own), None) => Cow::Borrowed(own),
@@ -391,7 +434,7 @@ impl<'a> HostIndex<'a> {
             };
             let concluded = direct_io::on_filesystem(DirectIoInputs {
                 dio: &dio,
-                mount: mount.known(),
+                mount: Some(mount),
                 filesystem,
                 nocow: &nocow,
                 exists: file.is_some(),

@@ -241,6 +241,8 @@ known_bad! {
     /// The overlay of an external snapshot of an inactive guest is readable by all users (CVE-2025-13193).
     WorldReadableOverlay = "world-readable-overlay", Libvirt first..(11, 10, 0), "libvirt NEWS 11.10.0: CVE-2025-13193";
 
+    /// io_uring on a logical volume hangs.
+    IoUringOnLvm = "io-uring-on-lvm", Kernel (5, 1, 0)..(5, 5, 0), untried (5, 5, 0)..(5, 13, 0), "canonical/lxd issue 10061 and pull request 10064: guests on LVM hang on Linux 5.4 and not on 5.13; io_uring is new in 5.1; the releases between were not tried";
     /// io_uring on CIFS fails or hangs.
     IoUringOnCifs = "io-uring-on-cifs", Kernel (5, 15, 0)..never, "Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15; no fix is known";
 
@@ -311,6 +313,10 @@ mod tests {
                 &[(11, 1, 0), (11, 3, 0), (11, 4, 0)]
             ),
             "-x-"
+        );
+        assert_eq!(
+            answers(Bug::IoUringOnLvm, &[(5, 4, 200), (5, 10, 0), (5, 13, 0)]),
+            "x?-"
         );
         assert_eq!(
             answers(Bug::IoUringOnCifs, &[(5, 14, 21), (5, 15, 0), (7, 3, 0)]),

@@ -61,6 +61,7 @@ labels! {
         Uuid = "uuid",
         DomainType = "@type",
         Os = "os",
+        Firmware = "os/@firmware",
         Architecture = "type/@arch",
         Machine = "type/@machine",
         Vcpus = "vcpu",

@@ -209,6 +209,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         vcpus,
         memory,
         memory_backing,
+        firmware,
         boot_devices,
         blkiotune,
         throttle_groups,
@@ -255,6 +256,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
             }
             "os" => os::write(
                 &mut writer,
+                *firmware,
                 *architecture,
                 machine.as_ref(),
                 boot_devices,

@@ -1,6 +1,6 @@
-//! `<os>`: the machine, and the boot order of its firmware.
+//! `<os>`: the machine, its firmware, and the boot order.
 
-use vmdisk_model::{Architecture, BootDevice, Domain, MachineType};
+use vmdisk_model::{Architecture, BootDevice, Domain, Firmware, MachineType};
 
 use crate::element::Element;
 use crate::reader::Reader;
@@ -11,7 +11,7 @@ const AT: UnmodeledPath = UnmodeledPath::path("os");
 const TYPE: UnmodeledPath = UnmodeledPath::path("os/type");
 const BOOT: &str = "os/boot";
 
-/// Reads the machine and the boot order.
+/// Reads the machine, its firmware and the boot order.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     element: &mut Element<'_>,
@@ -22,6 +22,7 @@ pub(crate) fn read(
         return;
     };
     let mut os = reader.open_child(element, node, element.owner);
+    domain.firmware = os.take("firmware", Firmware::from_wire);
     if let Some(node) = os.child("type") {
         let mut os_type = reader.open_child(&os, node, os.owner);
         domain.architecture = os_type.take("arch", Architecture::from_wire);
@@ -48,15 +49,17 @@ pub(crate) fn read(
     kept.note(AT, reader.close(os));
 }
 
-/// Writes the machine and the boot order.
+/// Writes the machine, its firmware and the boot order.
 pub(crate) fn write<'k>(
     writer: &mut Writer<'k>,
+    firmware: Option<Firmware>,
     architecture: Option<Architecture>,
     machine: Option<&MachineType>,
     boot_devices: &[BootDevice],
     kept: &'k UnmodeledContent,
 ) {
     writer.start("os", kept.at(AT));
+    writer.optional("firmware", firmware);
     let parts = kept.at(TYPE);
     writer.start("type", parts);
     writer.optional("arch", architecture);

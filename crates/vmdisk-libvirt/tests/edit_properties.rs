@@ -138,6 +138,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
             DomainField::Name => domain.name = text(),
             DomainField::Uuid => domain.uuid = text(),
             DomainField::DomainType => domain.domain_type = Some(DomainType::from_wire(value)),
+            DomainField::Firmware => domain.firmware = Firmware::from_wire(value),
             DomainField::Architecture => domain.architecture = Architecture::from_wire(value),
             DomainField::Machine => domain.machine = text().map(MachineType),
             DomainField::Vcpus => domain.vcpus = number(),

@@ -117,7 +117,10 @@ proptest! {
     fn a_written_model_is_read_back_without_a_problem(domain in strategies::domain()) {
         let text = write_domain(&domain, &Unmodeled::default()).unwrap();
         let document = read(&text).unwrap();
-        prop_assert_eq!(&document.problems, &[], "{}", text);
+        let mut problems = document.problems.clone();
+        // About a guest that is read without a problem and does not boot.
+        problems.retain(|problem| problem.rule.name != "seabios-4096-sectors");
+        prop_assert_eq!(problems, [], "{}", text);
         prop_assert_eq!(&document.domain, &domain, "{}", text);
         assert_spans(&text, &Ok(document.clone()));
         prop_assert_eq!(document.write().unwrap(), text);

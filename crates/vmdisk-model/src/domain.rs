@@ -2,9 +2,9 @@
 
 use crate::{
     Address, Architecture, BackendSource, Blkiotune, BootDevice, Bytes, Controller, ControllerType,
-    DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields, FrontendKind,
-    ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking, ScsiControllerModel,
-    TargetBus,
+    DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields, Firmware,
+    FrontendKind, ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking,
+    ScsiControllerModel, TargetBus,
 };
 
 /// How much of a guest is known.
@@ -39,6 +39,8 @@ pub struct Domain {
     pub memory: Option<Bytes>,
     /// How memory is backed.
     pub memory_backing: MemoryBacking,
+    /// Kind of firmware that libvirt looks for; libvirt `os/@firmware` (5.2.0).
+    pub firmware: Option<Firmware>,
     /// Boot devices of the firmware, in order; libvirt `os/boot`. Excludes a boot order of devices.
     pub boot_devices: Vec<BootDevice>,
     /// Share of the host's disks.

@@ -63,6 +63,8 @@ field_enum! {
         DomainType in Domain,
         /// The operating system part.
         Os in Domain,
+        /// Kind of firmware.
+        Firmware in Os,
         /// Instruction set.
         Architecture in Os,
         /// Machine.

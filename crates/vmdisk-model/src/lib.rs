@@ -83,7 +83,7 @@ pub use image::{
 };
 pub use iothread::{DefaultIoThread, IoThread, IoThreadId, IoThreadQueues, Polling};
 pub use iotune::{Iotune, IotuneLimits};
-pub use machine::{Architecture, BootDevice, DomainType, MachineType};
+pub use machine::{Architecture, BootDevice, DomainType, Firmware, MachineType};
 pub use memory::{HugePages, MemoryAccess, MemoryBacking, MemorySource};
 pub use network::{
     Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,

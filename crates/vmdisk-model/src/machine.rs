@@ -144,6 +144,17 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// Kind of firmware that libvirt looks for on the host; libvirt `os/@firmware` (5.2.0). Unset, the machine's own:
+    /// SeaBIOS on a PC, unless `<loader>` names another.
+    pub enum Firmware {
+        /// A legacy BIOS.
+        Bios = "bios",
+        /// UEFI.
+        Efi = "efi",
+    }
+}
+
 /// Name of a QEMU machine; libvirt `os/type/@machine`, QEMU `-machine`.
 ///
 /// Either an alias such as `q35`, or a version such as `pc-q35-10.0`, which pins guest-visible

@@ -357,7 +357,12 @@ fn a_pc_can_boot_from_the_disk_that_it_boots_from() {
     assert_eq!(sizes(&[new, booted], None), [Some(4096), Some(512)]);
     let cdrom = "raw:/elsewhere/a.iso,media=cdrom";
     assert_eq!(sizes(&[cdrom, new], None), [None, Some(512)]);
-    // The firmware of other machines drives such disks.
+    // UEFI drives such disks, and so does the firmware of other machines.
+    let mut with_uefi = common::host::spec(&[new, other]);
+    with_uefi.guest.as_mut().unwrap().firmware = Some(Firmware::Efi);
+    let plan_of_uefi = plan(&with_uefi, &host(), &Target::from_facts(&host())).unwrap();
+    let first = &plan_of_uefi.domain.disks[0].frontend;
+    assert_eq!(first.logical_block_size, Some(4096));
     let aarch64 = Some(Architecture::Aarch64);
     assert_eq!(sizes(&[new, other], aarch64), [Some(4096), Some(4096)]);
 }

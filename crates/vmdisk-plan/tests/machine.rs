@@ -307,6 +307,53 @@ fn the_machine_is_what_was_asked_the_target_or_the_common_one() {
 }
 
 #[test]
+fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
+    let asked = |disks: &[&str], guest: GuestSpec| {
+        let spec = Spec {
+            guest: Some(guest),
+            ..spec(disks)
+        };
+        plan(&spec, &Facts::default(), &Target::default())
+    };
+    let large = "raw:/a.img,size=1G,logical-block-size=4096";
+    let small = "raw:/b.img,size=1G,physical-block-size=4096";
+    let firmware = |disks: &[&str], guest| asked(disks, guest).unwrap().domain.firmware;
+    let open = GuestSpec::default;
+    assert_eq!(firmware(&[large], open()), Some(Firmware::Efi));
+    let plan = asked(&[large], open()).unwrap();
+    let (value, rule, why) = choice(&plan, "firmware");
+    assert_eq!((value, rule), ("efi", Some("seabios-4096-sectors")));
+    assert!(why.contains("4096-byte sectors"), "{why}");
+    // SeaBIOS boots from the other disk, or is not the firmware.
+    assert_eq!(firmware(&[small, large], open()), None);
+    let last = "raw:/a.img,size=1G,logical-block-size=4096,boot=1";
+    assert_eq!(firmware(&[small, last], open()), Some(Firmware::Efi));
+    for (arch, machine) in [(Some(Architecture::Aarch64), None), (None, Some("microvm"))] {
+        let machine = machine.map(str::to_owned);
+        let guest = GuestSpec {
+            arch,
+            machine,
+            ..open()
+        };
+        assert_eq!(firmware(&[large], guest), None);
+    }
+    let bios = GuestSpec {
+        firmware: Some(Firmware::Bios),
+        ..open()
+    };
+    assert_eq!(firmware(&[small], bios.clone()), Some(Firmware::Bios));
+    let errors = asked(&[large], bios).unwrap_err();
+    let [error] = errors.as_slice() else {
+        panic!("{errors:?}");
+    };
+    assert_eq!(
+        error.to_string(),
+        "disks[0].logical-block-size: SeaBIOS does not boot from a disk with 4096-byte sectors; \
+         write `firmware: efi`, or only `physical-block-size: 4096`"
+    );
+}
+
+#[test]
 fn huge_pages_are_taken_if_they_were_asked_for_and_are_enough() {
     let with = |facts: &Facts, memory: u64, hugepages: HugePagesSpec| {
         let mut spec = spec(&["raw:/ext4/a.img"]);

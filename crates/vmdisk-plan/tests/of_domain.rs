@@ -46,6 +46,7 @@ proptest! {
         };
         let disks = |domain: &Domain| domain.disks.iter().map(existing).collect::<Vec<_>>();
         prop_assert_eq!(disks(&replanned.domain), disks(&planned.domain), "{}", again.to_yaml());
+        prop_assert_eq!(replanned.domain.firmware, planned.domain.firmware, "{}", again.to_yaml());
     }
 }
 

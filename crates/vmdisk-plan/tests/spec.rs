@@ -14,6 +14,7 @@ guest:
   type: kvm
   arch: x86_64
   machine: pc-q35-10.0
+  firmware: efi
   vcpus: 4
   memory: 8G
   iothreads: auto
@@ -44,6 +45,7 @@ fn a_whole_spec_is_read_as_it_is_written() {
     let spec = Spec::from_yaml(WHOLE).unwrap();
     let guest = spec.guest.as_ref().unwrap();
     assert_eq!(guest.name.as_deref(), Some("web1"));
+    assert_eq!(guest.firmware, Some(vmdisk_model::Firmware::Efi));
     assert_eq!(guest.iothreads, Some(IoThreadCount::Auto));
     assert_eq!(guest.hugepages, Some(HugePagesSpec::Size(Bytes(2 << 20))));
     assert_eq!(spec.disks.len(), 5);

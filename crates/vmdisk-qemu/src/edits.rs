@@ -5,10 +5,11 @@ use vmdisk_model::{
     CacheMode, Change, DiskField, DomainField, FieldKind, FieldPath, FieldValue, Format,
     ImageField, Switch,
 };
-use vmdisk_source::Edit;
+use vmdisk_source::{Edit, Span};
 
 use crate::device::driver::disk_driver;
 use crate::document::Document;
+use crate::file_name;
 use crate::slots::{NewValue, SlotValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
 
@@ -82,6 +83,11 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
                 .count(),
             None => 0,
         };
+        if matches!(slot.syntax, Syntax::FileName) {
+            make_drive(document, first, edits)?;
+            rest = others;
+            continue;
+        }
         let edit = match (slot.values.get(&first.key), &slot.syntax) {
             (Some(written), _) => replacement(written, &first.value)?,
             (None, Syntax::Json { end, quote }) if together > 0 => {
@@ -97,6 +103,28 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
         }
         rest = &others[together..];
     }
+    Some(())
+}
+
+/// Writes a value for an option that is only a file name: `-hda FILE` becomes a `-drive` with that file.
+fn make_drive(document: &Document, put: &Put, edits: &mut Vec<Edit>) -> Option<()> {
+    let slot = document.slots.options.get(&put.option)?;
+    let value = slot.values.get("file")?.span;
+    let added = format!(",{}={}", put.key, put.value.text(false));
+    if let Some(edit) = edits.iter_mut().find(|edit| edit.span == value) {
+        edit.text.push_str(&added);
+        return Some(());
+    }
+    let option = document.options.get(put.option)?;
+    let file = option.properties.as_ref()?.value("file")?;
+    let drive = file_name::drive_of(&slot.name, file).filter(|_| file_name::is_plain(file))?;
+    // An image without an option is one word; a dash and a separator stand around the name of the others.
+    let end = slot.span.start + 1 + slot.name.len();
+    if slot.name.is_empty() || end + 1 != value.start {
+        return None;
+    }
+    edits.push(Edit::replace(Span::new(slot.span.start, end), "-drive"));
+    edits.push(Edit::replace(value, drive + &added));
     Some(())
 }
 
@@ -191,19 +219,19 @@ impl PutPlan<'_> {
                 }
                 (!objects.is_empty()).then_some(())
             }
-            // A format node has other options, so replacing the word is not a fix.
             FieldPath::Image(nth, 0, ImageField::Format) => {
                 let top = *self.slots.top.get(&nth)?;
                 let option = self.slots.options.get(&top)?;
-                let is_drive = option.name != "blockdev";
+                let has = |key| option.values.contains_key(key);
+                // A node of another format can have options of that format, and a protocol node has no format.
+                let is_plain = option.driver == "raw" && !has("offset") && !has("size");
+                if option.name == "blockdev" && !is_plain {
+                    return None;
+                }
                 // QEMU refuses a drive with both keys.
-                let key = if option.values.contains_key("driver") {
-                    "driver"
-                } else {
-                    "format"
-                };
+                let key = if has("driver") { "driver" } else { "format" };
                 let driver = Format::from_wire(value)?.qemu_driver()?;
-                is_drive.then(|| self.put(top, key, NewValue::Word(driver.to_owned())))?
+                self.put(top, key, NewValue::Word(driver.to_owned()))
             }
             _ => None,
         }
@@ -219,16 +247,8 @@ impl PutPlan<'_> {
                 .is_some_and(|option| option.name != "blockdev")
         };
         match field {
-            DiskField::Cache if top.is_some_and(is_drive) && self.has_cache_switches(top?) => {
-                let switches = CacheMode::from_wire(value)?.switches();
-                let top = top?;
-                self.put_in_drive(top, "cache.direct", NewValue::Bool(switches.direct))?;
-                self.put_in_drive(top, "cache.no-flush", NewValue::Bool(switches.no_flush))?;
-                let word = if switches.write_cache { "on" } else { "off" };
-                self.put_on_device(nth, field, NewValue::Word(word.to_owned()))
-            }
             DiskField::Cache if top.is_some_and(is_drive) => {
-                self.put(top?, "cache", NewValue::Word(value.to_owned()))
+                self.set_cache_of_drive(nth, top?, CacheMode::from_wire(value)?)
             }
             DiskField::Cache => {
                 let switches = CacheMode::from_wire(value)?.switches();
@@ -288,6 +308,36 @@ impl PutPlan<'_> {
             }
             _ => self.set_property(nth, field, value),
         }
+    }
+
+    /// Sets the cache mode of a `-drive`. Its switches override its `cache`, and the switch of the device overrides both.
+    fn set_cache_of_drive(&mut self, nth: usize, drive: usize, mode: CacheMode) -> Option<()> {
+        const WRITE_CACHE: &str = "cache.writeback";
+        let is_written = |option: usize, key: &str| {
+            let slot = self.slots.options.get(&option);
+            slot.is_some_and(|slot| slot.values.contains_key(key))
+        };
+        let device = self.device_key(nth, DiskField::Cache);
+        let is_on_device = device.is_some_and(|(device, key)| is_written(device, key));
+        let is_on_drive = is_written(drive, WRITE_CACHE);
+        let has_switches = is_on_drive || self.has_cache_switches(drive);
+        let has_mode = !has_switches || is_written(drive, "cache");
+        let switches = mode.switches();
+        if has_mode {
+            self.put(drive, "cache", NewValue::Word(mode.as_wire().to_owned()))?;
+        }
+        if has_switches {
+            self.put_in_drive(drive, "cache.direct", NewValue::Bool(switches.direct))?;
+            self.put_in_drive(drive, "cache.no-flush", NewValue::Bool(switches.no_flush))?;
+        }
+        if is_on_drive || !has_mode && device.is_none() {
+            self.put(drive, WRITE_CACHE, NewValue::Bool(switches.write_cache))?;
+        }
+        if is_on_device || !has_mode && !is_on_drive && device.is_some() {
+            let word = if switches.write_cache { "on" } else { "off" };
+            self.put_on_device(nth, DiskField::Cache, NewValue::Word(word.to_owned()))?;
+        }
+        Some(())
     }
 
     /// Sets a field that is a property of the device.

@@ -20,6 +20,7 @@ mod device;
 mod document;
 mod edits;
 mod failure;
+mod file_name;
 mod firmware;
 mod guest;
 mod index;

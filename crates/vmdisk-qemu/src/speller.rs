@@ -14,6 +14,7 @@ use crate::device::driver::disk_driver;
 use crate::device::recorded::device_owner;
 use crate::document::Document;
 use crate::edits::{Put, puts, written_key};
+use crate::file_name;
 use crate::slots::{NewValue, SlotOption};
 use crate::syntax::properties::Syntax;
 
@@ -258,7 +259,10 @@ impl CommandLineSpeller<'_> {
         let plain = |put: &Put| format!("{}={}", put.key, put.value.text(false));
         let text = match &slot.syntax {
             Syntax::FileName => {
-                let drive = self.as_drive(slot, &pairs(",", &plain))?;
+                let file = slot.values.get("file").map(|file| self.slice(file.span));
+                let file = file.filter(|file| file_name::is_plain(file));
+                let drive = file_name::drive_of(&slot.name, file.unwrap_or("FILE"))?;
+                let drive = format!("`-drive {drive},{}`", pairs(",", &plain));
                 return Some(match slot.name.as_str() {
                     "" => format!("{drive} instead of the file name alone"),
                     name => format!("{drive} instead of `-{name}`"),
@@ -278,22 +282,6 @@ impl CommandLineSpeller<'_> {
             ("object", Some(name)) => format!("`{text}` on object `{name}`"),
             _ => format!("`{text}`"),
         })
-    }
-
-    /// The `-drive` that is equivalent to `-hda FILE`, with additional values.
-    fn as_drive(&self, slot: &SlotOption, values: &str) -> Option<String> {
-        let place = match slot.name.as_str() {
-            "" | "hda" => "if=ide,index=0",
-            "hdb" => "if=ide,index=1",
-            "hdc" => "if=ide,index=2",
-            "hdd" => "if=ide,index=3",
-            "cdrom" => "media=cdrom",
-            "fda" => "if=floppy,index=0",
-            "fdb" => "if=floppy,index=1",
-            "sd" => "if=sd",
-            _ => return None,
-        };
-        Some(format!("`-drive file=FILE,{place},{values}`"))
     }
 
     /// The option for a setting that needs more than a value of an existing option.
@@ -341,8 +329,12 @@ impl CommandLineSpeller<'_> {
             (FieldPath::Disk(nth, DiskField::Transient), FieldValue::Set) => {
                 (!self.is_blockdev(*nth)).then(|| "snapshot=on".to_owned())?
             }
-            (FieldPath::Image(_, _, ImageField::Format), FieldValue::Word(word)) => {
-                format!("driver={}", Format::from_wire(word)?.qemu_driver()?)
+            (FieldPath::Image(nth, depth, ImageField::Format), FieldValue::Word(word)) => {
+                self.format_option(*nth, *depth, Format::from_wire(word)?.qemu_driver()?)
+            }
+            (FieldPath::Disk(nth, DiskField::Shareable), FieldValue::Set) => {
+                let device = self.device_of_drive(*nth)?;
+                format!("if=none,id=ID` with `-device {device},drive=ID,share-rw=on")
             }
             (FieldPath::Disk(nth, DiskField::SourceType), FieldValue::Text(word)) => {
                 let driver = match word.as_str() {
@@ -368,6 +360,49 @@ impl CommandLineSpeller<'_> {
             _ => return None,
         };
         Some(format!("`{text}`"))
+    }
+
+    /// The options that give an image a format, where that takes more than a value of an option.
+    fn format_option(&self, nth: usize, depth: usize, driver: &str) -> String {
+        match self.bare_node(nth).filter(|_| depth == 0) {
+            Some(node) if driver == "raw" => format!("drive={node}"),
+            Some(node) => {
+                let image = format!("{node}-image");
+                format!(
+                    "-blockdev driver={driver},node-name={image},file={node}` with `drive={image}"
+                )
+            }
+            None => format!("driver={driver}"),
+        }
+    }
+
+    /// The name of a disk's node, if it is a protocol node without a node for the format.
+    fn bare_node(&self, nth: usize) -> Option<&str> {
+        let top = *self.document.slots.top.get(&nth)?;
+        let slot = self.slot(top).filter(|slot| slot.name == "blockdev")?;
+        let is_protocol = matches!(slot.driver.as_str(), "file" | "host_device");
+        self.name_of(top).filter(|_| is_protocol)
+    }
+
+    /// The device that a `-drive` creates for a disk, if it has no `-device`.
+    fn device_of_drive(&self, nth: usize) -> Option<&'static str> {
+        let slots = &self.document.slots;
+        if slots.device.contains_key(&nth) || self.is_blockdev(nth) {
+            return None;
+        }
+        match self
+            .document
+            .domain
+            .disks
+            .get(nth)?
+            .frontend
+            .effective_bus()
+        {
+            TargetBus::Virtio => Some("virtio-blk-pci"),
+            TargetBus::Scsi => Some("scsi-hd"),
+            TargetBus::Ide | TargetBus::Sata => Some("ide-hd"),
+            _ => None,
+        }
     }
 
     /// True for memory that needs a new object with all its properties.
@@ -417,6 +452,7 @@ impl CommandLineSpeller<'_> {
 fn is_default(put: &Put) -> bool {
     match put.key.rsplit('.').next().unwrap_or_default() {
         "direct" | "no-flush" => put.value == NewValue::Bool(false),
+        "writeback" => put.value == NewValue::Bool(true),
         "write-cache" => put.value == NewValue::Word("on".to_owned()),
         "cache" => put.value == NewValue::Word(CacheMode::Writeback.as_wire().to_owned()),
         "aio" => put.value == NewValue::Word(AioMode::Threads.as_wire().to_owned()),

@@ -1,6 +1,6 @@
 //! Writes the options of a guest: the general ones, then its disks in order.
 
-use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Scope, TargetBus};
+use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope, TargetBus};
 
 use crate::device::{ControllerIds, DiskDevice};
 use crate::guest::Guest;
@@ -34,6 +34,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         vcpus: _,
         memory: _,
         memory_backing: _,
+        firmware,
         // Of disks read through `boot_index`.
         boot_devices,
         blkiotune,
@@ -64,6 +65,13 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         writer.leave_out(
             FieldPath::Domain(DomainField::Blkiotune),
             "shares of the host's disks are settings of the cgroup, not of QEMU",
+        );
+    }
+    if *firmware == Some(Firmware::Efi) {
+        writer.leave_out(
+            FieldPath::Domain(DomainField::Firmware),
+            "QEMU needs the files of UEFI: add `-drive if=pflash,unit=0,format=raw,readonly=on,file=CODE` and \
+             `-drive if=pflash,unit=1,format=raw,file=VARS`",
         );
     }
     if boot_devices.contains(&BootDevice::Network) {

@@ -437,6 +437,7 @@ prop_compose! {
         source in of(select(MemorySource::ALL)),
         iothreads in 0_u32..4,
         polling in of(0_u64..1 << 40),
+        firmware in of(select(Firmware::ALL)),
         boot_devices in prop::collection::vec(select(BootDevice::ALL), 0..3),
         default_iothread in of((of(0_u32..9), of(1_u32..9))),
         controllers in prop::collection::vec(controller().boxed(), 0..3),
@@ -450,6 +451,7 @@ prop_compose! {
             tuned_iothreads: Vec::new(),
             memory,
             memory_backing: MemoryBacking { access, source, ..MemoryBacking::default() },
+            firmware,
             boot_devices,
             blkiotune: None,
             throttle_groups: ["slow", "throttle-slow", "0"].map(|name| Iotune {
@@ -642,6 +644,7 @@ proptest! {
             iothreads,
             throttle_groups: domain.throttle_groups.iter().filter(|group| groups.contains(group)).cloned().collect(),
             default_iothread: None,
+            firmware: None,
             boot_devices: Vec::new(),
             ..domain
         };

@@ -301,6 +301,7 @@ fn nodes_without_end_come_to_an_end() {
 #[test]
 fn a_fix_edits_the_values_and_nothing_else() {
     let set = |nth, field, value: &str| Change::set(FieldPath::Disk(nth, field), value);
+    let format = FieldPath::Image(0, 0, ImageField::Format);
     for (before, change, after) in [
         (
             "-drive 'file=a b,if=virtio,cache=unsafe' # c",
@@ -327,11 +328,49 @@ fn a_fix_edits_the_values_and_nothing_else() {
             set(0, DiskField::Cache, "none"),
             r#"-blockdev '{"driver":"file","node-name":"f","filename":"/a","cache":{"direct":true,"no-flush":false}}' -device '{"driver":"virtio-blk-pci","drive":"f","write-cache":"on"}'"#,
         ),
+        // The switch of a device overrides the mode of its drive, and the switches of a drive override its mode.
+        (
+            "-drive file=/a,if=none,id=a -device virtio-blk-pci,drive=a,write-cache=off",
+            set(0, DiskField::Cache, "writeback"),
+            "-drive file=/a,if=none,id=a,cache=writeback -device virtio-blk-pci,drive=a,write-cache=on",
+        ),
+        (
+            "-drive file=/a,if=virtio,cache.writeback=off",
+            set(0, DiskField::Cache, "writeback"),
+            "-drive file=/a,if=virtio,cache.writeback=on,cache.direct=off,cache.no-flush=off",
+        ),
+        (
+            "-drive file=/a,if=virtio,cache=writethrough,cache.direct=on",
+            set(0, DiskField::Cache, "none"),
+            "-drive file=/a,if=virtio,cache=none,cache.direct=on,cache.no-flush=off",
+        ),
+        (
+            "-hda /a.img -m 1G",
+            Change::set(format, Format::Raw),
+            "-drive file=/a.img,index=0,format=raw -m 1G",
+        ),
+        (
+            "-blockdev driver=raw,node-name=f,file.driver=file,file.filename=/a -device virtio-blk-pci,drive=f",
+            Change::set(format, Format::Qcow2),
+            "-blockdev driver=qcow2,node-name=f,file.driver=file,file.filename=/a -device virtio-blk-pci,drive=f",
+        ),
     ] {
         let document = read(before).unwrap();
         let edits = edits_of_all(&document, &[change]).unwrap();
         assert_eq!(apply_edits(before, &edits).unwrap(), after);
     }
+    let several = [
+        Change::set(format, Format::Raw),
+        set(0, DiskField::Cache, "none"),
+    ];
+    let text = "-cdrom '/a b.iso'";
+    assert!(edits_of_all(&read(text).unwrap(), &several).is_err());
+    let text = "-hdc /a.img";
+    let edits = edits_of_all(&read(text).unwrap(), &several).unwrap();
+    assert_eq!(
+        apply_edits(text, &edits).unwrap(),
+        "-drive file=/a.img,index=2,format=raw,cache=none"
+    );
     let text = "-drive file=a,if=virtio";
     let document = read(text).unwrap();
     for change in [

@@ -1,13 +1,14 @@
 //! Questions about the storage of an image, and texts for the answers.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use vmdisk_rule::{Confidence, Context, Missing, Report};
 
 pub(crate) use vmdisk_rule::image_facts::{direct_io, file, header, qcow2_header};
 
 use vmdisk_facts::direct_io::DirectIoBasis as Basis;
-use vmdisk_facts::{BlockDevice, DirectIo, Fact, HostIndex};
+use vmdisk_facts::path::Dio;
+use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
 use vmdisk_model::{Disk, DiskField, FieldPath, Image, ImageField};
 
 /// A writable disk that bypasses the host's page cache, or is configured to.
@@ -23,19 +24,23 @@ pub(crate) struct WrittenDirectly<'a> {
 }
 
 /// The writable disks that use `O_DIRECT` and for which `are_meant` holds. If the facts do not show its effect, the
-/// report has an entry at `field`.
+/// report has an entry at `field`. `are_meant` is asked first, because the effect is the most expensive question about a
+/// path.
 pub(crate) fn written_directly<'a>(
     context: &Context<'a>,
     report: &mut Report,
     field: DiskField,
-    are_meant: impl Fn(&Disk) -> bool,
+    are_meant: impl Fn(&Disk, &str) -> bool,
 ) -> Vec<WrittenDirectly<'a>> {
     let mut found = Vec::new();
     for (index, disk, image) in context.images() {
-        if !disk.backend.is_direct() || !disk.is_writable() || !are_meant(disk) {
+        if !disk.backend.is_direct() || !disk.is_writable() {
             continue;
         }
-        let (Some(path), Some(direct)) = (image.host_path(), direct_io(context, image)) else {
+        let Some(path) = image.host_path().filter(|path| are_meant(disk, path)) else {
+            continue;
+        };
+        let Some(direct) = direct_io(context, image) else {
             continue;
         };
         if let Some(direct) = report.require(FieldPath::Disk(index, field), direct) {
@@ -48,6 +53,30 @@ pub(crate) fn written_directly<'a>(
         }
     }
     found
+}
+
+/// False if the facts show that a path is a device, or on another file system than `kind`. An overlay can be on any
+/// file system, and a declared effect of `O_DIRECT` counts on each.
+pub(crate) fn may_be_on(kind: &FsKind, context: &Context<'_>, path: &str) -> bool {
+    let Some(host) = context.host else {
+        return true;
+    };
+    if path.starts_with("/dev/") {
+        return false;
+    }
+    let is_declared = |dio: &Dio| dio.verdict.is_known();
+    let declares = || {
+        host.file(path).is_some_and(|file| is_declared(&file.dio))
+            || host
+                .directory(path)
+                .is_some_and(|directory| is_declared(&directory.dio))
+    };
+    match host.filesystem_of(path) {
+        Fact::Known(filesystem) if filesystem.kind != FsKind::Overlay => {
+            filesystem.kind == *kind || declares()
+        }
+        _ => true,
+    }
 }
 
 /// The confidence of a finding that is based on this conclusion.
@@ -101,22 +130,28 @@ pub(crate) fn devices_under<'a>(
     host: &'a HostIndex<'a>,
     path: &str,
 ) -> Result<Vec<&'a BlockDevice>, Missing> {
+    unseen_devices_under(host, path, &mut HashSet::new())
+}
+
+/// [`devices_under`] without the devices that `seen` contains; adds the others to `seen`.
+fn unseen_devices_under<'a>(
+    host: &'a HostIndex<'a>,
+    path: &str,
+    seen: &mut HashSet<&'a str>,
+) -> Result<Vec<&'a BlockDevice>, Missing> {
     let what = || format!("the devices under {path}");
-    if let Ok(Some(device)) = Context::known(host.block_device(path), what) {
-        return Ok(host.walk_down(device));
+    if let Fact::Known(device) = host.block_device(path) {
+        return Ok(host.walk_down_unseen(device, seen));
     }
     // A path that is not a known device is a file on a file system.
     let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
         return Ok(Vec::new());
     };
     Context::known(filesystem.devices.as_ref(), what)?;
-    let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
-    for top in host.devices_of(filesystem) {
-        let below = host.walk_down(top).into_iter();
-        found.extend(below.filter(|device| seen.insert(device.id.as_str())));
-    }
-    Ok(found)
+    let tops = host.devices_of(filesystem).into_iter();
+    Ok(tops
+        .flat_map(|top| host.walk_down_unseen(top, seen))
+        .collect())
 }
 
 /// The devices under all written images, each once, with the number of the first disk on it. `what` is reported as
@@ -126,19 +161,15 @@ pub(crate) fn devices_of_guest<'a>(
     report: &mut Report,
     what: &'static str,
 ) -> Vec<(usize, &'a BlockDevice)> {
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     let mut found = Vec::new();
     for (index, _, _, path) in kept(context) {
         let at = image_of(index);
         let Some(facts) = facts(context, report, at, what) else {
             return found;
         };
-        let devices = report.require(at, devices_under(facts, path));
-        for device in devices.into_iter().flatten() {
-            if seen.insert(device.id.as_str()) {
-                found.push((index, device));
-            }
-        }
+        let devices = report.require(at, unseen_devices_under(facts, path, &mut seen));
+        found.extend(devices.into_iter().flatten().map(|device| (index, device)));
     }
     found
 }

@@ -1,7 +1,7 @@
 //! Writes the model in the formats of the field.
 
 use vmdisk_libvirt::{FlashFile, Resolved, Unmodeled, UnmodeledContent};
-use vmdisk_model::{Controller, Disk, Domain};
+use vmdisk_model::{Architecture, Controller, Disk, Domain, Firmware};
 use vmdisk_qemu::Flash;
 
 use crate::{Document, Source};
@@ -14,12 +14,20 @@ pub use vmdisk_qemu::{
     Style as QemuStyle, WriteProblem, WriteProblems,
 };
 
-/// A whole libvirt `<domain>`.
+/// A whole libvirt `<domain>`. A PC with UEFI has ACPI, without which libvirt refuses it.
 ///
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_domain(domain, &Unmodeled::default())
+    let mut kept = Unmodeled::default();
+    let is_pc = matches!(
+        domain.architecture,
+        None | Some(Architecture::X86_64 | Architecture::I686)
+    );
+    if is_pc && domain.firmware == Some(Firmware::Efi) {
+        kept.add_acpi();
+    }
+    vmdisk_libvirt::write_domain(domain, &kept)
 }
 
 /// One libvirt `<disk>`.

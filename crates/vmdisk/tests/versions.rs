@@ -204,6 +204,31 @@ fn a_bug_of_a_file_system_is_reported_only_there() {
 }
 
 #[test]
+fn io_uring_on_a_logical_volume_is_an_error_for_the_kernel_that_hangs() {
+    let facts = "../../fixtures/facts/lvm-thin-64k.json";
+    let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join(facts);
+    let facts = std::fs::read_to_string(facts).unwrap();
+    let facts = Facts::from_json(&facts).unwrap().facts;
+    let disk = |path: &str, io: &str| {
+        format!(
+            "<disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='{io}'/>\
+             <source dev='{path}'/><target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    let (volume, drive) = ("/dev/vg0/web1", "/dev/nvme0n1");
+    for (path, io, target, expected) in [
+        (volume, "io_uring", "kernel=5.4", Some("error")),
+        (volume, "io_uring", "kernel=5.10", None),
+        (volume, "io_uring", "kernel=5.13", None),
+        (volume, "native", "kernel=5.4", None),
+        (drive, "io_uring", "kernel=5.4", None),
+    ] {
+        let severity = severity_of(&disk(path, io), "known-bad-build", target, Some(&facts));
+        assert_eq!(severity.as_deref(), expected, "{io} on {path} for {target}");
+    }
+}
+
+#[test]
 fn words_of_libvirt_11_6_are_reported_for_the_release_before() {
     let granularity = |value: u32| {
         format!(

@@ -756,6 +756,38 @@ impl Drop for Blame {
 }
 
 #[test]
+fn a_read_with_copy_on_read_writes_to_an_image_without_a_backing_image() {
+    let test = "copy-on-read";
+    on_each_qemu(test, |qemu| {
+        let Some(setting) = Setting::new(test) else {
+            return;
+        };
+        let nodes = "-blockdev driver=qcow2,node-name=q0,file.driver=file,file.filename={a.qcow2} \
+                     -blockdev driver=copy-on-read,node-name=c0,file=q0";
+        let it = Try {
+            qemu,
+            setting: &setting,
+            options: nodes,
+        };
+        let size = || std::fs::metadata(it.path("a.qcow2")).unwrap().len();
+        let mut sizes = vec![size()];
+        for node in ["q0", "c0"] {
+            let mut qemu = match node {
+                "q0" => it.start_with(nodes.split(" -blockdev driver=copy").next().unwrap()),
+                _ => it.start(),
+            };
+            done(&mut qemu, node, "read -q 0 16M");
+            assert!(qemu.quit(Duration::from_secs(30)).unwrap().success());
+            sizes.push(size());
+        }
+        let [fresh, plain, copied] = sizes.as_slice() else {
+            unreachable!("three sizes are pushed");
+        };
+        assert!(fresh == plain && plain < copied, "{sizes:?}");
+    });
+}
+
+#[test]
 fn direct_io_on_tmpfs_goes_through_the_page_cache() {
     let test = "direct I/O on tmpfs";
     let folder = tempfile::tempdir_in("/dev/shm").ok();

@@ -3,6 +3,7 @@
 //! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
 
 pub(crate) mod iothread_pinned_on_vcpu;
+pub(crate) mod seabios_4096_sectors;
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
@@ -28,6 +29,7 @@ static TEXT_RULES: &[TextRule<Check>] = &[
         &iothread_pinned_on_vcpu::RULE,
         iothread_pinned_on_vcpu::check,
     ),
+    TextRule::checked(&seabios_4096_sectors::RULE, seabios_4096_sectors::check),
     TextRule::checked(&undeclared_prefix::RULE, undeclared_prefix::check),
     TextRule::read(&unknown_attribute::RULE),
     TextRule::read(&unknown_element::RULE),

@@ -1,7 +1,8 @@
 //! `<domain>`, as far as disks depend on it.
 
 use vmdisk_model::{
-    Architecture, BootDevice, DomainField, IoThreadField, LimitField, MemoryAccess, MemorySource,
+    Architecture, BootDevice, DomainField, Firmware, IoThreadField, LimitField, MemoryAccess,
+    MemorySource,
 };
 
 use super::Field::{Domain, IoThread, ThrottleGroup};
@@ -211,12 +212,18 @@ static WRITE_IOPS_SEC: ElementSpec = ElementSpec::new("write_iops_sec").content(
 static READ_BYTES_SEC: ElementSpec = ElementSpec::new("read_bytes_sec").content(Unsigned64);
 static WRITE_BYTES_SEC: ElementSpec = ElementSpec::new("write_bytes_sec").content(Unsigned64);
 
-static OS: ElementSpec = ElementSpec::new("os").unjudged().children(&[
-    child((0, 0, 3), &OS_TYPE),
-    child((0, 1, 3), &OS_BOOT)
-        .many()
-        .is(Domain(DomainField::BootDevices)),
-]);
+static OS: ElementSpec = ElementSpec::new("os")
+    .unjudged()
+    .attributes(&[
+        attribute("firmware", (5, 2, 0), WordsAnd(Firmware::WORDS, &["none"]))
+            .is(Domain(DomainField::Firmware)),
+    ])
+    .children(&[
+        child((0, 0, 3), &OS_TYPE),
+        child((0, 1, 3), &OS_BOOT)
+            .many()
+            .is(Domain(DomainField::BootDevices)),
+    ]);
 
 static OS_BOOT: ElementSpec =
     ElementSpec::new("boot").attributes(&[attribute("dev", (0, 1, 3), Words(BootDevice::WORDS))]);

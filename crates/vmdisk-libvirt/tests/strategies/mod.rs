@@ -431,6 +431,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
         of(number()),
         of(size()),
         of(nasty()),
+        of(select(Firmware::ALL)),
     );
     let default_iothread =
         (of(number()), of(number())).prop_map(|(thread_pool_min, thread_pool_max)| {
@@ -474,6 +475,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     vcpus: machine.4,
                     memory: machine.5,
                     memory_backing,
+                    firmware: machine.7,
                     boot_devices: tunes.0,
                     blkiotune: tunes.1,
                     throttle_groups: tunes.2,

@@ -15,6 +15,7 @@ pub(super) const GUEST: &[(&str, DomainField)] = &[
     ("type", DomainField::DomainType),
     ("arch", DomainField::Architecture),
     ("machine", DomainField::Machine),
+    ("firmware", DomainField::Firmware),
     ("vcpus", DomainField::Vcpus),
     ("memory", DomainField::Memory),
     ("iothreads", DomainField::IoThreads),

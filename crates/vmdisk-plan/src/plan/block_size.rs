@@ -2,10 +2,11 @@
 
 use vmdisk_facts::{BlockDevice, Fact};
 use vmdisk_model::{
-    Architecture, BackendSource, Bytes, Device, DiskField, HostStorage, Image, TargetBus,
+    BackendSource, Bytes, Device, DiskField, Firmware, HostStorage, Image, TargetBus,
 };
 
 use super::choice::Chosen;
+use super::guest::is_pc;
 use super::host::Direct;
 use super::planner::Planner;
 use crate::spec::DiskSpec;
@@ -53,7 +54,7 @@ impl Planner<'_> {
             Some(if is_booted {
                 let reason = format!(
                     "{whose} has sectors of 4096 bytes, but SeaBIOS boots from no such disk and may have to \
-                     boot from this one; with UEFI write 4096"
+                     boot from this one; with `firmware: efi` they are 4096"
                 );
                 Chosen::by_fact(Bytes(512), reason)
             } else {
@@ -89,17 +90,11 @@ impl Planner<'_> {
         frontend.physical_block_size = physical.map(as_u32);
     }
 
-    /// True if SeaBIOS may have to boot from a disk: it is the firmware of a PC unless another one
-    /// is written, and it drives no disk with sectors of 4096 bytes.
-    ///
-    /// Tried with SeaBIOS 1.16.2: `virtio-blk … block size 4096 is unsupported` and `virtio-scsi:
-    /// unsupported block size 4096`, then `No bootable device`.
+    /// True if SeaBIOS may have to boot from a disk: it is the firmware of a PC unless the spec asks for another.
     fn boots_with_seabios(&self, index: usize) -> bool {
-        let is_pc = matches!(
-            self.domain.architecture,
-            Some(Architecture::X86_64 | Architecture::I686)
-        );
-        is_pc && (self.spec.disks[index].boot.is_some() || self.first_disk == Some(index))
+        let has_seabios =
+            is_pc(self.domain.architecture) && self.domain.firmware != Some(Firmware::Efi);
+        has_seabios && (self.spec.disks[index].boot.is_some() || self.first_disk == Some(index))
     }
 
     fn sectors_below(&self, spec: &DiskSpec, image: &Image, is_direct: bool) -> Option<Below> {

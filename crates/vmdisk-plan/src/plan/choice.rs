@@ -52,6 +52,7 @@ pub const RULES: &[&str] = &[
     "odirect-silently-buffered",
     "odirect-unsupported",
     "qcow2-discard-corruption",
+    "seabios-4096-sectors",
     "shareable-cached",
     "tcg-instead-of-kvm",
     "thin-chunk-large-with-snapshots",

@@ -32,6 +32,7 @@ pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
         arch: guest.architecture,
         // libvirt's default on x86.
         machine: machine.or_else(|| is_pc.then(|| "pc".to_owned())),
+        firmware: guest.firmware,
         vcpus: guest.vcpus,
         memory: guest.memory,
         ..GuestSpec::default()

@@ -2,8 +2,8 @@
 
 use vmdisk_facts::{Fact, Target};
 use vmdisk_model::{
-    Architecture, BackendSource, Bytes, DomainField, DomainType, FieldPath, HugePages, MachineType,
-    MemoryAccess, MemorySource, Protocol,
+    Architecture, BackendSource, Bytes, DomainField, DomainType, FieldPath, Firmware, HugePages,
+    MachineType, MemoryAccess, MemorySource, Protocol,
 };
 
 use super::choice::{ChoiceSource, Chosen};
@@ -14,7 +14,7 @@ const fn at(field: DomainField) -> FieldPath {
     FieldPath::Domain(field)
 }
 
-/// Decides instruction set, machine, accelerator, vCPUs and memory.
+/// Decides instruction set, machine, firmware, accelerator, vCPUs and memory.
 pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     let GuestSpec {
         name,
@@ -22,6 +22,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         guest_type,
         arch,
         machine,
+        firmware,
         vcpus,
         memory,
         iothreads: _,
@@ -50,6 +51,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         planner.host.target = chosen.or(planner.host.target.clone());
         planner.domain.machine = Some(MachineType::new(machine));
     }
+    plan_firmware(planner, firmware);
     let guest_type = planner.decide(at(DomainField::DomainType), "type", guest_type, |planner| {
         Some(accelerator(planner, arch))
     });
@@ -61,6 +63,45 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         let reason = "a guest needs memory, and no size is set";
         Some(Chosen::by_default(Bytes::gib(1), reason))
     });
+}
+
+/// Decides the firmware: SeaBIOS does not boot from a disk with sectors of more than 512 bytes.
+///
+/// Tried with SeaBIOS 1.16.2: `virtio-blk … block size 4096 is unsupported` and `virtio-scsi: unsupported block size
+/// 4096`, then `No bootable device`.
+fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
+    let machine = planner.domain.machine.as_ref();
+    let has_seabios = is_pc(planner.domain.architecture)
+        && !machine.is_some_and(|machine| machine.0.starts_with("microvm"));
+    let large = planner
+        .first_disk
+        .filter(|_| has_seabios)
+        .and_then(|first| {
+            let size = planner.spec.disks[first].logical_block_size?.0;
+            (size > 512).then_some((first, size))
+        });
+    let firmware = planner.decide(at(DomainField::Firmware), "firmware", asked, |_| {
+        let (_, size) = large?;
+        let reason = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
+        Some(Chosen::by_default(Firmware::Efi, reason).instead_of("seabios-4096-sectors"))
+    });
+    planner.domain.firmware = firmware;
+    if let Some((first, size)) = large
+        && firmware == Some(Firmware::Bios)
+    {
+        let at = SpecPath::disk(first).key("logical-block-size");
+        let message = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
+        planner.refuse(at, message).help =
+            Some("write `firmware: efi`, or only `physical-block-size: 4096`".to_owned());
+    }
+}
+
+/// True for the architectures whose machines have SeaBIOS as their own firmware.
+pub(super) const fn is_pc(architecture: Option<Architecture>) -> bool {
+    matches!(
+        architecture,
+        Some(Architecture::X86_64 | Architecture::I686)
+    )
 }
 
 fn architecture(target: &Target) -> Chosen<Architecture> {

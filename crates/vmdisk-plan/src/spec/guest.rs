@@ -2,7 +2,7 @@
 
 use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
-use vmdisk_model::{Architecture, Bytes, DomainType};
+use vmdisk_model::{Architecture, Bytes, DomainType, Firmware};
 
 use super::section::{Reader, SpecValue, section};
 use super::value::spec_words;
@@ -21,6 +21,8 @@ section! {
         arch: Option<Architecture> = "arch",
         /// QEMU machine; default `q35`.
         machine: Option<String> = "machine",
+        /// Firmware; default: the machine's own, and `efi` for a PC that boots from a disk with 4096-byte sectors.
+        firmware: Option<Firmware> = "firmware",
         /// Number of vCPUs; default 1.
         vcpus: Option<u32> = "vcpus",
         /// Memory; default 1 GiB.

@@ -92,6 +92,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         vcpus,
         memory,
         memory_backing,
+        firmware,
         boot_devices,
         blkiotune,
         throttle_groups,
@@ -102,7 +103,6 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         scsi_host_devices: _, // no disks
         tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
-    let at = FieldPath::Domain;
     let guest_type = guest_type_of(domain_type.as_ref(), report);
     let MemoryBacking {
         huge_pages,
@@ -147,19 +147,19 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         ),
     ] {
         if is_set {
-            report.report_dropped(at(field), what, false);
+            report.report_dropped(FieldPath::Domain(field), what, false);
         }
     }
-    let iothreads = iothreads_of(domain, report);
     GuestSpec {
         name: name.clone(),
         uuid: uuid.clone(),
         guest_type,
         arch: *architecture,
         machine: machine.as_ref().map(|machine| machine.0.clone()),
+        firmware: *firmware,
         vcpus: *vcpus,
         memory: *memory,
-        iothreads,
+        iothreads: iothreads_of(domain, report),
         hugepages,
     }
 }

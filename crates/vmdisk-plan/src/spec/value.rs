@@ -3,7 +3,7 @@
 use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{
-    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
+    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Firmware, Format,
     Preallocation, Qcow2Preallocation, ReadErrorPolicy, VolumeMode,
 };
 
@@ -253,6 +253,7 @@ model_words!(
     DetectZeroes,
     Discard,
     ErrorPolicy,
+    Firmware,
     Format,
     Preallocation,
     Qcow2Preallocation,

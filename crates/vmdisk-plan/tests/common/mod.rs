@@ -8,7 +8,7 @@ pub(crate) mod real;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use vmdisk_model::{
-    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Format,
+    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Firmware, Format,
     NetworkProtocol, Preallocation, Qcow2Preallocation, ReadErrorPolicy,
 };
 use vmdisk_plan::*;
@@ -606,16 +606,18 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
                 Just(HugePagesSpec::Size(Bytes(2 << 20)))
             ],
         ),
-        any::<bool>(),
+        (any::<bool>(), weighted(0.3, word(Firmware::ALL))),
     )
         .prop_map(
-            |(name, guest_type, arch, machine, vcpus, memory, iothreads, hugepages, uuid)| {
+            |(name, guest_type, arch, machine, vcpus, memory, iothreads, hugepages, others)| {
+                let (uuid, firmware) = others;
                 GuestSpec {
                     name,
                     uuid: uuid.then(|| "01234567-89ab-cdef-0123-456789abcdef".to_owned()),
                     guest_type,
                     arch,
                     machine: machine.map(str::to_owned),
+                    firmware,
                     vcpus,
                     memory,
                     iothreads,

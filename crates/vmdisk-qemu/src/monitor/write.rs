@@ -97,6 +97,7 @@ pub fn write_monitor_script(
 fn of_disks(domain: &Domain) -> Domain {
     let mut guest = Domain {
         scope: Scope::DisksOnly,
+        firmware: None,
         boot_devices: Vec::new(),
         blkiotune: None,
         default_iothread: None,

@@ -46,6 +46,8 @@ pub(crate) fn normal(domain: &Domain, as_written: &Domain) -> Domain {
         }
     }
     domain.boot_devices.clear();
+    // Files on flash say it, which libvirt chooses.
+    domain.firmware = None;
     domain.blkiotune = None;
     domain.default_iothread = domain
         .default_iothread

@@ -75,10 +75,18 @@ declare_rule! {
     }
 }
 
+/// The beginning of the aliases that libvirt keeps.
+pub(super) const PREFIX: &str = "ua-";
+
 /// True if libvirt keeps an alias.
-fn is_kept(alias: &str) -> bool {
+pub(super) fn is_kept(alias: &str) -> bool {
+    alias.starts_with(PREFIX) && is_plain(alias)
+}
+
+/// True for a text of characters that libvirt keeps in an alias.
+pub(super) fn is_plain(alias: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    alias.starts_with("ua-") && alias.bytes().all(is_plain)
+    !alias.is_empty() && alias.bytes().all(is_plain)
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

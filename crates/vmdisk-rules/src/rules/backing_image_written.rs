@@ -71,7 +71,7 @@ declare_rule! {
                 figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
                 how: "qemu-img create -b and qemu-io write and read, QEMU 7.2",
             },
-            Evidence::Source("qemu-img(1), create: the backing file must not be modified while an overlay uses it"),
+            Evidence::Source("qemu-img(1), create: the overlay records only the differences from the backing file, which only a commit modifies"),
         ],
         supersedes: &[],
         check: Guests(check),

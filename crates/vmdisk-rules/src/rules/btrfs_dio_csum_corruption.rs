@@ -1,8 +1,8 @@
 //! `btrfs-dio-csum-corruption`
 
-use vmdisk_facts::{DirectIoEffect, Fact};
+use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
@@ -117,7 +117,8 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+    let may_be_on_btrfs = |_: &Disk, path: &str| host::may_be_on(&FsKind::Btrfs, context, path);
+    for found in host::written_directly(context, report, DiskField::Cache, may_be_on_btrfs) {
         let WrittenDirectly {
             index,
             disk,

@@ -59,7 +59,7 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("Linux Documentation/admin-guide/mm/hugetlbpage: mmap from the pool fails when it is used up"),
+            Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap() fails if there are not enough huge pages to cover the mapping"),
         ],
         supersedes: &[],
         check: Guests(check),

@@ -98,7 +98,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let is_native = |disk: &Disk| disk.backend.aio == Some(AioMode::Native);
+    let is_native = |disk: &Disk, _: &str| disk.backend.aio == Some(AioMode::Native);
     for found in host::written_directly(context, report, DiskField::Aio, is_native) {
         let WrittenDirectly {
             index,

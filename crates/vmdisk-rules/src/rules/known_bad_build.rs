@@ -10,7 +10,7 @@ use vmdisk_model::{
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::chain::chains;
-use crate::iothreads;
+use crate::{host, iothreads};
 
 declare_rule! {
     /// A disk uses a feature with a known bug in this version of QEMU, libvirt, Linux or virtio-win.
@@ -24,6 +24,7 @@ declare_rule! {
     /// - internal snapshots, libvirt 11.2 and 11.3;
     /// - an overlay on an image with internal snapshots, libvirt 9.0 to 10.10;
     /// - `snapshot='external'`, libvirt before 11.10;
+    /// - `io='io_uring'` on a logical volume, Linux 5.1 to 5.4;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
     /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294.
     ///
@@ -139,6 +140,7 @@ declare_rule! {
             Evidence::Source("libvirt NEWS 11.10.0: Incorrect permissions on images after external snapshot of an inactive VM"),
             Evidence::Cve("CVE-2025-13193"),
             Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
+            Evidence::Source("canonical/lxd issue 10061 and pull request 10064: guests on LVM hang with io_uring on Linux 5.4, not on 5.13"),
             Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
         ],
         supersedes: &[],
@@ -157,6 +159,7 @@ struct Use {
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         io_uring_in_iothread(context, report, index, disk);
+        io_uring_on_lvm(context, report, index, disk, image);
         io_uring_on_cifs(context, report, index, disk, image);
         bcachefs(context, report, index, disk, image);
         snapshot_of_disk(context, report, index, disk);
@@ -235,7 +238,9 @@ fn in_sentence(about: &str) -> String {
 /// Errors for guests that hang or cannot write.
 const fn severity(bug: Bug) -> Severity {
     match bug {
-        Bug::IoUringInIothread | Bug::BcachefsWriteAlignment => Severity::Error,
+        Bug::IoUringInIothread | Bug::BcachefsWriteAlignment | Bug::IoUringOnLvm => {
+            Severity::Error
+        }
         Bug::InternalSnapshotRevert
         | Bug::SnapshotDeletesImage
         | Bug::WorldReadableOverlay
@@ -270,6 +275,41 @@ fn io_uring_in_iothread(context: &Context<'_>, report: &mut Report, index: usize
             instead,
         },
     );
+}
+
+fn io_uring_on_lvm(
+    context: &Context<'_>,
+    report: &mut Report,
+    index: usize,
+    disk: &Disk,
+    image: &Image,
+) {
+    let Some(row) = open_row(context, Bug::IoUringOnLvm) else {
+        return;
+    };
+    let (Some(AioMode::IoUring), Protocol::HostDevice { path }) =
+        (disk.backend.aio, &image.protocol)
+    else {
+        return;
+    };
+    let at = FieldPath::Disk(index, DiskField::Aio);
+    let device = report.require(at, host::block_device(context, &path.0));
+    if device
+        .flatten()
+        .is_some_and(|(_, device)| device.kind.is_lvm())
+    {
+        let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
+        report_use(
+            context,
+            report,
+            row,
+            Use {
+                disk: index,
+                at,
+                instead,
+            },
+        );
+    }
 }
 
 fn io_uring_on_cifs(

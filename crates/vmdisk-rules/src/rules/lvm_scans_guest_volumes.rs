@@ -55,7 +55,7 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("lvm.conf(5), devices/scan_lvs: when 1, LVM scans LVs for PVs of other volume groups; VM images can then be activated on the host"),
+            Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
             Evidence::Measured {
                 figures: "scan_lvs=0 and use_devicesfile=0 in a new installation",
                 how: "lvmconfig --type full, LVM 2.03.16",

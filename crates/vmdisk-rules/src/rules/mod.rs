@@ -4,6 +4,7 @@ mod address_beyond_controller;
 mod address_twice;
 mod aio_ignored;
 mod aio_slots_exhausted;
+mod alias_dropped;
 mod alias_twice;
 mod allowance_unknown_rule;
 mod allowance_unused;
@@ -32,6 +33,7 @@ mod cache_writethrough;
 mod chain_too_long;
 mod controller_refused;
 mod copy_on_read_refused;
+mod copy_on_read_without_backing;
 mod data_file_missing;
 mod data_file_unexpected;
 mod data_store_refused;
@@ -169,6 +171,7 @@ pub static RULES: &[&Rule] = &[
     &address_twice::RULE,
     &aio_ignored::RULE,
     &aio_slots_exhausted::RULE,
+    &alias_dropped::RULE,
     &alias_twice::RULE,
     &allowance_unknown_rule::RULE,
     &allowance_unused::RULE,
@@ -197,6 +200,7 @@ pub static RULES: &[&Rule] = &[
     &chain_too_long::RULE,
     &controller_refused::RULE,
     &copy_on_read_refused::RULE,
+    &copy_on_read_without_backing::RULE,
     &data_file_missing::RULE,
     &data_file_unexpected::RULE,
     &data_store_refused::RULE,

@@ -112,7 +112,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+    for found in host::written_directly(context, report, DiskField::Cache, |_, _| true) {
         let WrittenDirectly {
             index,
             disk,

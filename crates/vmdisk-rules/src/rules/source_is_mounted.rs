@@ -1,6 +1,6 @@
 //! `source-is-mounted`
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
 use vmdisk_fields::{DiskName, phrase, quoted};
@@ -71,7 +71,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let uses = context.host.map(Uses::new);
+    let uses = context.host.map(Uses);
     for (index, disk, image) in context.images() {
         match disk.frontend.effective_device() {
             Device::Disk | Device::Lun => {}
@@ -125,51 +125,15 @@ impl Use {
     }
 }
 
-/// An index of the devices in use.
-struct Uses<'a> {
-    host: &'a HostIndex<'a>,
-    /// The mount point of the file system that a device is part of: mountinfo names one of several.
-    mounted_members: HashMap<&'a str, &'a str>,
-    /// Loop devices, by the file that they use.
-    loops: HashMap<&'a str, &'a BlockDevice>,
-}
+/// The devices of a host, and their use.
+#[derive(Clone, Copy)]
+struct Uses<'a>(&'a HostIndex<'a>);
 
 impl<'a> Uses<'a> {
-    fn new(host: &'a HostIndex<'a>) -> Self {
-        let facts = host.facts();
-        let mut mounted_members = HashMap::new();
-        for mount in &facts.mounts {
-            let Fact::Known(filesystem) = &mount.fs else {
-                continue;
-            };
-            let members = host.filesystem(filesystem).map(|fs| &fs.devices);
-            if let Some(Fact::Known(members)) = members {
-                for member in members {
-                    mounted_members
-                        .entry(member.as_str())
-                        .or_insert(mount.point.as_str());
-                }
-            }
-        }
-        let mut loops = HashMap::new();
-        for device in &facts.blockdevs {
-            if let Fact::Known(file) = &device.loop_file
-                && let Fact::Known(path) = &file.backing_file
-            {
-                loops.insert(path.as_str(), device);
-            }
-        }
-        Uses {
-            host,
-            mounted_members,
-            loops,
-        }
-    }
-
     /// How the host uses the device or file of an image; `None` if it does not.
     fn of_image(&self, path: &str, image: &Image) -> Result<Option<Use>, Missing> {
         let what = || format!("how the host uses {path}");
-        let found = match Context::known(self.host.block_device(path), what) {
+        let found = match Context::known(self.0.block_device(path), what) {
             Ok(Some(device)) => self.of_device(device)?,
             Ok(None) => self.of_file(path)?,
             Err(missing) if is_device(image) => return Err(missing),
@@ -180,7 +144,7 @@ impl<'a> Uses<'a> {
     }
 
     fn of_file(&self, path: &str) -> Result<Use, Missing> {
-        match self.loops.get(path) {
+        match self.0.loop_device_over(path) {
             Some(device) => self.of_device(device),
             None => Ok(Use::default()),
         }
@@ -209,7 +173,7 @@ impl<'a> Uses<'a> {
                 on_top
                     .iter()
                     .filter(|id| seen.insert(id.as_str()))
-                    .filter_map(|id| self.host.device(id)),
+                    .filter_map(|id| self.0.device(id)),
             );
         }
         match unknown {
@@ -228,13 +192,13 @@ impl<'a> Uses<'a> {
             .map(String::as_str)
             .collect();
         if points.is_empty() {
-            points.extend(self.mounted_members.get(device.id.as_str()).copied());
+            points.extend(self.0.mount_point_over(&device.id));
         }
         for point in points {
             found
                 .mounted
                 .push((device.name().into_owned(), point.to_owned()));
-            let is_read_only = match self.host.mount_of(point) {
+            let is_read_only = match self.0.mount_of(point) {
                 Fact::Known(mount) if mount.point == point => mount.read_only().is_true(),
                 Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => false,
             };

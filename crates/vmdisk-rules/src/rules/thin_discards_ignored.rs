@@ -52,7 +52,7 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("lvmthin(7), Thin Pool Discard Behavior: `ignore` ignores any discards that are received"),
+            Evidence::Source("lvmthin(7), Discard: with `ignore`, discards that are received are ignored"),
             Evidence::Source("lvchange(8), --discards: passdown, nopassdown, ignore"),
         ],
         supersedes: &[],

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::host::{self, WrittenDirectly};
@@ -78,7 +78,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         without_facts(context, report);
         return;
     }
-    for found in host::written_directly(context, report, DiskField::Cache, |_| true) {
+    let may_be_on_zfs = |_: &Disk, path: &str| host::may_be_on(&FsKind::Zfs, context, path);
+    for found in host::written_directly(context, report, DiskField::Cache, may_be_on_zfs) {
         let WrittenDirectly {
             index,
             disk,
@@ -90,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let is_direct = matches!(direct.verdict, DirectIoEffect::Direct);
-        if filesystem.kind != FsKind::Zfs || !is_direct || path.starts_with("/dev/") {
+        if filesystem.kind != FsKind::Zfs || !is_direct {
             continue;
         }
         let dataset = filesystem.zfs.value().and_then(|zfs| zfs.dataset.value());

@@ -12,7 +12,7 @@ use super::{Document, add_other_guests, count, facts_named, policy_of, target_of
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 18] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 19] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
@@ -38,6 +38,10 @@ const NOT_ON_COMMAND_LINES: [(&str, &str); 18] = [
         "some of the bugs are in libvirt, which has no part in a command line",
     ),
     ("missing-value", OF_THE_TEXT),
+    (
+        "seabios-4096-sectors",
+        "the firmware of a command line is read as files on flash",
+    ),
     ("target-bus-mismatch", "command lines have no target names"),
     ("undeclared-prefix", OF_THE_TEXT),
     ("unknown-attribute", OF_THE_TEXT),

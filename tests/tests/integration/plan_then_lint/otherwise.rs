@@ -1,6 +1,6 @@
 //! Other choices of the options that a spec leaves open.
 
-use vmdisk::model::{AioMode, Bytes, CacheMode, DetectZeroes, Discard};
+use vmdisk::model::{AioMode, Bytes, CacheMode, DetectZeroes, Discard, Firmware};
 use vmdisk::plan::{
     BackendSpec, BusSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
     IoThreadSpec, MediaSpec, Spec, plan,
@@ -73,6 +73,12 @@ fn guests(spec: &Spec) -> Vec<Spec> {
         ];
         guests.extend(pages.map(|pages| GuestSpec {
             hugepages: Some(pages),
+            ..open.clone()
+        }));
+    }
+    if open.firmware.is_none() {
+        guests.extend(Firmware::ALL.iter().map(|firmware| GuestSpec {
+            firmware: Some(*firmware),
             ..open.clone()
         }));
     }

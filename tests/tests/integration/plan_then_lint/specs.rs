@@ -4,8 +4,8 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vmdisk::model::{
-    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Format, NetworkProtocol, Preallocation,
-    Qcow2Preallocation,
+    AioMode, Bytes, CacheMode, DetectZeroes, Discard, Firmware, Format, NetworkProtocol,
+    Preallocation, Qcow2Preallocation,
 };
 use vmdisk::plan::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DiskSpec,
@@ -424,14 +424,16 @@ fn guest() -> BoxedStrategy<GuestSpec> {
                 Just(HugePagesSpec::Size(Bytes(2 << 20))),
             ],
         ),
+        weighted(0.2, word(Firmware::ALL)),
     )
         .prop_map(
-            |(guest_type, machine, vcpus, memory, iothreads, hugepages)| GuestSpec {
+            |(guest_type, machine, vcpus, memory, iothreads, hugepages, firmware)| GuestSpec {
                 name: None,
                 uuid: None,
                 guest_type,
                 arch: None,
                 machine: machine.map(str::to_owned),
+                firmware,
                 vcpus,
                 memory,
                 iothreads,

@@ -53,6 +53,11 @@ pub(super) const SILENT: &[Silent] = &[
         LeavesOut("reedonly"),
     ),
     silent(
+        behind!("<alias name='data'/>"),
+        "alias-dropped",
+        LeavesOut("name='data'"),
+    ),
+    silent(
         behind!("<serial>a</serial><serial>b</serial>"),
         "duplicate-value",
         LeavesOut("<serial>b"),

@@ -1,0 +1,179 @@
+//! `seabios-4096-sectors`
+
+use vmdisk_model::{DiskField, FieldPath, TargetBus};
+use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+
+use super::xml::Xml;
+use crate::RootKind;
+use crate::xml::Node;
+
+declare_rule! {
+    /// The guest boots with SeaBIOS from a disk with 4096-byte logical sectors, which SeaBIOS does not support.
+    ///
+    /// ## What it reports
+    /// Reports `logical_block_size` above 512 on the first disk in the boot order of an x86 guest that has no other
+    /// firmware: neither `<os firmware='efi'>` nor a `<loader>`, and no `<kernel>`. Checked for disks on virtio and SCSI.
+    ///
+    /// ## Why it matters
+    /// SeaBIOS, the default firmware of x86 guests, ignores such a disk: `block size 4096 is unsupported`, then `No
+    /// bootable device`. A disk that was installed with 512-byte sectors is unreadable with 4096 for every firmware,
+    /// because its partition table counts in sectors.
+    ///
+    /// ## Use instead
+    /// Use `<blockio physical_block_size='4096'/>`, which aligns the guest's writes and keeps its sectors. A new guest with
+    /// 4096-byte sectors needs UEFI: `<os firmware='efi'>` (libvirt 5.2) with `<features><acpi/></features>`, as
+    /// `vmdisk generate` writes it for such a disk.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/web1.img'/>
+    ///       <blockio logical_block_size='4096' physical_block_size='4096'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os firmware='efi'>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/web1.img'/>
+    ///       <blockio logical_block_size='4096' physical_block_size='4096'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// A data disk:
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/data.img'/>
+    ///       <blockio logical_block_size='4096' physical_block_size='4096'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(crate) static RULE = {
+        name: "seabios-4096-sectors",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        evidence: &[
+            Evidence::Measured {
+                figures: "`block size 4096 is unsupported`, then `No bootable device`",
+                how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
+            },
+            Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// The only size that SeaBIOS reads.
+const SECTOR: u32 = 512;
+
+pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+    let root = xml.tree.root();
+    let Some(devices) = root
+        .child("devices")
+        .filter(|_| matches!(xml.root, RootKind::Domain))
+    else {
+        return;
+    };
+    let Some((index, disk)) = boot_disk(devices) else {
+        return;
+    };
+    let size = disk
+        .child("blockio")
+        .and_then(|blockio| blockio.attribute("logical_block_size")?.parse::<u32>().ok());
+    let Some(size) = size.filter(|size| *size > SECTOR) else {
+        return;
+    };
+    if !is_read_by_virtio(disk) || !root.child("os").is_none_or(boots_with_seabios) {
+        return;
+    }
+    let at = FieldPath::Disk(index, DiskField::LogicalBlockSize);
+    let Some(place) = xml.map.place(at) else {
+        return;
+    };
+    let message = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
+    let mut problem = Problem::new(&RULE, at, place.whole, message);
+    problem.help = Some(
+        "use `physical_block_size='4096'` alone, or for a new guest UEFI with `<os firmware='efi'>`"
+            .to_owned(),
+    );
+    problems.push(problem);
+}
+
+/// The disk that the firmware tries first, with its number.
+fn boot_disk(devices: Node<'_>) -> Option<(usize, Node<'_>)> {
+    let order = |node: Node<'_>| node.child("boot")?.attribute("order")?.parse::<u32>().ok();
+    let disks = devices
+        .children()
+        .filter(|node| node.name() == "disk")
+        .enumerate();
+    let is_disk = |node: Node<'_>| matches!(node.attribute("device"), None | Some("disk" | "lun"));
+    // A device with an order comes before all without.
+    let first = disks
+        .filter(|(_, node)| is_disk(*node))
+        .min_by_key(|(index, node)| (order(*node).unwrap_or(u32::MAX), *index))?;
+    let is_ordered = |node: Node<'_>| node.child("boot").is_some();
+    (order(first.1).is_some() || !devices.children().any(is_ordered)).then_some(first)
+}
+
+/// True for buses whose disks SeaBIOS was seen to refuse.
+fn is_read_by_virtio(disk: Node<'_>) -> bool {
+    let target = disk.child("target");
+    let written = target.and_then(|target| TargetBus::from_wire(target.attribute("bus")?));
+    let by_name = || TargetBus::of_target_name(target?.attribute("dev")?);
+    matches!(
+        written.or_else(by_name),
+        Some(TargetBus::Virtio | TargetBus::Scsi)
+    )
+}
+
+/// True if the firmware of a guest is SeaBIOS, and tries a disk.
+fn boots_with_seabios(os: Node<'_>) -> bool {
+    let os_type = os.child("type");
+    let of_type = |name| os_type.and_then(|node| node.attribute(name));
+    let is_pc = matches!(of_type("arch"), None | Some("x86_64" | "i686"))
+        && !of_type("machine").is_some_and(|machine| machine.starts_with("microvm"));
+    let has_other = os
+        .attribute("firmware")
+        .is_some_and(|firmware| firmware != "bios")
+        || os.child("loader").is_some()
+        || os.child("kernel").is_some();
+    let mut boots = os
+        .children()
+        .filter(|node| node.name() == "boot")
+        .peekable();
+    let tries_disk =
+        boots.peek().is_none() || boots.any(|boot| boot.attribute("dev") == Some("hd"));
+    is_pc && !has_other && tries_disk
+}

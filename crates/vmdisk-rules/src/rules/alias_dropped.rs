@@ -1,0 +1,126 @@
+//! `alias-dropped`
+
+use vmdisk_fields::{DiskName, Piece, phrase, quoted};
+use vmdisk_model::{Change, ControllerField, DiskField, FieldPath};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+
+use super::alias_twice::{PREFIX, is_kept, is_plain};
+
+declare_rule! {
+    /// libvirt drops an alias that does not begin with `ua-`.
+    ///
+    /// ## What it reports
+    /// Reports `<alias>` of disks and disk controllers whose name does not begin with `ua-`, or contains other characters
+    /// than letters, digits, `_` and `-`. The names that libvirt gives running guests, such as `virtio-disk0`, are not
+    /// reported.
+    ///
+    /// ## Why it matters
+    /// libvirt defines the guest without a message and without the alias. Scripts that look for the device by that name,
+    /// in the monitor of QEMU or in `virsh dumpxml`, do not find it.
+    ///
+    /// ## Use instead
+    /// Begin the name with `ua-`: libvirt keeps it, and QEMU gets it as the id of the device.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <alias name='data'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <alias name='ua-data'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <alias name='ua-data'/>
+    /// </disk>
+    /// ```
+    /// The name that libvirt gives the disk of a running guest:
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <alias name='virtio-disk0'/>
+    /// </disk>
+    /// ```
+    pub(super) static RULE = {
+        name: "alias-dropped",
+        group: Group::Clarity,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        libvirt_only: true,
+        evidence: &[
+            Evidence::Measured {
+                figures: "`<alias name='data'/>` is not in the definition that libvirt keeps",
+                how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+            },
+            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDeviceInfoParseXML; docs/formatdomain.rst: the alias must begin with ua-"),
+        ],
+        supersedes: &[],
+        check: Model(check),
+    }
+}
+
+/// The names that libvirt gives the devices of running guests, without their numbers.
+const OF_LIBVIRT: &[&str] = &[
+    "fdc",
+    "ide",
+    "nvme",
+    "nvme-disk",
+    "sata",
+    "scsi",
+    "sd-disk",
+    "usb",
+    "usb-disk",
+    "virtio-disk",
+];
+
+fn is_of_libvirt(alias: &str) -> bool {
+    let is_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-');
+    OF_LIBVIRT.contains(&alias.trim_end_matches(is_number))
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let controllers = context.domain.controllers.iter().enumerate();
+    let of_controllers = controllers.map(|(nth, controller)| {
+        let at = FieldPath::Controller(nth, ControllerField::Alias);
+        (at, controller.alias.as_deref(), Piece::from("a controller"))
+    });
+    let of_disks = context.disks().map(|(index, disk)| {
+        let at = FieldPath::Disk(index, DiskField::Alias);
+        (at, disk.frontend.alias.as_deref(), DiskName(index).into())
+    });
+    for (at, alias, owner) in of_controllers.chain(of_disks) {
+        let Some(alias) = alias.filter(|alias| !is_kept(alias) && !is_of_libvirt(alias)) else {
+            continue;
+        };
+        let finding = report.finding(
+            at,
+            phrase!(
+                "libvirt drops the alias {alias} of {owner}",
+                alias = quoted(alias.to_owned()),
+                owner
+            ),
+        );
+        finding.label("is not in the guest that libvirt defines");
+        if is_plain(alias) {
+            finding.remedy(Fix::safe([Change::set(at, format!("{PREFIX}{alias}"))]));
+        } else {
+            finding.help("use a name of letters, digits, `_` and `-` that begins with `ua-`");
+        }
+    }
+}
