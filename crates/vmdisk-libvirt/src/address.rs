@@ -1,7 +1,7 @@
 //! `<address>`.
 
 use vmdisk_model::{Address, CcwAddress, DriveAddress, PciAddress, Switch, UsbAddress};
-use vmdisk_rule::reading::MISSING_VALUE;
+use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use crate::element::Element;
 use crate::reader::Reader;
@@ -31,10 +31,10 @@ pub(crate) fn read(
         Some("pci") => {
             element.take_known("type");
             Some(Address::Pci(PciAddress {
-                domain: element.take("domain", any_base).unwrap_or_default(),
-                bus: element.take("bus", any_base).unwrap_or_default(),
-                slot: element.take("slot", any_base).unwrap_or_default(),
-                function: element.take("function", any_base).unwrap_or_default(),
+                domain: pci_part(reader, &mut element, "domain"),
+                bus: pci_part(reader, &mut element, "bus"),
+                slot: pci_part(reader, &mut element, "slot"),
+                function: pci_part(reader, &mut element, "function"),
                 multifunction: element.take("multifunction", Switch::from_wire),
             }))
         }
@@ -69,6 +69,29 @@ pub(crate) fn read(
     };
     kept.note(AT, reader.close(element));
     address
+}
+
+/// A number of a PCI address; libvirt refuses numbers that PCI does not have.
+pub(crate) fn pci_part(reader: &mut Reader<'_>, element: &mut Element<'_>, name: &str) -> u32 {
+    let max = match name {
+        "domain" => 0xffff,
+        "bus" => 0xff,
+        "slot" => 0x1f,
+        _ => 7,
+    };
+    let mut attributes = element.node.attributes();
+    if let Some(written) = attributes.find(|written| written.name() == name)
+        && any_base(written.value()).is_some_and(|number| number > max)
+    {
+        let message = format!(
+            "invalid value `{}` for `{name}`, expected a number from 0 to {max:#x}",
+            written.value()
+        );
+        reader.problem(&INVALID_VALUE, element.at, written.value_span(), message);
+    }
+    element
+        .take(name, |text| any_base(text).filter(|number| *number <= max))
+        .unwrap_or_default()
 }
 
 fn other(element: &mut Element<'_>) -> Option<Address> {

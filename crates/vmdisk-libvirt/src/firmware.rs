@@ -39,7 +39,16 @@ impl Unmodeled {
                 "format",
                 Some(file.format).filter(|format| *format != Format::Raw),
             );
-            writer.end_with_text(Some(file.path.to_owned()));
+            // QEMU refuses a block device as a file; libvirt has `type` since 8.5.
+            if !is_code && file.path.starts_with("/dev/") {
+                writer.attribute("type", "block");
+                writer.start("source", &nothing);
+                writer.attribute("dev", file.path);
+                writer.end();
+                writer.end();
+            } else {
+                writer.end_with_text(Some(file.path.to_owned()));
+            }
             let text = writer.finish()?;
             Ok(text.trim_end().to_owned())
         };

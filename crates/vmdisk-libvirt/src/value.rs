@@ -82,6 +82,9 @@ fn check_words(
         shorter.len() >= 4 && longer.contains(shorter)
     });
     let perhaps = containing.next().filter(|_| containing.next().is_none());
+    // The bus is `scsi`; virtio-scsi is a model of its controller.
+    let scsi = || words.iter().copied().find(|word| *word == "scsi");
+    let perhaps = perhaps.or_else(|| (text == "virtio-scsi").then(scsi).flatten());
     Err(ValueFault {
         expected,
         meant: nearest(text, all()).or_else(|| synonym(text, words)),

@@ -499,3 +499,23 @@ fn a_login_or_a_key_in_both_places_is_told_and_both_are_written_back() {
         assert_eq!(written.matches(element).count(), 1, "{written}");
     }
 }
+
+#[test]
+fn a_pci_address_is_within_the_limits_of_pci() {
+    for (part, limit) in [
+        ("domain='0x10000' bus='0' slot='1' function='0'", "0xffff"),
+        ("domain='0' bus='256' slot='1' function='0'", "0xff"),
+        ("domain='0' bus='0' slot='0x20' function='0'", "0x1f"),
+        ("domain='0' bus='0' slot='1' function='8'", "0x7"),
+    ] {
+        let text = disk("", &format!("<address type='pci' {part}/>"));
+        let problem = only_problem(&text);
+        assert_eq!(problem.rule.name, "invalid-value", "{text}");
+        let end = format!("expected a number from 0 to {limit}");
+        assert!(problem.message.ends_with(&end), "{}", problem.message);
+        let document = read(&text).unwrap();
+        let written = document.write().unwrap();
+        let value = problem.span.slice(&text).unwrap();
+        assert!(written.contains(&format!("'{value}'")), "{written}");
+    }
+}

@@ -44,6 +44,11 @@ macro_rules! field_enum {
                     $($name::$variant => field_enum!(@parent $name $($parent)?),)+
                 }
             }
+
+            /// True if other fields of the same kind are parts of this one.
+            pub fn has_parts(self) -> bool {
+                Self::ALL.iter().any(|field| field.parent() == Some(self))
+            }
         }
     };
     (@parent $name:ident $parent:ident) => { Some($name::$parent) };
@@ -459,6 +464,18 @@ impl FieldPath {
             | FieldPath::Image(disk, _, _)
             | FieldPath::Iotune(disk, _) => Some(disk),
             _ => None,
+        }
+    }
+
+    /// True if other fields of the same kind are parts of this one.
+    pub fn has_parts(self) -> bool {
+        match self {
+            FieldPath::Domain(field) => field.has_parts(),
+            FieldPath::Disk(_, field) => field.has_parts(),
+            FieldPath::Image(_, _, field) => field.has_parts(),
+            FieldPath::Controller(_, field) => field.has_parts(),
+            FieldPath::IoThread(_, field) => field.has_parts(),
+            FieldPath::Iotune(_, field) | FieldPath::ThrottleGroup(_, field) => field.has_parts(),
         }
     }
 }

@@ -84,7 +84,12 @@ pub(crate) fn leftovers(
             }
             _ if is_read => {}
             ("device", Some(device)) => found.device(option, device),
-            ("drive", Some(drive)) => found.drive(option, drive),
+            ("drive", Some(drive)) => {
+                found.drive(option, drive);
+                if std::mem::take(&mut found.is_firmware) {
+                    found.unread_flash(option, drive);
+                }
+            }
             // Its JSON could not be read.
             ("device" | "blockdev", None) => found.part(option, "", true),
             ("blockdev", Some(node)) => {
@@ -178,6 +183,25 @@ impl Leftovers {
     }
 
     /// A drive that no disk uses: firmware, flash of a board, or a drive that the guest does not see.
+    /// Records the parts of a flash that [`Firmware`](crate::Firmware) does not have, such as its size.
+    fn unread_flash(&mut self, option: &WrittenOption, drive: &Properties) {
+        let read = [
+            "if",
+            "unit",
+            "index",
+            "id",
+            "file",
+            "format",
+            "readonly",
+            "read-only",
+        ];
+        for property in drive.iter() {
+            if !read.contains(&property.key.as_str()) {
+                self.part(option, &format!("if=pflash,{}", property.key), false);
+            }
+        }
+    }
+
     fn drive(&mut self, option: &WrittenOption, drive: &Properties) {
         match drive.value("if") {
             Some(interface @ ("pflash" | "none")) => {

@@ -9,6 +9,7 @@ use crate::board::{Board, Machine};
 use crate::index::Index;
 use crate::notes::Notes;
 use crate::syntax::form::{architecture, is_kvm};
+use crate::syntax::properties::Properties;
 use crate::syntax::value::{number_of, size_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
@@ -46,6 +47,8 @@ pub(crate) fn read_machine(
         if let Some(cpus) = smp.get("maxcpus").or_else(|| smp.get("cpus")) {
             notes.record(at(DomainField::Vcpus), cpus);
             domain.vcpus = number_of(cpus.value.as_str()).and_then(|cpus| u32::try_from(cpus).ok());
+        } else if let Some(cpus) = topology(smp) {
+            domain.vcpus = Some(cpus);
         }
     }
     for (_, name) in index.of_name("name") {
@@ -72,6 +75,19 @@ pub(crate) fn read_machine(
         board = Board::I440fx;
     }
     (domain, board)
+}
+
+/// The number of vCPUs that follows from their topology; `None` if no part of it is written, or one is not valid.
+fn topology(smp: &Properties) -> Option<u32> {
+    let parts = [
+        "drawers", "books", "sockets", "dies", "clusters", "modules", "cores", "threads",
+    ];
+    let mut written = parts.iter().filter_map(|part| smp.peek(part)).peekable();
+    written.peek()?;
+    written
+        .map(|part| number_of(part.value.as_str()).filter(|number| *number > 0))
+        .try_fold(1_u64, |product, number| product.checked_mul(number?))
+        .and_then(|product| u32::try_from(product).ok())
 }
 
 /// Reads the machine, and the accelerator in all of its forms.

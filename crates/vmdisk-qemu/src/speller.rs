@@ -315,8 +315,12 @@ impl CommandLineSpeller<'_> {
             (FieldPath::Disk(nth, DiskField::TargetBus), FieldValue::Word(word)) => {
                 self.device_on(*nth, TargetBus::from_wire(word)?)?
             }
-            (FieldPath::Disk(_, DiskField::Device), FieldValue::Word(word)) => {
+            (FieldPath::Disk(nth, DiskField::Device), FieldValue::Word(word)) => {
+                let bus = self.document.domain.disks[*nth].frontend.effective_bus();
                 match Device::from_wire(word)? {
+                    Device::Cdrom if matches!(bus, TargetBus::Ide | TargetBus::Sata) => {
+                        "ide-cd".to_owned()
+                    }
                     Device::Lun => "scsi-block".to_owned(),
                     Device::Disk => "scsi-hd".to_owned(),
                     Device::Cdrom => "scsi-cd".to_owned(),

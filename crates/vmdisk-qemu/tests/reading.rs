@@ -100,8 +100,56 @@ fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
             "no QEMU command line found",
         ),
         ("[1]", "not a JSON array of strings: expected `\"`"),
+        (
+            "qemu-system-x86_64 -S \\\n# -hda a.img \\\n-hdb b.img \\\n-m 2G\n",
+            "`-hdb` is not part of the command: the command of QEMU ends before this line",
+        ),
+        // An array with two definitions, of which a branch of the script may choose one.
+        (
+            "a=(-hda a.img)\na+=(-hdb b.img)\nqemu-system-x86_64 \"${a[@]}\"\n",
+            "no QEMU command line found",
+        ),
     ] {
         assert_eq!(read(text).unwrap_err().message, message, "{text}");
+    }
+}
+
+#[test]
+fn a_script_may_hold_the_program_and_the_options_in_variables() {
+    let options = "-M q35\n  # comment\n  -hda a.img\n  -hdb \"b c.img\"";
+    for text in [
+        format!("args=(\n  {options}\n)\nqemu-system-x86_64 \"${{args[@]}}\"\n"),
+        format!("declare -a args=({options})\nexec qemu-system-x86_64 -S ${{args[@]}} \"$@\""),
+        format!("command=(\n  qemu-system-x86_64\n  {options}\n)\nexec \"${{command[@]}}\"\n"),
+        format!("QEMU=/opt/bin/qemu-system-x86_64\nA=({options})\nLANG=C \"$QEMU\" ${{A[@]}}"),
+        "exec ${QEMU:-/bin/qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
+        "${QEMU:-qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
+    ] {
+        let document = read(&text).unwrap();
+        let paths: Vec<_> = document
+            .domain
+            .disks
+            .iter()
+            .map(|disk| disk.backend.image().and_then(Image::host_path))
+            .collect();
+        assert_eq!(paths, [Some("a.img"), Some("b c.img")], "{text}");
+        let architecture = document.domain.architecture;
+        assert_eq!(architecture, Some(Architecture::X86_64), "{text}");
+    }
+}
+
+#[test]
+fn the_number_of_vcpus_follows_from_their_topology() {
+    for (topology, expected) in [
+        ("cores=4,threads=2,sockets=1", Some(8)),
+        ("sockets=2", Some(2)),
+        ("3,cores=3", Some(3)),
+        ("cores=2,maxcpus=8", Some(8)),
+        ("cores=0", None),
+        ("cores=4294967295,threads=4294967295,sockets=9", None),
+    ] {
+        let text = format!("qemu-system-x86_64 -M q35 -smp {topology}");
+        assert_eq!(read(&text).unwrap().domain.vcpus, expected, "{text}");
     }
 }
 
@@ -380,4 +428,15 @@ fn a_fix_edits_the_values_and_nothing_else() {
     ] {
         assert!(edits_of_all(&document, &[change]).is_err());
     }
+}
+
+#[test]
+fn old_words_of_a_drive_are_read_as_qemu_reads_them() {
+    let disk = disk(
+        "qemu-system-x86_64 -drive file=/dev/vg0/a,format=host_device,if=virtio,cache=off,aio=native",
+    );
+    assert_eq!(disk.backend.cache, Some(CacheMode::None));
+    let image = disk.backend.image().unwrap();
+    assert_eq!(image.format, Some(Format::Raw));
+    assert_eq!(image.host_path(), Some("/dev/vg0/a"));
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, DomainType, FieldPath};
 
-use crate::{Context, Finding, Missing, NotChecked, Problem, Report, Rule};
+use crate::reading::INVALID_VALUE;
+use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule};
 
 /// The results of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,8 +47,9 @@ impl Outcome {
         look(&mut Report::going_on(rule, self));
     }
 
-    /// Drops superseded findings, and sorts the rest.
+    /// Drops superseded findings, and those about values that could not be read, and sorts the rest.
     pub fn settle(&mut self) {
+        drop_about_unread(self);
         drop_superseded(self);
         self.findings
             .sort_by(|a, b| (a.at, a.rule.name).cmp(&(b.at, b.rule.name)));
@@ -67,6 +69,23 @@ fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
         FieldPath::Domain(DomainField::DomainType),
         Missing::new(what, Missing::NOT_QEMU),
     );
+}
+
+/// The model lacks a value that could not be read: drops findings of rules about the model that call it unset.
+fn drop_about_unread(outcome: &mut Outcome) {
+    let unread: BTreeSet<FieldPath> = outcome
+        .findings
+        .iter()
+        .filter(|finding| finding.rule.name == INVALID_VALUE.name && !finding.at.has_parts())
+        .map(|finding| finding.at)
+        .collect();
+    if unread.is_empty() {
+        return;
+    }
+    let is_of_model = |rule: &Rule| matches!(rule.check, Check::Model(_));
+    outcome
+        .findings
+        .retain(|finding| !is_of_model(finding.rule) || !unread.contains(&finding.at));
 }
 
 /// One cause gives one finding: drops findings of rules that another rule's finding on the same disk supersedes.

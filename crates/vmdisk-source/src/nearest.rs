@@ -36,7 +36,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         }
         match best {
             Some((least, _)) if distance > least => {}
-            Some((least, _)) if distance == least => is_tied = true,
+            // Two spellings of one word are no choice.
+            Some((least, best)) if distance == least => is_tied |= letters(best) != other,
             Some(_) | None => {
                 best = Some((distance, candidate));
                 is_tied = false;
@@ -95,6 +96,7 @@ mod tests {
             Some("detect_zeroes")
         );
         assert_eq!(nearest("cat", ["bat", "car"]), None, "two are as near");
+        assert_eq!(nearest("cahce", ["cache", "aio", "cache"]), Some("cache"));
         assert_eq!(nearest("ox", ["on", "off"]), None, "too short to guess");
         assert_eq!(nearest("no", ["on", "off"]), None, "its contrary");
         assert_eq!(nearest("x", ["io", "bus"]), None);

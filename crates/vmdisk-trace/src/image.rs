@@ -19,8 +19,8 @@ impl<'a> Tracer<'a> {
         let results = [
             self.format_reads(image, format),
             self.format_writes(image, format, depth),
-            format_flushes(format),
-            self.format_discards(image, format),
+            format_flushes(format, depth),
+            self.format_discards(image, format, depth),
         ];
         let properties = self.format_properties(image, format);
         let number = self.add(Some(above), Layer::Format, name, properties, results);
@@ -98,12 +98,7 @@ impl<'a> Tracer<'a> {
         depth: usize,
     ) -> (RequestOutcome, Statement) {
         if depth > 0 {
-            let basis = StatementBasis::source("QEMU block.c: a backing image is opened read-only");
-            return result(
-                RequestOutcome::Absent,
-                "a backing image is not written",
-                basis,
-            );
+            return not_written();
         }
         match (format, &image.backing) {
             (Format::Raw, _) => result(
@@ -124,7 +119,15 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn format_discards(&self, image: &Image, format: Format) -> (RequestOutcome, Statement) {
+    fn format_discards(
+        &self,
+        image: &Image,
+        format: Format,
+        depth: usize,
+    ) -> (RequestOutcome, Statement) {
+        if depth > 0 {
+            return not_written();
+        }
         let keeps = self.disk.backend.discard_no_unref == Some(Switch::On);
         match format {
             Format::Raw if image.encryption.is_none() => result(
@@ -158,7 +161,19 @@ impl<'a> Tracer<'a> {
     }
 }
 
-fn format_flushes(format: Format) -> (RequestOutcome, Statement) {
+/// The result of a request that changes data, on a backing image.
+fn not_written() -> (RequestOutcome, Statement) {
+    result(
+        RequestOutcome::Absent,
+        "a backing image is not written",
+        StatementBasis::source("QEMU block.c: a backing image is opened read-only"),
+    )
+}
+
+fn format_flushes(format: Format, depth: usize) -> (RequestOutcome, Statement) {
+    if depth > 0 {
+        return not_written();
+    }
     match format {
         Format::Raw => result(
             RequestOutcome::Passed,

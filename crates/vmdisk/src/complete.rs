@@ -1,6 +1,8 @@
 //! Values that QEMU assumes for a command line, and that libvirt needs explicitly.
 
-use vmdisk_model::{Architecture, Bytes, Domain, DomainType, Image, MachineType, Protocol, Scope};
+use vmdisk_model::{
+    Architecture, Bytes, Domain, DomainType, Image, MachineType, NetworkProtocol, Protocol, Scope,
+};
 
 use crate::{Document, Source};
 
@@ -28,8 +30,32 @@ pub fn complete(document: &mut Document) -> Vec<String> {
                 disk.name()
             ));
         }
+        for user in disk.backend.image().into_iter().flat_map(users_without_key) {
+            notes.push(format!(
+                "disk {}: libvirt refuses the user `{user}` without a key: define a libvirt secret, and add `<secret>` to `<auth>`",
+                disk.name()
+            ));
+        }
     }
     notes
+}
+
+/// The users of Ceph and iSCSI whose keys the configuration does not name: QEMU has defaults, libvirt has none.
+fn users_without_key(image: &Image) -> impl Iterator<Item = &str> {
+    image.chain().filter_map(|image| {
+        let Protocol::Network(network) = &image.protocol else {
+            return None;
+        };
+        let has_keys = matches!(
+            network.protocol,
+            NetworkProtocol::Rbd | NetworkProtocol::Iscsi
+        );
+        let login = image.authentication.as_ref().filter(|_| has_keys)?;
+        match login.secret {
+            Some(_) => None,
+            None => login.username.as_deref(),
+        }
+    })
 }
 
 fn complete_machine(domain: &mut Domain, notes: &mut Vec<String>) {

@@ -128,6 +128,7 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
         .chain(probed)
         .chain(write_cache_bits(document, &source.domain))
         .chain(secrets(document, &source.domain))
+        .chain(keyrings(document, &source.domain))
         .chain(
             source
                 .kept
@@ -276,6 +277,24 @@ fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item
                 changes_guest: false,
             })
         })
+    })
+}
+
+/// The files with keys of Ceph users in names such as `rbd:pool/image:id=admin:keyring=FILE`.
+fn keyrings<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item = Loss> + 'd {
+    let places = (0..domain.disks.len()).map(|nth| {
+        let at = FieldPath::Disk(nth, DiskField::Source);
+        (at, document.place(at))
+    });
+    let named = places.filter(|(_, place)| {
+        let written = place.span.slice(&document.text).unwrap_or_default();
+        written.contains("rbd:") && written.contains(":keyring=")
+    });
+    named.map(|(at, place)| Loss {
+        what: "`keyring`".to_owned(),
+        at,
+        place,
+        changes_guest: false,
     })
 }
 

@@ -7,6 +7,7 @@ mod bad_inputs;
 mod baseline;
 mod capabilities;
 mod ci_guide;
+mod command_lines;
 mod config_files;
 mod configuration;
 mod convert;

@@ -3,6 +3,7 @@
 use vmdisk_model::{NvmeSource, PciAddress};
 use vmdisk_rule::reading::MISSING_VALUE;
 
+use crate::address::pci_part;
 use crate::element::Element;
 use crate::reader::Reader;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
@@ -41,7 +42,7 @@ pub(super) fn read(
     let managed = source.take("managed", switch_from_yes_no);
     let mut element = reader.open_child(source, node, source.owner);
     element.take("type", |word| (word == "pci").then_some(()));
-    let mut number = |name| element.take(name, any_base).unwrap_or_default();
+    let mut number = |name| pci_part(reader, &mut element, name);
     let address = PciAddress {
         domain: number("domain"),
         bus: number("bus"),

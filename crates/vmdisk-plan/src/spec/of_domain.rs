@@ -212,7 +212,7 @@ fn iothreads_of(domain: &Domain, report: &mut DroppedFields) -> Option<IoThreadC
     }
     let count = domain.iothreads.len();
     if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
-        let what = "the disks without an iothread, although some exist,";
+        let what = "the list of iothreads, which a spec assigns to disks that have none here,";
         report.report_dropped(FieldPath::Domain(DomainField::IoThreads), what, false);
         return None;
     }

@@ -372,7 +372,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             .peek("format")
             .filter(|_| self.index.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
-        let format = driver.and_then(|driver| Format::of_qemu_driver(driver.value.as_str()));
+        let format = driver.and_then(
+            |driver| match (driver.key.as_str(), driver.value.as_str()) {
+                // Without a format above it, a protocol is raw.
+                ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
+                (_, word) => Format::of_qemu_driver(word),
+            },
+        );
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);

@@ -323,7 +323,8 @@ fn from_old_rbd(rest: &str) -> Option<Image> {
                     source.hosts.push(host);
                 }
             }
-            ("auth_supported", "none") => {}
+            // A file with the user's key is named by `vmdisk::losses`: the model has no such file.
+            ("auth_supported", "none") | ("keyring", _) => {}
             _ => return None,
         }
     }

@@ -39,7 +39,7 @@ impl<'a> DiskReader<'_, 'a> {
                 at(DiskField::Cache),
                 property,
                 CacheMode::WORDS,
-                CacheMode::from_wire,
+                cache_of_drive,
             );
         }
         let write_back = properties.get("cache.writeback");
@@ -269,5 +269,13 @@ fn legacy_limit(properties: &Properties, name: &str) -> String {
         "write-max" => format!("{kind}_wr_max"),
         "size" => "iops_size".to_owned(),
         _ => key,
+    }
+}
+
+/// The mode of `cache=`, in which `off` is an old word for `none`.
+fn cache_of_drive(word: &str) -> Option<CacheMode> {
+    match word {
+        "off" => Some(CacheMode::None),
+        _ => CacheMode::from_wire(word),
     }
 }

@@ -1,7 +1,7 @@
 //! `bus-missing`
 
 use std::collections::HashSet;
-use vmdisk_model::Scope;
+use vmdisk_model::{Architecture, Scope};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
@@ -40,6 +40,18 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-scsi-pci,id=scsi0 \
     ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    /// `virt` on Arm and RISC-V has MMIO slots for virtio devices:
+    /// ```args,not-reported
+    /// qemu-system-aarch64 -machine virt \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-device,drive=f0,id=vda
+    /// ```
+    /// Other Arm boards have a PCI bus, too:
+    /// ```args,not-reported
+    /// qemu-system-arm -machine versatilepb \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
     pub(crate) static RULE = {
         name: "bus-missing",
@@ -147,10 +159,12 @@ fn check_bus(
         return;
     }
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    let has_pci = matches!(
-        line.board(),
-        Board::Q35 | Board::I440fx | Board::PcieVirt | Board::Pseries
-    );
+    let has_mmio = match line.board() {
+        Board::Q35 | Board::I440fx | Board::Pseries => false,
+        // `virt` on Arm and RISC-V has MMIO slots beside its PCI bus.
+        Board::PcieVirt => line.domain().architecture != Some(Architecture::Loongarch64),
+        Board::Ccw | Board::Mmio | Board::OtherPci | Board::Unknown => true,
+    };
     let (missing, help) = match base_of(driver) {
         "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
             ("SCSI", "add -device virtio-scsi-pci before it")
@@ -165,11 +179,11 @@ fn check_bus(
         "floppy" if line.board() == Board::Q35 && !present.drivers.contains("isa-fdc") => {
             ("floppy", "add -device isa-fdc before it")
         }
-        _ if driver.ends_with("-device") && driver.starts_with("virtio-") && has_pci => (
+        _ if driver.ends_with("-device") && driver.starts_with("virtio-") && !has_mmio => (
             "virtio MMIO",
             "use the variant of the device that ends in -pci",
         ),
-        _ if driver.ends_with("-pci") && line.board() == Board::Mmio && !present.has_pcie => {
+        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => {
             ("PCI", "use the variant of the device that ends in -device")
         }
         _ => return,
@@ -178,6 +192,16 @@ fn check_bus(
         let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
         line.refuse(report, option, span, message, help);
     }
+}
+
+/// True for boards that are known to have no PCI bus; many other Arm boards have one.
+fn lacks_pci(line: &Line<'_>) -> bool {
+    let machine = line.domain().machine.as_ref();
+    let name = machine.map_or("", |machine| machine.without_vendor());
+    line.board() == Board::Mmio
+        && ["microvm", "raspi", "vexpress-"]
+            .iter()
+            .any(|family| name.starts_with(family))
 }
 
 /// True if the bus exists when the device is created.

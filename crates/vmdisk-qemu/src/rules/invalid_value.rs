@@ -1,8 +1,12 @@
 //! `invalid-value`, for numbers and words that reading keeps unchanged.
 
+use vmdisk_facts::{MemberTable, Owner};
 use vmdisk_rule::Report;
+use vmdisk_source::nearest;
 
 use super::line::{Line, base_of};
+use super::nodes::nodes;
+use crate::device::driver::disk_driver;
 use crate::syntax::value::{is_open, number_of};
 
 /// The range of a number: device, property, minimum and maximum.
@@ -25,6 +29,112 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     check_ranges(line, report);
     check_polling(line, report);
     check_interfaces(line, report);
+    check_options(line, report);
+    check_device_names(line, report);
+    check_driver_names(line, report);
+}
+
+/// Options that are a misspelt option about disks. Other unknown options are not reported: vendors add their own.
+const OPTIONS: &[&str] = &[
+    "blockdev",
+    "cdrom",
+    "device",
+    "drive",
+    "global",
+    "machine",
+    "object",
+    "readconfig",
+    "snapshot",
+];
+
+/// Disk devices and their controllers.
+const DEVICES: &[&str] = &[
+    "ahci",
+    "ich9-ahci",
+    "ide-cd",
+    "ide-hd",
+    "nvme-ns",
+    "scsi-block",
+    "scsi-cd",
+    "scsi-generic",
+    "scsi-hd",
+    "usb-storage",
+    "vhost-user-blk-pci",
+    "virtio-blk",
+    "virtio-blk-ccw",
+    "virtio-blk-device",
+    "virtio-blk-pci",
+    "virtio-scsi",
+    "virtio-scsi-ccw",
+    "virtio-scsi-pci",
+];
+
+/// True if one letter is wrong, missing or superfluous, or two are swapped. Most unknown names are devices that are
+/// not about disks, such as `virtio-gpu-pci`, which `nearest` alone would call misspelt.
+fn is_misspelt(word: &str, meant: &str) -> bool {
+    let (word, meant) = (word.as_bytes(), meant.as_bytes());
+    let shorter = word.len().min(meant.len());
+    let is_same = |(a, b): &(&u8, &u8)| a == b;
+    let start = word.iter().zip(meant).take_while(is_same).count();
+    let tail = word.iter().rev().zip(meant.iter().rev());
+    let end = tail.take_while(is_same).count().min(shorter - start);
+    let (wrong, right) = (
+        &word[start..word.len() - end],
+        &meant[start..meant.len() - end],
+    );
+    match (wrong, right) {
+        ([_], [_]) | ([_], []) | ([], [_]) => true,
+        ([a, b], [c, d]) => (a, b) == (d, c),
+        _ => false,
+    }
+}
+
+fn check_options(line: &Line<'_>, report: &mut Report) {
+    for (option, written) in line.document.options.iter().enumerate() {
+        let name = written.name.as_str();
+        let near = nearest(name, OPTIONS.iter().copied());
+        if let Some(near) = near.filter(|near| is_misspelt(name, near)) {
+            let message = format!("QEMU has no option `-{name}`");
+            let help = format!("did you mean `-{near}`?");
+            line.refuse(report, option, written.span, message, help);
+        }
+    }
+}
+
+fn check_device_names(line: &Line<'_>, report: &mut Report) {
+    for (option, driver, device) in line.index.devices() {
+        // `ide-cf` is a device of QEMU.
+        if disk_driver(driver).is_some() || driver == "ide-cf" {
+            continue;
+        }
+        let near = nearest(driver, DEVICES.iter().copied());
+        if let Some(near) = near.filter(|near| is_misspelt(driver, near))
+            && let Some(written) = device.peek("driver")
+        {
+            let message = format!("QEMU has no device `{driver}`");
+            let help = format!("did you mean `{near}`?");
+            line.refuse(report, option, written.span, message, help);
+        }
+    }
+}
+
+fn check_driver_names(line: &Line<'_>, report: &mut Report) {
+    let table = MemberTable::recorded();
+    for node in nodes(line) {
+        let driver = node.driver();
+        if is_open(driver) || table.members(Owner::Node(driver)).is_some() {
+            continue;
+        }
+        let known = table.owners().filter_map(|(owner, _)| match owner {
+            Owner::Node(name) => Some(name),
+            Owner::Device(_) | Owner::Object(_) => None,
+        });
+        if let Some(near) = nearest(driver, known).filter(|near| is_misspelt(driver, near)) {
+            let message = format!("QEMU has no block driver `{driver}`");
+            let help = format!("did you mean `{near}`?");
+            line.refuse(report, node.option, node.span(), message, help);
+        }
+    }
 }
 
 fn check_ranges(line: &Line<'_>, report: &mut Report) {
@@ -65,13 +175,24 @@ fn check_polling(line: &Line<'_>, report: &mut Report) {
 
 fn check_interfaces(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
+        if let Some(media) = drive.peek("media")
+            && !matches!(media.value.as_str(), "cdrom" | "disk")
+            && !is_open(media.value.as_str())
+        {
+            let message = format!("media={}: expected cdrom or disk", media.value.as_str());
+            let help = "use media=cdrom for a CD drive, or remove media";
+            line.refuse(report, option, media.span, message, help);
+        }
         let Some(interface) = drive.peek("if") else {
             continue;
         };
         let word = interface.value.as_str();
         if !INTERFACES.contains(&word) && !is_open(word) {
             let message = format!("if={word}: expected one of {}", INTERFACES.join(", "));
-            let help = "use if=virtio, or if=none and a -device";
+            let help = match nearest(word, INTERFACES.iter().copied()) {
+                Some(near) => format!("did you mean `if={near}`?"),
+                None => "use if=virtio, or if=none and a -device".to_owned(),
+            };
             line.refuse(report, option, interface.span, message, help);
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
+use super::drive_indexes::placed_drives;
 use super::line::{Line, base_of};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
@@ -18,7 +19,8 @@ declare_rule! {
     /// ## What it reports
     /// Reports on command lines: two disks with the same SCSI target and unit, IDE or SATA port, NVMe namespace or PCI
     /// slot; a second device in a PCI Express root port; more IDE or SATA disks without `bus` than the first bus has
-    /// units (1 on q35, 2 on pc); and more than 30 devices on the PCI bus of a PC.
+    /// units (1 on q35, 2 on pc); two `-drive`, `-hda` or similar options with the same index; and more than 30 devices
+    /// on the PCI bus of a PC.
     ///
     /// ## Why it matters
     /// QEMU exits at start with `lun already used by` or `no slot/function available for virtio-blk-pci`. With a second
@@ -37,6 +39,9 @@ declare_rule! {
     ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0,scsi-id=0,lun=0 \
     ///   -device scsi-hd,drive=f1,id=sdb,bus=scsi0.0,scsi-id=0,lun=0
     /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -machine q35 -hda /srv/a.img -drive file=/srv/b.img,format=raw,index=0
+    /// ```
     ///
     /// ## Not reported
     /// ```args,not-reported
@@ -46,6 +51,9 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=scsi0 \
     ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0,scsi-id=0,lun=0 \
     ///   -device scsi-hd,drive=f1,id=sdb,bus=scsi0.0,scsi-id=0,lun=1
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -machine q35 -hda /srv/a.img -drive file=/srv/b.img,format=raw -cdrom /srv/c.iso
     /// ```
     pub(crate) static RULE = {
         name: "slot-taken",
@@ -63,6 +71,11 @@ declare_rule! {
                 by: "QEMU",
                 text: "no slot/function available for virtio-blk-pci",
                 source: "hw/pci/pci.c, do_pci_register_device",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "drive with bus=0, unit=0 (index=0) exists",
+                source: "blockdev.c, drive_new",
             },
         ],
         supersedes: &[],
@@ -112,6 +125,14 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             let help = "use a different address for each device, or remove the address";
             line.refuse(report, option, span, message, help);
         }
+    }
+    for drive in placed_drives(line).iter().filter(|drive| drive.is_taken) {
+        let message = format!(
+            "another drive has index {} of if={}",
+            drive.index, drive.interface
+        );
+        let help = "use a different index for each drive, or remove the index";
+        line.refuse(report, drive.option, drive.span, message, help);
     }
 }
 

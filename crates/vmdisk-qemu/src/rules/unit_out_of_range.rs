@@ -6,11 +6,13 @@ use vmdisk_model::{
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
+use super::drive_indexes::placed_drives;
 use super::line::{Line, base_of};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
 };
+use crate::board::Board;
 use crate::syntax::properties::Properties;
 
 declare_rule! {
@@ -231,6 +233,32 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             let message = format!("a PCI bus has no slot {slot}");
             refuse(pci_span(device, span), message, MAX_PCI_SLOT);
         }
+    }
+    check_drives(line, report);
+}
+
+/// Drives beyond the ports of a PC.
+fn check_drives(line: &Line<'_>, report: &mut Report) {
+    let ports = match line.board() {
+        Board::Q35 => 6,
+        Board::I440fx => 4,
+        _ => return,
+    };
+    if line.domain().machine.is_none() {
+        return;
+    }
+    let drives = placed_drives(line);
+    for drive in drives
+        .iter()
+        .filter(|it| it.interface == "ide" && it.index >= ports)
+    {
+        let message = format!(
+            "{} has no IDE or SATA port {}",
+            line.board().name(),
+            drive.index
+        );
+        let help = format!("use an index from 0 to {}, or if=virtio", ports - 1);
+        line.refuse(report, drive.option, drive.span, message, help);
     }
 }
 

@@ -4,6 +4,7 @@ use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
 use super::json_text;
+use super::shell_variables::expand;
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
 use crate::config_file::read::is_config_file;
@@ -78,20 +79,27 @@ pub fn sniff(text: &str) -> bool {
 
 /// True if the word names a QEMU that runs whole machines.
 pub(crate) fn is_program(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    name.starts_with("qemu-system-") || is_kvm(word)
+    program_name(word).starts_with("qemu-system-") || is_kvm(word)
+}
+
+/// The file name of a program; of `${NAME:-PROGRAM}` that of the default.
+fn program_name(word: &str) -> &str {
+    let variable = word
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let default = variable.and_then(|variable| Some(variable.split_once(":-")?.1));
+    let path = default.unwrap_or(word);
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// True if the word names a QEMU that enables KVM automatically.
 pub(crate) fn is_kvm(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    matches!(name, "qemu-kvm" | "kvm")
+    matches!(program_name(word), "qemu-kvm" | "kvm")
 }
 
 /// The instruction set that a program emulates, if its name says so.
 pub(crate) fn architecture(program: &str) -> Option<Architecture> {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    Some(match name.strip_prefix("qemu-system-")? {
+    Some(match program_name(program).strip_prefix("qemu-system-")? {
         "i386" => Architecture::I686,
         "arm" => Architecture::Armv7l,
         word => Architecture::from_wire(word)?,
@@ -259,7 +267,8 @@ fn from_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
 }
 
 fn shell(text: &str) -> Result<Words, ReadFailure> {
-    let all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
+    let mut all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
+    expand(&mut all, is_program);
     let runs_qemu = |words: &&Vec<Text>| {
         let program = words.iter().position(|word| is_program(word.as_str()));
         program.is_some_and(|at| {
@@ -286,7 +295,7 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
             })
         }
         [only] => Ok(Words {
-            daemons: daemons(&all),
+            daemons: daemons(whole(only, &all)?),
             ..from_program(CommandLineForm::Shell, (*only).clone())
         }),
         [.., last] if is_log => Ok(from_program(CommandLineForm::Shell, (*last).clone())),
@@ -298,6 +307,29 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
             ),
         )
         .help("put each into a separate file")),
+    }
+}
+
+/// All commands, unless options follow that are not part of the command of QEMU.
+fn whole<'a>(qemu: &[Text], all: &'a [Vec<Text>]) -> Result<&'a [Vec<Text>], ReadFailure> {
+    let next = all
+        .iter()
+        .skip_while(|words| !std::ptr::eq(words.as_slice(), qemu))
+        .nth(1);
+    let is_option = |word: &&Text| {
+        let mut bytes = word.as_str().bytes();
+        bytes.next() == Some(b'-') && bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
+    };
+    match next.map(|words| &words[0]).filter(is_option) {
+        Some(option) => Err(ReadFailure::new(
+            option.whole(),
+            format!(
+                "`{}` is not part of the command: the command of QEMU ends before this line",
+                option.as_str()
+            ),
+        )
+        .help("end each line before it with a backslash, and move comments out of the command")),
+        None => Ok(all),
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod json_text;
 pub(crate) mod option;
 pub(crate) mod pairs;
 pub(crate) mod properties;
+pub(crate) mod shell_variables;
 pub(crate) mod shell_words;
 pub(crate) mod text;
 pub(crate) mod value;

@@ -29,6 +29,7 @@ pub(crate) fn commands(
         quoting,
         word: None,
         drops_word: false,
+        is_array: false,
         words: Vec::new(),
         commands: Vec::new(),
         counted: Counted::default(),
@@ -46,6 +47,8 @@ struct Splitter<'t> {
     word: Option<Text>,
     /// True for the word after `>` or `<`, which is not an argument.
     drops_word: bool,
+    /// True between the parentheses of `NAME=(…)`, whose words make one command after `NAME=`.
+    is_array: bool,
     words: Vec<Text>,
     commands: Vec<Vec<Text>>,
     counted: Counted,
@@ -105,7 +108,19 @@ impl Splitter<'_> {
                     self.end_word()?;
                     self.at += 1;
                 }
+                (b'(', Quoting::Shell) if self.is_assigned() => {
+                    // `declare -a` and the like.
+                    self.words.clear();
+                    self.end_word()?;
+                    self.is_array = true;
+                    self.at += 1;
+                }
+                (b'\n', Quoting::Shell) if self.is_array => {
+                    self.end_word()?;
+                    self.at += 1;
+                }
                 (b'\n' | b';' | b'&' | b'|' | b'(' | b')', Quoting::Shell) => {
+                    self.is_array = false;
                     self.end_command()?;
                     self.at += 1;
                 }
@@ -128,6 +143,12 @@ impl Splitter<'_> {
             }
         }
         self.end_command()
+    }
+
+    /// True after `NAME=`.
+    fn is_assigned(&self) -> bool {
+        let word = self.word.as_ref();
+        word.is_some_and(|word| word.as_str().ends_with('='))
     }
 
     /// A run of unquoted bytes without special meaning.
@@ -309,6 +330,10 @@ mod tests {
             ("a\\ b \\'", vec![vec!["a b", "'"]]),
             ("'never closed", vec![vec!["never closed"]]),
             ("a#b", vec![vec!["a#b"]]),
+            (
+                "declare -a a=(\n -b c # d\n -e\n)\nf",
+                vec![vec!["a=", "-b", "c", "-e"], vec!["f"]],
+            ),
         ] {
             assert_eq!(words(file, Quoting::Shell), expected, "{file:?}");
         }

@@ -1,7 +1,7 @@
 //! `format-missing`
 
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
-use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField};
+use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField, Protocol};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::format_words::is_container;
@@ -117,6 +117,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         // A passed-through device can only be raw.
         if image.format.is_some() || disk.frontend.effective_device() == Device::Lun {
+            continue;
+        }
+        // A FAT file system that QEMU builds from a directory at each start: the guest cannot write its first bytes.
+        if matches!(&image.protocol, Protocol::Other(driver) if driver == "fat") {
             continue;
         }
         // Without a known header the finding is milder.

@@ -2,7 +2,8 @@
 
 use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{
-    Change, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, FrontendKind,
+    Address, Change, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath,
+    FrontendKind,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -182,6 +183,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The field for the iothread, if this disk can have one and has none.
 fn place_for_iothread(domain: &Domain, index: usize, disk: &Disk) -> Option<FieldPath> {
     if !matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun) {
+        return None;
+    }
+    // libvirt has iothreads for disks on PCI and CCW only.
+    if disk.frontend.address == Some(Address::VirtioMmio) {
         return None;
     }
     match domain.frontend_kind(disk) {

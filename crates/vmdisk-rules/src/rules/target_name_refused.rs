@@ -88,6 +88,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// The length of the shortest name whose letters mean a number that is too large: a prefix and six letters.
+const MAX_NAME: usize = 7;
+
 const NO_NVME: &str = "names of NVMe disks need libvirt 11.5 or later";
 
 /// True if libvirt has to derive an address from the name of an NVMe disk.
@@ -118,6 +121,14 @@ fn mistake(device: Device, target: &str) -> Option<&'static str> {
         return Some("it names a partition, but a target is a whole disk");
     }
     // Controllers and namespaces of NVMe have numbers.
-    (target_number(target).is_none() && !target.starts_with("nvme"))
-        .then_some("only letters may follow the prefix")
+    if target_number(target).is_some() || target.starts_with("nvme") {
+        return None;
+    }
+    let has_only_letters =
+        target.len() > MAX_NAME && target.bytes().all(|it| it.is_ascii_lowercase());
+    Some(if has_only_letters {
+        "it has too many letters"
+    } else {
+        "only letters may follow the prefix"
+    })
 }

@@ -71,6 +71,11 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// With `snapshot=on`, QEMU writes to a temporary file:
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -machine q35 \
+    ///   -drive file=https://store.example/images/tools.qcow2,format=qcow2,if=virtio,snapshot=on
+    /// ```
     pub(super) static RULE = {
         name: "web-source-writable",
         group: Group::Startup,
@@ -100,7 +105,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Protocol::Network(network) = &image.protocol else {
             continue;
         };
-        if !network.protocol.is_curl() || !disk.is_writable() {
+        // With `snapshot=on`, QEMU itself opens the source as the backing image of a temporary overlay.
+        let is_overlaid = disk.backend.is_transient && context.consumer == Consumer::Qemu;
+        if !network.protocol.is_curl() || !disk.is_writable() || is_overlaid {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Source);

@@ -103,11 +103,13 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
     };
     for diagnostic in &after.diagnostics {
         let seen = Seen::of(diagnostic);
+        // A pedantic finding says that nothing is wrong.
+        let is_harmless = seen.severity == Severity::Pedantic;
         let key = seen.key();
         let was = old.get(&key).map_or(&[][..], Vec::as_slice);
         let is = &new[&key];
         let own = fixed.get(&key).map_or(&[][..], Vec::as_slice);
-        if is_worse(was, is) {
+        if is_worse(was, is) && !is_harmless {
             let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
             let is_expected = if seen.disk.is_some() && !near.is_empty() {
                 near.iter()

@@ -1,0 +1,201 @@
+//! Command lines as they are found in scripts and in guides.
+
+use crate::Place;
+
+/// Lints a command line, and returns the rules of its findings with their lines.
+fn found(text: &str) -> Vec<String> {
+    let place = Place::with(&[("a.args", text)]);
+    let run = place.run(&["lint", "a.args", "--format", "concise"]);
+    let lines = run.stdout.lines().map(str::to_owned);
+    lines.collect()
+}
+
+#[test]
+fn the_help_for_a_short_option_names_no_bus() {
+    let place = Place::with(&[("a.args", "qemu-system-arm -M versatilepb -hda a.img\n")]);
+    let run = place.run(&["lint", "a.args"]);
+    let help = "use `-drive file=FILE,index=0,format=raw` instead of `-hda`";
+    assert!(run.stdout.contains(help), "{run:?}");
+}
+
+#[test]
+fn queues_are_compared_with_the_vcpus_of_a_topology() {
+    let line = |topology: &str| {
+        format!(
+            "qemu-system-x86_64 -M q35 -smp {topology} -drive id=a,if=none,file=/a,format=raw \
+             -device virtio-blk-pci,drive=a,num-queues=4\n"
+        )
+    };
+    assert_eq!(found(&line("cores=2,threads=2")), [""; 0]);
+    let few = found(&line("cores=2"));
+    assert!(few[0].contains("4 queues for 2 vCPUs"), "{few:?}");
+}
+
+#[test]
+fn a_directory_as_a_fat_file_system_has_no_format_to_forge() {
+    let found = found("qemu-system-x86_64 -M q35 -drive file=fat:rw:esp,if=virtio\n");
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn a_disk_of_ceph_keeps_its_user_and_the_keyring_is_named() {
+    let line = "qemu-system-x86_64 -name a -M q35 -drive \
+                file=rbd:pool/image:conf=/etc/ceph.conf:id=admin:keyring=/etc/key,if=virtio,format=raw\n";
+    let place = Place::with(&[("a.args", line)]);
+    let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for part in [
+        "<source protocol='rbd' name='pool/image'>",
+        "<config file='/etc/ceph.conf'/>",
+        "<auth username='admin'/>",
+    ] {
+        assert!(run.stdout.contains(part), "{run:?}");
+    }
+    for part in [
+        "`keyring` is not carried over",
+        "libvirt refuses the user `admin` without a key",
+    ] {
+        assert!(run.stderr.contains(part), "{run:?}");
+    }
+    let strict = place.run(&["convert", "--strict", "--to", "qemu", "a.args"]);
+    assert_eq!(strict.code, 1, "{strict:?}");
+}
+
+#[test]
+fn a_value_that_cannot_be_read_is_not_also_called_unset() {
+    let disk = |format: &str| {
+        format!(
+            "<disk type='file'><driver name='qemu' type='{format}'/><source file='/a.qcow2'/>\
+             <target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    let place = Place::with(&[("a.xml", &disk("qcow3"))]);
+    let run = place.run(&["lint", "a.xml", "--format", "concise", "--select", "all"]);
+    assert!(run.stdout.contains("[invalid-value]"), "{run:?}");
+    assert!(!run.stdout.contains("[format-missing]"), "{run:?}");
+    let fixed = place.run(&["lint", "a.xml", "--fix", "--unsafe-fixes"]);
+    assert!(!place.read("a.xml").contains("type='raw'"), "{fixed:?}");
+}
+
+#[test]
+fn a_fix_is_kept_although_a_pedantic_finding_follows() {
+    let text = "<domain type='kvm'><name>a</name><memory>1000000</memory><os><type>hvm</type></os><devices>\
+                <Disk type='file'><driver name='qemu' type='raw'/><source file='/a'/>\
+                <target dev='vda' bus='virtio'/></Disk></devices></domain>";
+    let place = Place::with(&[("a.xml", text)]);
+    let run = place.run(&["lint", "--fix", "a.xml"]);
+    assert!(place.read("a.xml").contains("<disk type="), "{run:?}");
+}
+
+#[test]
+fn variables_of_the_firmware_on_a_block_device_stay_there_and_their_size_is_named() {
+    let line = "qemu-system-x86_64 -name a -M q35 \
+                -drive if=pflash,unit=0,format=raw,readonly=on,file=/usr/share/OVMF_CODE.fd \
+                -drive if=pflash,unit=1,id=efi,format=raw,file=/dev/vg0/efi,size=540672\n";
+    let place = Place::with(&[("a.args", line)]);
+    let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for part in ["<nvram type='block'>", "<source dev='/dev/vg0/efi'/>"] {
+        assert!(run.stdout.contains(part), "{run:?}");
+    }
+    let named = "not carried over: `-drive if=pflash,size`";
+    assert!(run.stderr.contains(named), "{run:?}");
+}
+
+#[test]
+fn misspelt_names_are_reported_with_the_intended_one() {
+    for (options, message, help) in [
+        (
+            "-devcie virtio-blk-pci,drive=a",
+            "QEMU has no option `-devcie`",
+            "`-device`",
+        ),
+        (
+            "-drve file=/a,format=raw",
+            "QEMU has no option `-drve`",
+            "`-drive`",
+        ),
+        (
+            "-device virtoi-blk-pci,drive=a -drive id=a,if=none,file=/a,format=raw",
+            "QEMU has no device `virtoi-blk-pci`",
+            "`virtio-blk-pci`",
+        ),
+        (
+            "-blockdev driver=qcow3,node-name=a,file=b -device virtio-blk-pci,drive=a",
+            "QEMU has no block driver `qcow3`",
+            "`qcow2`",
+        ),
+        (
+            "-drive file=/a,format=raw,if=virtio,cahce=none",
+            "unknown property `cahce`",
+            "`cache`",
+        ),
+        (
+            "-drive file=/a,format=raw,if=virtoi",
+            "if=virtoi",
+            "`if=virtio`",
+        ),
+        (
+            "-drive file=/a,format=raw,media=cdrm",
+            "media=cdrm: expected cdrom or disk",
+            "media=cdrom",
+        ),
+    ] {
+        let place = Place::with(&[("a.args", &format!("qemu-system-x86_64 -M q35 {options}\n"))]);
+        let run = place.run(&["lint", "a.args"]);
+        assert_eq!(run.code, 1, "{options}: {run:?}");
+        assert!(run.stdout.contains(message), "{options}: {run:?}");
+        assert!(run.stdout.contains(help), "{options}: {run:?}");
+    }
+}
+
+#[test]
+fn names_of_other_devices_and_options_are_not_called_misspelt() {
+    let line = "qemu-system-x86_64 -M q35 -id 104 -chardev null,id=c -fsdev local,id=f,path=/,security_model=none \
+                -netdev user,id=n -device virtio-gpu-pci -device virtio-rng-pci -device virtio-net-pci,netdev=n \
+                -device virtio-9p-pci,fsdev=f,mount_tag=t -device vhost-vsock-pci,guest-cid=3 -device nvdimm \
+                -device isa-serial,chardev=c -device usb-host -device ich9-usb-ehci1 -objects x\n";
+    let found: Vec<String> = found(line)
+        .into_iter()
+        .filter(|line| line.contains("QEMU has no"))
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("`-objects`"), "{found:?}");
+}
+
+#[test]
+fn drives_with_one_place_and_beyond_the_ports_are_reported() {
+    for (options, message) in [
+        ("-hda a -hda b", "another drive has index 0 of if=ide"),
+        (
+            "-drive file=/a,format=raw,if=virtio -drive file=/b,format=raw,if=virtio,index=0",
+            "another drive has index 0 of if=virtio",
+        ),
+        (
+            "-cdrom a -drive file=/b,format=raw,bus=2,unit=0",
+            "another drive has index 2 of if=ide",
+        ),
+        (
+            "-drive file=/a,format=raw,index=7",
+            "q35 has no IDE or SATA port 7",
+        ),
+    ] {
+        let found = found(&format!("qemu-system-x86_64 -M q35 {options}\n"));
+        assert!(
+            found.iter().any(|line| line.contains(message)),
+            "{options}: {found:?}"
+        );
+    }
+    for options in [
+        "-hda a -hdb b -cdrom c -drive file=/d,format=raw",
+        "-drive file=/a,format=raw,if=none,index=0,id=a -drive file=/b,format=raw,if=none,index=0,id=b",
+        "-drive file=/a,format=raw,if=virtio,index=0 -drive file=/b,format=raw,if=ide,index=0",
+        "-drive file=/a,format=raw,index=$N -drive file=/b,format=raw,index=0",
+    ] {
+        let found = found(&format!("qemu-system-x86_64 -M q35 {options}\n"));
+        assert!(
+            !found.iter().any(|line| line.contains("another drive")),
+            "{options}: {found:?}"
+        );
+    }
+}
