@@ -343,7 +343,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
         // It would be ignored.
         assert_eq!(backend.aio, None, "{line}");
         assert_eq!(plan.steps, [], "{line}");
-        assert!(script(&plan).contains("There is nothing to make"));
+        assert!(script(&plan).contains("Nothing to create"));
         for option in ["format", "cache"] {
             assert!(
                 plan.choices.iter().any(|choice| choice.option == option),
@@ -362,7 +362,7 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
         ),
         (
             "https://a/x,bus=sata",
-            "disks[0].bus: bus sata does not support read-only disks, and QEMU writes nothing over",
+            "disks[0].bus: bus sata does not support read-only disks, and QEMU cannot write over",
         ),
         ("nbd://a/x,transient=on", "only a disk in a file"),
         ("nbd://a/x,format=qcow2,shareable=on", "one writer"),
@@ -388,7 +388,7 @@ fn two_disks_write_to_one_server_only_if_they_share() {
     let found = two("nbd://a/x", "nbd:x,hosts=a");
     assert_eq!(
         found[0].to_string(),
-        "disks[1].network: disks[0] writes to the same storage; give one of them another place, or write \
+        "disks[1].network: disks[0] writes to the same storage; use separate storage, or write \
          `shareable: true` for both"
     );
 }

@@ -138,7 +138,7 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "raw: {path: /a, preallocation: full}",
-            "without `size` none is",
+            "applies only to new storage, which needs `size`",
         ),
         (
             "raw: {path: /a, size: 1G, preallocation: metadata}",
@@ -146,11 +146,11 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "qcow2: {path: /a, size: 1G, cluster-size: 3K}",
-            "a power of two of bytes",
+            "a power of two from 512 bytes",
         ),
         (
             "qcow2: {path: /a, size: 1G, cluster-size: 4M}",
-            "a power of two of bytes",
+            "a power of two from 512 bytes",
         ),
         (
             "qcow2: {path: /a, size: 1G, cluster-size: 8K, extended-l2: true}",
@@ -158,11 +158,11 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "qcow2: {path: /a, extended-l2: true}",
-            "without `size` none is",
+            "applies only to new storage, which needs `size`",
         ),
         (
             "qcow2: {path: /a, preallocation: full, backing: {path: /b, format: raw}}",
-            "only preallocated with extended-l2",
+            "can be preallocated only with extended-l2",
         ),
         (
             "qcow2: {path: /a, backing: {path: /b}}",
@@ -170,11 +170,11 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "qcow2: {path: /a, backing: {path: /a, format: qcow2}}",
-            "below itself",
+            "an image cannot be its own backing image",
         ),
         (
             "qcow2: {path: /a, backing: {path: /b, format: iso}}",
-            "no image as `iso`",
+            "cannot open images of the format `iso`",
         ),
         (
             "lvm: {group: vg0, volume: .., size: 1G}",
@@ -232,7 +232,10 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "{raw: {path: /a}, iotune: {read-bytes-sec: 9, read-bytes-sec-max-length: 8}}",
             "needs read-bytes-sec-max",
         ),
-        ("{raw: {path: /a}, iothread: [1, 1]}", "names each once"),
+        (
+            "{raw: {path: /a}, iothread: [1, 1]}",
+            "names each iothread once",
+        ),
         ("{raw: {path: /a}, iothread: some}", "or `auto`"),
     ] {
         let text = format!("version: 1\ndisks:\n- {disk}\n");
@@ -378,7 +381,7 @@ fn a_second_document_and_a_second_user_of_a_path_come_with_the_way_out() {
     assert_eq!(
         faults(twice),
         [
-            "line 4, column 8: disks[1].raw: disks[0] writes to the same storage; give one of them another place, or \
+            "line 4, column 8: disks[1].raw: disks[0] writes to the same storage; use separate storage, or \
           write `shareable: true` for both"
         ]
     );
@@ -399,11 +402,11 @@ fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
         ),
         (
             "size: 1G, backing-chain: []",
-            "`backing-chain` is about an image that exists",
+            "`backing-chain` applies only to an existing image",
         ),
         (
             "size: 1G, data-file: /d",
-            "`data-file` is about an image that exists",
+            "`data-file` applies only to an existing image",
         ),
         (
             "data-file: /a",

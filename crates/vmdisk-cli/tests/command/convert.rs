@@ -74,7 +74,7 @@ fn what_libvirt_would_fill_in_is_written_with_its_reasons() {
     let place = Place::with(&[("a.xml", LEFT_OPEN)]);
     let run = place.run(&["convert", "a.xml", "--to", "libvirt-xml", "--resolved"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("would fill in 9 things"), "{run:?}");
+    assert!(run.stderr.contains("would add 9 defaults"), "{run:?}");
     // What is filled in stays as it is.
     let again = place.run_with_input(
         &["convert", "--to", "libvirt-xml", "--resolved"],

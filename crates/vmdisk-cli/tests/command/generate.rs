@@ -665,7 +665,7 @@ fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
         ("lun:/dev/sda,format=qcow2", "has no format but raw"),
         (
             "device:/dev/sda,backing-chain=none",
-            "only qcow2 has images below it",
+            "only qcow2 supports backing images",
         ),
         (
             "raw:/srv/a,size=1G,encryption.secret.usage=u",
