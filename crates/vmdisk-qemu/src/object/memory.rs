@@ -9,6 +9,8 @@ use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::writer::Writer;
 
+use super::SHARED_MEMORY;
+
 /// Id of the object that holds the guest's memory.
 const MEMORY_ID: &str = "memory";
 
@@ -66,7 +68,7 @@ impl Writer<'_> {
             }
             (None, Some(MemorySource::Memfd)) => object("memory-backend-memfd"),
             (None, Some(MemorySource::File)) => {
-                object("memory-backend-file").with("mem-path", "/dev/shm")
+                object("memory-backend-file").with("mem-path", SHARED_MEMORY)
             }
             // Only memory with a file descriptor can be shared with other processes.
             (None, Some(MemorySource::Anonymous) | None) if share => object("memory-backend-memfd"),

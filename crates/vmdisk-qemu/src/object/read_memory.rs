@@ -7,6 +7,8 @@ use crate::notes::Notes;
 use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, size_of};
 
+use super::SHARED_MEMORY;
+
 /// The object with all of the guest's memory; of several machine options the last one counts.
 pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
     index
@@ -52,6 +54,9 @@ fn read_memory_object(
     let kind = properties.get("qom-type")?;
     properties.get("size");
     let path = properties.value("mem-path");
+    if path == Some(SHARED_MEMORY) {
+        properties.get("mem-path");
+    }
     let has_huge_pages = is_on(properties.get("hugetlb"))
         || path.is_some_and(|path| path.contains("hugepages") || path.contains("hugetlbfs"));
     if has_huge_pages {
