@@ -197,7 +197,8 @@ fn no_string_of_a_facts_file_begins_a_line_of_output() {
 #[test]
 fn no_string_of_a_benchmark_begins_a_line_of_its_report() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/measurements");
-    let result = std::fs::read_to_string(format!("{fixtures}/file-systems-storage-daemon.json")).unwrap();
+    let result =
+        std::fs::read_to_string(format!("{fixtures}/file-systems-storage-daemon.json")).unwrap();
     let all = poisoned_one_by_one(&serde_json::from_str(&result).unwrap());
     assert!(all.len() > 100, "{}", all.len());
     let place = Place::with(&[]);

@@ -372,13 +372,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             .peek("format")
             .filter(|_| self.index.is_drive(node.option));
         let driver = node.view.peek("driver").or(drive_format);
-        let format = driver.and_then(
-            |driver| match (driver.key.as_str(), driver.value.as_str()) {
-                // Without a format above it, a protocol is raw.
-                ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
-                (_, word) => Format::of_qemu_driver(word),
-            },
-        );
+        let format = driver.and_then(format_of);
         if depth == 0 {
             chain.top = Some((switches, node.option));
             let at = FieldPath::Disk(nth, DiskField::Driver);
@@ -587,6 +581,15 @@ const DATA_KEYS: [&str; 9] = [
     "aio",
     "locking",
 ];
+
+/// The format that a `driver`, or the `format` of a drive, names.
+fn format_of(property: &Property) -> Option<Format> {
+    match (property.key.as_str(), property.value.as_str()) {
+        // Without a format above it, a protocol is raw.
+        ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
+        (_, word) => Format::of_qemu_driver(word),
+    }
+}
 
 /// The format of an image whose format node is plain raw.
 const fn plain_format(protocol: &Protocol) -> Format {
