@@ -134,11 +134,8 @@ fn check(
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
-    let tester = args
-        .try_qemu
-        .as_deref()
-        .map(trial::Tester::new)
-        .transpose()?;
+    let try_qemu = args.try_qemu.as_deref();
+    let tester = try_qemu.map(trial::Tester::new).transpose()?;
     let mut sources = Sources::load(plan, args, io, colors)?;
     let mut read_before = read_stdin(inputs, io)?;
     if args.host.live {
