@@ -187,7 +187,7 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         ),
         (
             "lvm-thin: {group: vg0, volume: a, size: 1G, pool: p, chunk-size: 64K}",
-            "belongs to a pool",
+            "applies only to a new pool",
         ),
         (
             "lvm-thin: {group: vg0, volume: a, size: 1G, pool: p, pool-size: 9G, chunk-size: 100K}",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_model::{DomainField, DomainType, FieldPath};
+use vmdisk_model::{DomainField, DomainType, FieldPath, ImageField};
 
 use crate::reading::INVALID_VALUE;
 use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule};
@@ -73,10 +73,13 @@ fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
 
 /// The model lacks a value that could not be read: drops findings of rules about the model that call it unset.
 fn drop_about_unread(outcome: &mut Outcome) {
+    // An element with parts is not a value. The size of a metadata cache is not a part of a format in any syntax.
+    let is_value =
+        |at: FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Format)) || !at.has_parts();
     let unread: BTreeSet<FieldPath> = outcome
         .findings
         .iter()
-        .filter(|finding| finding.rule.name == INVALID_VALUE.name && !finding.at.has_parts())
+        .filter(|finding| finding.rule.name == INVALID_VALUE.name && is_value(finding.at))
         .map(|finding| finding.at)
         .collect();
     if unread.is_empty() {

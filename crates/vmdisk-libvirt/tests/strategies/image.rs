@@ -90,8 +90,9 @@ fn network() -> impl Strategy<Value = NetworkSource> {
 }
 
 fn nvme() -> impl Strategy<Value = NvmeSource> {
-    (number(), number(), number(), number(), number(), switch()).prop_map(
-        |(domain, bus, slot, function, namespace, managed)| NvmeSource {
+    let pci = (0..=0xffff_u32, 0..=0xff_u32, 0..=0x1f_u32, 0..=7_u32);
+    (pci, number(), switch()).prop_map(|((domain, bus, slot, function), namespace, managed)| {
+        NvmeSource {
             address: PciAddress {
                 domain,
                 bus,
@@ -101,8 +102,8 @@ fn nvme() -> impl Strategy<Value = NvmeSource> {
             },
             namespace: u64::from(namespace),
             managed,
-        },
-    )
+        }
+    })
 }
 
 fn volume() -> impl Strategy<Value = VolumeSource> {

@@ -49,10 +49,10 @@ const OTHER_ADDRESSES: &[&str] = &["ccw", "usb", "isa", "spapr-vio", "dimm"];
 
 fn address() -> impl Strategy<Value = Address> {
     let pci = (
-        number(),
-        number(),
-        number(),
-        number(),
+        0..=0xffff_u32,
+        0..=0xff_u32,
+        0..=0x1f_u32,
+        0..=7_u32,
         of(select(Switch::ALL)),
     );
     let drive = (number(), number(), number(), number());

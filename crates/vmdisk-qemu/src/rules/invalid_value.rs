@@ -129,9 +129,13 @@ fn check_driver_names(line: &Line<'_>, report: &mut Report) {
             Owner::Node(name) => Some(name),
             Owner::Device(_) | Owner::Object(_) => None,
         });
-        if let Some(near) = nearest(driver, known).filter(|near| is_misspelt(driver, near)) {
+        let near: Vec<String> = known
+            .filter(|known| is_misspelt(driver, known))
+            .map(|known| format!("`{known}`"))
+            .collect();
+        if !near.is_empty() {
             let message = format!("QEMU has no block driver `{driver}`");
-            let help = format!("did you mean `{near}`?");
+            let help = format!("did you mean {}?", near.join(" or "));
             line.refuse(report, node.option, node.span(), message, help);
         }
     }
