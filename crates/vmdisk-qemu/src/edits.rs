@@ -5,11 +5,10 @@ use vmdisk_model::{
     CacheMode, Change, DiskField, DomainField, FieldKind, FieldPath, FieldValue, Format,
     ImageField, Switch,
 };
-use vmdisk_source::{Edit, Span};
+use vmdisk_source::Edit;
 
 use crate::device::driver::disk_driver;
 use crate::document::Document;
-use crate::file_name;
 use crate::slots::{NewValue, SlotValue, Slots, insertion};
 use crate::syntax::properties::{Kind, Syntax};
 
@@ -83,11 +82,6 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
                 .count(),
             None => 0,
         };
-        if matches!(slot.syntax, Syntax::FileName) {
-            make_drive(document, first, edits)?;
-            rest = others;
-            continue;
-        }
         let edit = match (slot.values.get(&first.key), &slot.syntax) {
             (Some(written), _) => replacement(written, &first.value)?,
             (None, Syntax::Json { end, quote }) if together > 0 => {
@@ -103,28 +97,6 @@ fn make(document: &Document, puts: &[Put], edits: &mut Vec<Edit>) -> Option<()> 
         }
         rest = &others[together..];
     }
-    Some(())
-}
-
-/// Writes a value for an option that is only a file name: `-hda FILE` becomes a `-drive` with that file.
-fn make_drive(document: &Document, put: &Put, edits: &mut Vec<Edit>) -> Option<()> {
-    let slot = document.slots.options.get(&put.option)?;
-    let value = slot.values.get("file")?.span;
-    let added = format!(",{}={}", put.key, put.value.text(false));
-    if let Some(edit) = edits.iter_mut().find(|edit| edit.span == value) {
-        edit.text.push_str(&added);
-        return Some(());
-    }
-    let option = document.options.get(put.option)?;
-    let file = option.properties.as_ref()?.value("file")?;
-    let drive = file_name::drive_of(&slot.name, file).filter(|_| file_name::is_plain(file))?;
-    // An image without an option is one word; a dash and a separator stand around the name of the others.
-    let end = slot.span.start + 1 + slot.name.len();
-    if slot.name.is_empty() || end + 1 != value.start {
-        return None;
-    }
-    edits.push(Edit::replace(Span::new(slot.span.start, end), "-drive"));
-    edits.push(Edit::replace(value, drive + &added));
     Some(())
 }
 

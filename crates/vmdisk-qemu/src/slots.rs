@@ -27,8 +27,6 @@ pub(crate) struct Slots {
 #[derive(Clone, Debug)]
 pub(crate) struct SlotOption {
     pub(crate) name: String,
-    /// The spans of option and value.
-    pub(crate) span: Span,
     pub(crate) driver: String,
     pub(crate) syntax: Syntax,
     pub(crate) values: HashMap<String, SlotValue>,
@@ -51,16 +49,14 @@ impl Slots {
         for nth in used {
             let WrittenOption {
                 name,
-                span,
                 properties: Some(properties),
-                text: _,
+                ..
             } = &options[nth]
             else {
                 continue;
             };
             self.options.entry(nth).or_insert_with(|| SlotOption {
                 name: name.clone(),
-                span: *span,
                 driver: properties
                     .peek("driver")
                     .map(|driver| driver.value.as_str().to_owned())

@@ -393,11 +393,6 @@ fn a_fix_edits_the_values_and_nothing_else() {
             "-drive file=/a,if=virtio,cache=none,cache.direct=on,cache.no-flush=off",
         ),
         (
-            "-hda /a.img -m 1G",
-            Change::set(format, Format::Raw),
-            "-drive file=/a.img,index=0,format=raw -m 1G",
-        ),
-        (
             "-blockdev driver=raw,node-name=f,file.driver=file,file.filename=/a -device virtio-blk-pci,drive=f",
             Change::set(format, Format::Qcow2),
             "-blockdev driver=qcow2,node-name=f,file.driver=file,file.filename=/a -device virtio-blk-pci,drive=f",
@@ -407,18 +402,6 @@ fn a_fix_edits_the_values_and_nothing_else() {
         let edits = edits_of_all(&document, &[change]).unwrap();
         assert_eq!(apply_edits(before, &edits).unwrap(), after);
     }
-    let several = [
-        Change::set(format, Format::Raw),
-        set(0, DiskField::Cache, "none"),
-    ];
-    let text = "-cdrom '/a b.iso'";
-    assert!(edits_of_all(&read(text).unwrap(), &several).is_err());
-    let text = "-hdc /a.img";
-    let edits = edits_of_all(&read(text).unwrap(), &several).unwrap();
-    assert_eq!(
-        apply_edits(text, &edits).unwrap(),
-        "-drive file=/a.img,index=2,format=raw,cache=none"
-    );
     let text = "-drive file=a,if=virtio";
     let document = read(text).unwrap();
     for change in [
