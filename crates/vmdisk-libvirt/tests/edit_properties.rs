@@ -427,7 +427,10 @@ proptest! {
                         && disk.frontend.effective_device() != Device::Cdrom
                         && disk.frontend.effective_device() != Device::Floppy
                 });
-                prop_assert_eq!(again.problems.is_empty(), !is_empty);
+                // A boot disk with such sectors is one that SeaBIOS does not boot.
+                let mut problems = again.problems;
+                problems.retain(|problem| problem.rule.name != "seabios-4096-sectors");
+                prop_assert_eq!(problems.is_empty(), !is_empty, "{:?}\n{}", problems, after);
             }
         }
     }

@@ -14,7 +14,7 @@ fn found(text: &str) -> Vec<String> {
 fn the_help_for_a_short_option_names_no_bus() {
     let place = Place::with(&[("a.args", "qemu-system-arm -M versatilepb -hda a.img\n")]);
     let run = place.run(&["lint", "a.args"]);
-    let help = "use `-drive file=FILE,index=0,format=raw` instead of `-hda`";
+    let help = "use `-drive file=a.img,index=0,format=raw` instead of `-hda`";
     assert!(run.stdout.contains(help), "{run:?}");
 }
 

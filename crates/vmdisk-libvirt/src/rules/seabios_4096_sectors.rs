@@ -112,7 +112,9 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     let size = disk
         .child("blockio")
         .and_then(|blockio| blockio.attribute("logical_block_size")?.parse::<u32>().ok());
-    let Some(size) = size.filter(|size| *size > SECTOR) else {
+    // Another size is refused by QEMU, and `block-size-refused` reports it.
+    let is_size = |size: &u32| *size > SECTOR && size.is_power_of_two();
+    let Some(size) = size.filter(is_size) else {
         return;
     };
     if !is_read_by_virtio(disk) || !root.child("os").is_none_or(boots_with_seabios) {
