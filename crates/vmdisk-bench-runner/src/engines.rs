@@ -12,6 +12,7 @@ mod node;
 pub(crate) mod noise;
 mod one_by_one;
 mod socket;
+mod socket_fill;
 mod storage;
 mod storage_daemon;
 mod version;

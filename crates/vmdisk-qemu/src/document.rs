@@ -8,7 +8,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{SourceMap, Span};
 
 use crate::board::Board;
-use crate::firmware::Firmware;
+use crate::firmware::FlashFirmware;
 use crate::slots::Slots;
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
@@ -30,7 +30,7 @@ pub struct Document {
     /// Options, and parts of options, that the model does not have, in order.
     pub others: Vec<OtherOption>,
     /// The firmware on flash, which `others` name too.
-    pub firmware: Option<Firmware>,
+    pub firmware: Option<FlashFirmware>,
     /// Files named by `-readconfig` and not given: their contents are unknown.
     pub config_files: Vec<String>,
     /// Names of iothreads, including iothreads without an object.

@@ -9,7 +9,7 @@ use crate::syntax::properties::View;
 
 /// The firmware of a guest, on flash devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Firmware {
+pub struct FlashFirmware {
     /// The code; also the variables if it has no flash for them.
     pub code: Flash,
     /// The variables.
@@ -30,7 +30,7 @@ pub struct Flash {
 /// The firmware of a command line, and the numbers of the options that say it.
 #[derive(Debug, Default)]
 pub(crate) struct FoundFirmware {
-    pub(crate) firmware: Option<Firmware>,
+    pub(crate) firmware: Option<FlashFirmware>,
     pub(crate) options: BTreeSet<usize>,
 }
 
@@ -70,7 +70,7 @@ fn found(index: &Index<'_>) -> Option<FoundFirmware> {
         }
     }
     let [code, variables] = units;
-    let firmware = Firmware {
+    let firmware = FlashFirmware {
         code: code?,
         variables,
     };

@@ -183,7 +183,7 @@ impl Leftovers {
     }
 
     /// A drive that no disk uses: firmware, flash of a board, or a drive that the guest does not see.
-    /// Records the parts of a flash that [`Firmware`](crate::Firmware) does not have, such as its size.
+    /// Records the parts of a flash that [`FlashFirmware`](crate::FlashFirmware) does not have, such as its size.
     fn unread_flash(&mut self, option: &WrittenOption, drive: &Properties) {
         let read = [
             "if",

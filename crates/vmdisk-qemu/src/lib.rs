@@ -65,7 +65,7 @@ pub use daemon::StorageDaemon;
 pub use document::{Document, OtherOption, UnmodeledProperty};
 pub use edits::{CannotEdit, edits_of_all};
 pub use failure::ReadFailure;
-pub use firmware::{Firmware, Flash};
+pub use firmware::{Flash, FlashFirmware};
 pub use json::{Json, JsonObject};
 pub use key_value::KeyValue;
 pub use monitor::{MonitorScript, write_monitor_script};

@@ -10,7 +10,7 @@ use rustix::fs::FallocateFlags;
 use vmdisk_model::{Creation, Format, Preallocation};
 
 use super::noise::Noise;
-use super::socket;
+use super::socket_fill;
 use super::storage::PreparedStorage;
 use crate::programs;
 use crate::safety::Scratch;
@@ -141,7 +141,7 @@ fn fill_once(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     if storage.socket_queues().is_some() {
-        return socket::fill(storage, seed, cancel);
+        return socket_fill::fill(storage, seed, cancel);
     }
     let format = format(configuration);
     if format == Format::Raw {

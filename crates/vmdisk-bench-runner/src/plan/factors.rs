@@ -1,6 +1,6 @@
 //! Factors of configurations, and the disks they describe.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use vmdisk_model::{
@@ -9,6 +9,7 @@ use vmdisk_model::{
 };
 
 use super::guest_choice::{FRONTENDS, GuestChoice};
+use super::limits::Limits;
 use super::pinning::pinning;
 use super::{Configuration, Storage};
 use crate::EngineKind;
@@ -61,28 +62,6 @@ const SOCKET: &str = "socket";
 
 /// Values of factors, as words.
 pub(crate) type Words = BTreeMap<String, String>;
-
-/// Limits of the host and permissions of the user.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Processors of the host; a guest with more vCPUs would measure the scheduler.
-    pub processors: u32,
-    /// The prepared device, with its serial number.
-    pub device: Option<(PathBuf, String)>,
-    /// The volume group named by the user.
-    pub group: Option<String>,
-    /// The vhost-user-blk socket named by the user, whose disk is overwritten.
-    pub socket: Option<PathBuf>,
-    /// Huge pages that the host has free, in bytes.
-    pub huge_page_bytes: u64,
-    /// Processors on which programs of the run may run.
-    pub allowed_processors: BTreeSet<u32>,
-    /// NUMA nodes of the host that have processors and memory.
-    pub numa_nodes: BTreeSet<u32>,
-}
-
-/// Memory of a guest that only runs a benchmark.
-pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
 
 /// The factors of a configuration, by whether its engine and storage use them.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::Limits;
-use super::factors::GUEST_MEMORY;
+use super::limits::GUEST_MEMORY;
 use crate::EngineKind;
 
 /// Words for frontends.

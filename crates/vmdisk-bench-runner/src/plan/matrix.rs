@@ -8,7 +8,8 @@ use vmdisk_document::{Entry, Value, from_node, read_yaml};
 use vmdisk_model::Bytes;
 use vmdisk_source::{LineIndex, Span};
 
-use super::factors::{self, FACTORS, Limits, Meaning, SortedFactors, Words};
+use super::factors::{self, FACTORS, Meaning, SortedFactors, Words};
+use super::limits::Limits;
 use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
 use crate::{EngineKind, Error, TextLocation};
 

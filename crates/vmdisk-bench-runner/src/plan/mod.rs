@@ -3,6 +3,7 @@
 mod configuration;
 mod factors;
 mod guest_choice;
+mod limits;
 mod matrix;
 mod pinning;
 mod presets;
@@ -21,7 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use configuration::{Configuration, FindingSeverity, LinterFinding, Storage};
-pub use factors::{FACTORS, Limits};
+pub use factors::FACTORS;
+pub use limits::Limits;
 pub use matrix::{MAX_PLAN_BYTES, PlanOptions, read_plan};
 pub use pinning::{allowed_processors, numa_nodes};
 pub use presets::{PRESETS, Preset};

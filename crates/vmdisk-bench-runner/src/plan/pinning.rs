@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::Limits;
+use super::limits::Limits;
 
 /// The directory of the kernel's NUMA nodes.
 const NODES: &str = "/sys/devices/system/node";

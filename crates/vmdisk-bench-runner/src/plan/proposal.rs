@@ -7,7 +7,8 @@ use vmdisk_model::{
     Qcow2Preallocation,
 };
 
-use super::factors::{GUEST_MEMORY, Limits, PLACEHOLDER};
+use super::factors::PLACEHOLDER;
+use super::limits::{GUEST_MEMORY, Limits};
 use super::{Cell, CellId, Configuration, LeftOut, Phase, Plan, PlanOptions, Storage, Workload};
 use crate::EngineKind;
 

@@ -268,6 +268,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: exists,
     },
     Allowed {
+        rule: "known-bad-build",
+        reason: "io_uring was asked for",
+        holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::IoUring)),
+    },
+    Allowed {
         rule: "lvm-scans-guest-volumes",
         reason: "LVM of the host is configured so",
         holds: |_| true,
@@ -346,6 +351,11 @@ pub(crate) const TABLE: &[Allowed] = &[
                     || disk.detect_zeroes == Some(DetectZeroes::Unmap)
             })
         },
+    },
+    Allowed {
+        rule: "qcow2-l2-cache-small",
+        reason: "the image exists, and a spec has no option for its cache",
+        holds: exists,
     },
     Allowed {
         rule: "read-only-filesystem",

@@ -85,19 +85,7 @@ fn qcow2(host: &Host) -> BoxedStrategy<BackendSpec> {
                 nocow,
             },
         );
-    let exists = select(host.images.clone()).prop_map(|(path, _)| Qcow2Spec {
-        path,
-        size: None,
-        preallocation: None,
-        cluster_size: None,
-        extended_l2: None,
-        lazy_refcounts: None,
-        backing: None,
-        backing_chain: None,
-        data_file: None,
-        encryption: None,
-        nocow: None,
-    });
+    let exists = select(host.images.clone()).prop_map(|(path, _)| existing_qcow2(path));
     prop_oneof![made, exists]
         .prop_map(BackendSpec::from)
         .boxed()
@@ -424,16 +412,22 @@ fn guest() -> BoxedStrategy<GuestSpec> {
                 Just(HugePagesSpec::Size(Bytes(2 << 20))),
             ],
         ),
-        weighted(0.2, word(Firmware::ALL)),
     )
         .prop_map(
-            |(guest_type, machine, vcpus, memory, iothreads, hugepages, firmware)| GuestSpec {
+            |(guest_type, machine, vcpus, memory, iothreads, hugepages)| GuestSpec {
                 name: None,
                 uuid: None,
                 guest_type,
                 arch: None,
                 machine: machine.map(str::to_owned),
-                firmware,
+                // Not drawn: another draw would shift all that follow.
+                firmware: vcpus.zip(memory).map(|(vcpus, _)| {
+                    if vcpus % 2 == 0 {
+                        Firmware::Efi
+                    } else {
+                        Firmware::Bios
+                    }
+                }),
                 vcpus,
                 memory,
                 iothreads,
@@ -471,9 +465,33 @@ pub(crate) fn seldom(host: &Host) -> Vec<Spec> {
             encryption: None,
         })
     });
+    let is_qcow2 = |format: &Option<String>| format.as_deref() == Some("qcow2");
+    let qcow2 = host
+        .images
+        .iter()
+        .filter(|(_, format)| is_qcow2(format))
+        .map(|(path, _)| DiskSpec::new(existing_qcow2(path.clone())));
     thin.chain(shared)
+        .chain(qcow2)
         .map(|disk| Spec::new(vec![disk]))
         .collect()
+}
+
+/// A qcow2 image that exists, with the options that it has.
+fn existing_qcow2(path: String) -> Qcow2Spec {
+    Qcow2Spec {
+        path,
+        size: None,
+        preallocation: None,
+        cluster_size: None,
+        extended_l2: None,
+        lazy_refcounts: None,
+        backing: None,
+        backing_chain: None,
+        data_file: None,
+        encryption: None,
+        nocow: None,
+    }
 }
 
 /// A whole spec for a host.
