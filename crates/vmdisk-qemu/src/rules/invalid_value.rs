@@ -92,6 +92,10 @@ fn is_misspelt(word: &str, meant: &str) -> bool {
 fn check_options(line: &Line<'_>, report: &mut Report) {
     for (option, written) in line.document.options.iter().enumerate() {
         let name = written.name.as_str();
+        // Distances to all names cost much more than this.
+        if OPTIONS.contains(&name) {
+            continue;
+        }
         let near = nearest(name, OPTIONS.iter().copied());
         if let Some(near) = near.filter(|near| is_misspelt(name, near)) {
             let message = format!("QEMU has no option `-{name}`");
