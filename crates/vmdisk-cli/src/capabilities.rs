@@ -80,6 +80,9 @@ struct Capability {
     since: Version,
     /// The first version that no longer has it; null where all later ones do.
     until: Option<Version>,
+    /// The last version without it that was tried: those between it and `since` were not. Null if `since` is known to be
+    /// the first.
+    tried_without: Option<Version>,
     /// The query to a program: `schema PATH`, `type NAME`, `property DEVICE PROPERTY`; null if only a trial shows it.
     probe: Option<String>,
     /// Where the row comes from.
@@ -152,6 +155,7 @@ fn capability(row: &CapabilityRow, target: &Target) -> Capability {
         component,
         since,
         until,
+        tried_without,
         probe,
         source,
     } = row;
@@ -161,6 +165,7 @@ fn capability(row: &CapabilityRow, target: &Target) -> Capability {
         component: component_word(*component),
         since: *since,
         until: *until,
+        tried_without: *tried_without,
         probe: match probe {
             Probe::QmpSchema(path) => Some(format!("schema {path}")),
             Probe::DeviceProperty { device, property } => {

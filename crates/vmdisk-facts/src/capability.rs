@@ -50,6 +50,9 @@ pub struct CapabilityRow {
     pub since: Version,
     /// The first version that no longer has it.
     pub until: Option<Version>,
+    /// The last version without it that was tried; the versions between it and `since` were not. `None` if `since` is
+    /// known to be the first version.
+    pub tried_without: Option<Version>,
     /// How the program is asked.
     pub probe: Probe,
     /// The source of the row.
@@ -113,14 +116,20 @@ impl Target {
             Component::Kernel => self.kernel,
             Component::Machine => self.machine_version(),
         };
-        match version {
-            None => Answer::Unknown,
-            Some(version)
-                if version >= row.since && row.until.is_none_or(|until| version < until) =>
-            {
-                Answer::Yes(Basis::Assumed(version))
-            }
-            Some(version) => Answer::No(Basis::Assumed(version)),
+        version.map_or(Answer::Unknown, |version| row.answer(version))
+    }
+}
+
+impl CapabilityRow {
+    /// The answer that a version of the component implies.
+    fn answer(&self, version: Version) -> Answer {
+        let is_untried = |last: Version| version.release() > last.release() && version < self.since;
+        if self.tried_without.is_some_and(is_untried) {
+            Answer::Unknown
+        } else if version >= self.since && self.until.is_none_or(|until| version < until) {
+            Answer::Yes(Basis::Assumed(version))
+        } else {
+            Answer::No(Basis::Assumed(version))
         }
     }
 }
@@ -149,7 +158,7 @@ impl Capability {
 macro_rules! capabilities {
     ($(
         $(#[doc = $doc:literal])+
-        $variant:ident = $name:literal, $component:ident $since:tt $(until $until:tt)?, $probe:expr, $source:literal;
+        $variant:ident = $name:literal, $component:ident $since:tt $(until $until:tt)? $(without $without:tt)?, $probe:expr, $source:literal;
     )*) => {
         /// Something a target can do or not.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,7 +175,8 @@ macro_rules! capabilities {
                 about: concat!($($doc),+).trim_ascii_start(),
                 component: Component::$component,
                 since: Version $since,
-                until: until!($($until)?),
+                until: version!($($until)?),
+                tried_without: version!($($without)?),
                 probe: $probe,
                 source: $source,
             },)*
@@ -174,12 +184,12 @@ macro_rules! capabilities {
     };
 }
 
-macro_rules! until {
+macro_rules! version {
     () => {
         None
     };
-    ($until:tt) => {
-        Some(Version $until)
+    ($version:tt) => {
+        Some(Version $version)
     };
 }
 
@@ -198,6 +208,14 @@ capabilities! {
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
     /// QEMU starts even if the host denies io_uring, and uses threads from the first request on.
     IoUringFallsBack = "io-uring-falls-back", Qemu (10, 0, 0) until (10, 1, 0), Probe::Trial, "tried: 10.0 starts, 5.2, 7.2 and 11.1 refuse; 8.2.4 refuses (kata-containers issue 10314) and so does the source of 10.2.2; 9.x and 10.1 were not tried and count as refusing";
+    /// QEMU starts without free slots for Linux AIO, and uses threads.
+    NativeAioFallsBack = "native-aio-falls-back", Qemu (10, 0, 0) without (7, 2, 0), Probe::Trial, "tried: 5.2 and 7.2 exit, 10.0 and 11.1 start";
+    /// Devices in different iothreads can share one node.
+    NodeOnSeveralIothreads = "node-on-several-iothreads", Qemu (10, 0, 0) without (7, 2, 0), Probe::Trial, "tried: 5.2 and 7.2 refuse it, 10.0 and 11.1 accept it";
+    /// The devices `ide-drive` and `scsi-disk`, which are disks or CD drives.
+    DiskOrCdDevices = "disk-or-cd-devices", Qemu (0, 12, 0) until (6, 0, 0), Probe::QomType("ide-drive"), "QEMU docs/about/removed-features";
+    /// Machine types before 5.2 for x86.
+    OldMachineTypes = "old-machine-types", Qemu (0, 10, 0) until (11, 1, 0), Probe::Trial, "tried: 10.0 has them, 11.1 has none; the versions in between were not tried and count as having them";
     /// The `file` driver refuses devices, so that they need `host_device`.
     FileDriverRefusesDevices = "file-driver-refuses-devices", Qemu (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
     /// qemu-img refuses a backing file without a format.
@@ -248,6 +266,8 @@ capabilities! {
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
     /// Hot-plugging of nvme namespaces.
     NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions in between were not tried";
+    /// QEMU refuses serial numbers of NVMe disks of more than 20 bytes; earlier versions cut them.
+    NvmeSerialChecked = "nvme-serial-checked", Qemu (11, 1, 0) without (10, 0, 0), Probe::Trial, "tried: 5.2, 7.2 and 10.0 cut it, 11.1 refuses it";
     /// QEMU refuses NVMe transfers that do not fit into one request to the host.
     NvmeTransferSizeChecked = "nvme-transfer-size-checked", Qemu (10, 0, 4), Probe::Trial, "QEMU commit 53493c1f836f (10.1), in the announcement of 10.0.4; tried: 5.2 and 7.2 accept mdts=12, 10.0.13 and 11.1 refuse it";
     /// Disk devices keep averages over `stats-intervals`.
@@ -342,6 +362,10 @@ capabilities! {
     LibvirtDiscardGranularityZero = "libvirt-discard-granularity-zero", Libvirt (11, 6, 0), Probe::Trial, "libvirt NEWS 11.6.0: Allow specifying zero discard granularity";
     /// Namespaces in RBD pools: `name='POOL/NAMESPACE/IMAGE'`.
     LibvirtRbdNamespace = "libvirt-rbd-namespace", Libvirt (11, 6, 0), Probe::Trial, "libvirt NEWS 11.6.0: Add support for RBD namespaces";
+    /// libvirt can serve web, FTP and SSH disks with nbdkit.
+    LibvirtNbdkit = "libvirt-nbdkit", Libvirt (9, 8, 0), Probe::Trial, "libvirt NEWS 9.8.0";
+    /// libvirt uses nbdkit if it is installed, whatever qemu.conf says.
+    LibvirtNbdkitByDefault = "libvirt-nbdkit-by-default", Libvirt (9, 8, 0) until (10, 0, 0), Probe::Trial, "libvirt NEWS 10.0.0: `storage_use_nbdkit`, off by default";
     /// `rotation_rate`.
     LibvirtRotationRate = "libvirt-rotation-rate", Libvirt (7, 3, 0), Probe::Trial, "libvirt formatdomain";
     /// `<transient/>` disks on QEMU.

@@ -47,6 +47,11 @@ impl Version {
         let [major, minor, micro] = numbers;
         Some(Self(major, minor, micro))
     }
+
+    /// The first two numbers, which name a release with all its updates.
+    pub const fn release(self) -> (u32, u32) {
+        (self.0, self.1)
+    }
 }
 
 impl FromStr for Version {

@@ -1,9 +1,8 @@
 //! The input of a rule about command lines.
 
-use vmdisk_facts::Version;
 use vmdisk_fields::Phrase;
 use vmdisk_model::{Domain, DomainField, FieldPath};
-use vmdisk_rule::{Context, Finding, Missing, Report};
+use vmdisk_rule::{Context, Finding, Report};
 use vmdisk_source::Span;
 
 use crate::board::Board;
@@ -79,26 +78,4 @@ pub(super) fn base_of(driver: &str) -> &str {
 pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
     node.iter()
         .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
-}
-
-/// True if the target's QEMU has a change; `last` and `first` are the tried versions before and after it.
-///
-/// # Errors
-/// Fails if the version is not known, or between the two.
-pub(super) fn is_behind_change(
-    context: &Context<'_>,
-    last: Version,
-    first: Version,
-    what: &str,
-) -> Result<bool, Missing> {
-    let release = |Version(major, minor, _): Version| (major, minor);
-    match context.target.qemu {
-        Some(qemu) if qemu >= first => Ok(true),
-        Some(qemu) if release(qemu) <= release(last) => Ok(false),
-        Some(_) => {
-            let why = format!("no QEMU between {last} and {first} was tried");
-            Err(Missing::new(what, why))
-        }
-        None => Err(Missing::new(what, Missing::NO_QEMU)),
-    }
 }

@@ -1,10 +1,10 @@
 //! `node-on-two-iothreads`
 
 use std::collections::HashMap;
-use vmdisk_facts::Version;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_facts::{Capability, Version};
+use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use super::line::{Line, is_behind_change};
+use super::line::Line;
 use super::second_users::{SecondUse, second_users};
 use crate::syntax::properties::Properties;
 
@@ -70,8 +70,10 @@ declare_rule! {
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    let what = "whether this QEMU supports one node in two iothreads";
-    let is_taken = is_behind_change(line.context, Version(7, 2, 0), Version(10, 0, 0), what);
+    let is_supported = line.context.target.can(Capability::NodeOnSeveralIothreads);
+    if is_supported.is_yes() {
+        return;
+    }
     let threads = threads_of_controllers(line);
     for second in second_users(line).iter().filter(|it| it.is_shared) {
         let SecondUse {
@@ -88,13 +90,9 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         if own == others {
             continue;
         }
-        match &is_taken {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(missing) => {
-                report.not_checked(line.owner(*option), missing.clone());
-                continue;
-            }
+        if !is_supported.is_no() {
+            report.not_checked(line.owner(*option), untried(line.context.target.qemu));
+            continue;
         }
         let word = |thread: Option<&str>| match thread {
             Some(thread) => format!("iothread `{thread}`"),
@@ -109,6 +107,14 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let help = "run both devices in the same iothread, or use QEMU 10.0 or later";
         line.refuse(report, *option, drive.span, message, help);
     }
+}
+
+fn untried(qemu: Option<Version>) -> Missing {
+    let why = match qemu {
+        Some(qemu) => format!("QEMU {qemu} was not tried"),
+        None => Missing::NO_QEMU.to_owned(),
+    };
+    Missing::new("whether this QEMU supports one node in two iothreads", why)
 }
 
 /// The iothreads of controllers, by id of the controller.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vmdisk_facts::{Answer, Basis, MemberTable, Owner, ValueKind, Version};
+use vmdisk_facts::{Answer, Basis, Capability, MemberTable, Owner, ValueKind, Version};
 use vmdisk_rule::{
     Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
 };
@@ -86,10 +86,10 @@ declare_rule! {
     }
 }
 
-/// Removed devices: the first QEMU without them, and the replacement.
-const GONE_DEVICES: &[(&str, Version, &str)] = &[
-    ("ide-drive", Version(6, 0, 0), "use ide-hd or ide-cd"),
-    ("scsi-disk", Version(6, 0, 0), "use scsi-hd or scsi-cd"),
+/// Removed devices and their replacements; the capability [`Capability::DiskOrCdDevices`] knows the versions.
+const GONE_DEVICES: &[(&str, &str)] = &[
+    ("ide-drive", "use ide-hd or ide-cd"),
+    ("scsi-disk", "use scsi-hd or scsi-cd"),
 ];
 
 /// Keys of the frontend, which `-drive` supported until QEMU 3.0.
@@ -153,7 +153,7 @@ impl Check<'_, '_> {
     fn devices(&mut self, report: &mut Report) {
         let line = self.line;
         for (option, driver, device) in line.index.devices() {
-            if let Some(gone) = GONE_DEVICES.iter().find(|(name, ..)| *name == driver) {
+            if let Some(gone) = GONE_DEVICES.iter().find(|(name, _)| *name == driver) {
                 check_gone(line, report, option, device, gone);
                 continue;
             }
@@ -316,10 +316,9 @@ impl Check<'_, '_> {
 
     /// True if the target's QEMU is newer than every recorded one.
     fn is_newer_than_recorded(&self) -> bool {
-        let release = |Version(major, minor, _): Version| (major, minor);
         let newest = newest(MemberTable::recorded());
         let target = self.line.context.target.qemu;
-        target.is_some_and(|target| release(target) > release(newest))
+        target.is_some_and(|target| target.release() > newest.release())
     }
 
     /// Reports a property that other releases have.
@@ -412,14 +411,18 @@ fn check_gone(
     report: &mut Report,
     option: usize,
     device: &Properties,
-    (name, until, help): &(&str, Version, &'static str),
+    (name, help): &(&str, &'static str),
 ) {
-    if line.context.target.qemu.is_some_and(|qemu| qemu < *until) {
+    let gone = Capability::DiskOrCdDevices;
+    let Some(until) = gone.row().until else {
+        return;
+    };
+    if line.context.target.can(gone).is_yes() {
         return;
     }
     let driver = device.peek("driver");
     let span = driver.map_or(line.index.span(option), |it| it.span);
-    let message = format!("`{name}` was removed in QEMU {}", release_name(*until));
+    let message = format!("`{name}` was removed in QEMU {until}");
     line.refuse(report, option, span, message, *help);
 }
 

@@ -1,6 +1,6 @@
 //! `serial-too-long`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::{Answer, Capability};
 use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::serial;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -106,14 +106,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "use at most {most} bytes, unique to each disk, unless another program identifies the disk by the full serial number"
             ));
         if kind == FrontendKind::Nvme {
-            let qemu = context.target.qemu;
-            finding
-                .note("QEMU 11.1 and later refuse it")
-                .severity(match qemu {
-                    Some(qemu) if qemu >= Version(11, 1, 0) => Severity::Error,
-                    Some(_) => Severity::Advice,
-                    None => Severity::Warning,
-                });
+            finding.note("QEMU 11.1 and later refuse it").severity(
+                match context.target.can(Capability::NvmeSerialChecked) {
+                    Answer::Yes(_) => Severity::Error,
+                    Answer::No(_) => Severity::Advice,
+                    Answer::Unknown => Severity::Warning,
+                },
+            );
         }
         if most == serial::SCSI_BYTES {
             finding

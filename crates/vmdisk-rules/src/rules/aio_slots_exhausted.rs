@@ -1,6 +1,6 @@
 //! `aio-slots-exhausted`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::{Answer, Capability};
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{AioMode, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
@@ -89,12 +89,6 @@ declare_rule! {
     }
 }
 
-/// The last major version that was seen to fail at the start.
-const REFUSING: u32 = 7;
-
-/// The first version that was seen to continue with threads.
-const FALLING_BACK: Version = Version(10, 0, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
     let Some((index, threads)) = aio::threads(context) else {
         return;
@@ -126,10 +120,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             slots = needed.max(most.saturating_mul(2)),
             io_uring = setting(at, AioMode::IoUring),
         ));
-    let (severity, confidence) = match context.target.qemu {
-        Some(qemu) if qemu >= FALLING_BACK => (Severity::Warning, Confidence::Certain),
-        Some(Version(major, _, _)) if major <= REFUSING => (Severity::Error, Confidence::Certain),
-        Some(_) | None => (Severity::Error, Confidence::Assumed),
+    let (severity, confidence) = match context.target.can(Capability::NativeAioFallsBack) {
+        Answer::Yes(_) => (Severity::Warning, Confidence::Certain),
+        Answer::No(_) => (Severity::Error, Confidence::Certain),
+        Answer::Unknown => (Severity::Error, Confidence::Assumed),
     };
     finding.severity(severity).confidence(confidence);
 }

@@ -1,6 +1,6 @@
 //! `lun-on-virtio-blk`
 
-use vmdisk_facts::{Version, machine_version};
+use vmdisk_facts::{Capability, machine_version};
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -55,14 +55,11 @@ declare_rule! {
     }
 }
 
-/// The last machine types without virtio 1.0.
-const OLD_MACHINE: Version = Version(2, 6, 0);
-
 fn check(context: &Context<'_>, report: &mut Report) {
     let machine = context.domain.machine.as_ref();
     let is_old = machine
         .and_then(|machine| machine_version(&machine.0))
-        .is_some_and(|version| version <= OLD_MACHINE);
+        .is_some_and(|version| version < Capability::MachineVirtioModern.row().since);
     if is_old {
         return;
     }

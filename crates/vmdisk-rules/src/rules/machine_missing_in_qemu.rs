@@ -1,6 +1,6 @@
 //! `machine-missing-in-qemu`
 
-use vmdisk_facts::{Version, machine_version};
+use vmdisk_facts::{Capability, Version, machine_version};
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Architecture, DomainField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -109,10 +109,7 @@ declare_rule! {
     }
 }
 
-/// The first QEMU known not to have the oldest machine types; versions between 10.0 and this one were not tried.
-const OLD_MACHINES_GONE: Version = Version(11, 1, 0);
-
-/// The oldest machine type that [`OLD_MACHINES_GONE`] still has.
+/// The oldest machine type that a QEMU without [`Capability::OldMachineTypes`] has.
 const OLDEST_MACHINE: Version = Version(5, 2, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -140,17 +137,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_development = qemu.2 >= 50;
     let is_newer = |Version(major, minor, _): &Version| (*major, *minor) > (qemu.0, qemu.1);
     let newer = version.filter(|version| !is_development && is_newer(version));
-    let is_gone = |version: Version| {
-        qemu >= OLD_MACHINES_GONE && version < OLDEST_MACHINE && name.starts_with("pc-")
-    };
+    let lacks_old = target.can(Capability::OldMachineTypes).is_no() && name.starts_with("pc-");
     let is_asked = !target.machines.is_empty() && is_of_its_architecture(context);
     if is_asked && target.machines.contains(name) {
         return;
     }
     let why = match (newer, version) {
         (Some(Version(major, minor, _)), _) => format!("new in QEMU {major}.{minor}"),
-        (None, Some(version)) if is_gone(version) => {
-            format!("QEMU {OLD_MACHINES_GONE} has none before {OLDEST_MACHINE}")
+        (None, Some(version)) if lacks_old && version < OLDEST_MACHINE => {
+            format!("QEMU {qemu} has none before {OLDEST_MACHINE}")
         }
         (None, _) if is_asked => "not in the list of this QEMU".to_owned(),
         (None, _) => return,

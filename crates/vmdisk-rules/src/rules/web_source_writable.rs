@@ -1,15 +1,9 @@
 //! `web-source-writable`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::{Answer, Capability};
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, Protocol};
 use vmdisk_rule::{Confidence, Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
-
-/// libvirt uses nbdkit for web servers since this version, if it is installed.
-const WITH_NBDKIT: Version = Version(9, 8, 0);
-
-/// libvirt only uses nbdkit if qemu.conf or the build enables it, since this version.
-const NBDKIT_OFF_BY_DEFAULT: Version = Version(10, 0, 0);
 
 declare_rule! {
     /// A writable disk is a file on a web server, which QEMU can only read.
@@ -140,21 +134,21 @@ fn what_happens(context: &Context<'_>) -> (Severity, Confidence, &'static str) {
         return certain;
     }
     match (
-        context.libvirt_is_before(WITH_NBDKIT),
-        context.libvirt_is_before(NBDKIT_OFF_BY_DEFAULT),
+        context.target.can(Capability::LibvirtNbdkit),
+        context.target.can(Capability::LibvirtNbdkitByDefault),
     ) {
-        (Some(true), _) => certain,
-        (_, Some(true)) => (
+        (Answer::No(_), _) => certain,
+        (_, Answer::Yes(_)) => (
             Severity::Warning,
             Confidence::Assumed,
             "the guest does not start, unless nbdkit is installed, which libvirt 9.8 to 9.10 then use",
         ),
-        (_, Some(false)) => (
+        (_, Answer::No(_)) => (
             Severity::Error,
             Confidence::Assumed,
             "the guest does not start, unless `storage_use_nbdkit` is enabled in qemu.conf",
         ),
-        (_, None) => (
+        (_, Answer::Unknown) => (
             Severity::Warning,
             Confidence::Assumed,
             "the guest does not start, unless libvirt uses nbdkit: 9.8 to 9.10 do if it is installed, later ones if `storage_use_nbdkit` is enabled in qemu.conf",
