@@ -1,10 +1,10 @@
 //! `alias-dropped`
 
-use vmdisk_fields::{DiskName, Piece, phrase, quoted};
-use vmdisk_model::{Change, ControllerField, DiskField, FieldPath};
+use vmdisk_fields::{phrase, quoted};
+use vmdisk_model::Change;
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use super::alias_twice::{PREFIX, is_kept, is_plain};
+use super::alias_twice::{PREFIX, aliases, is_kept, is_plain};
 
 declare_rule! {
     /// libvirt drops an alias that does not begin with `ua-`.
@@ -95,19 +95,8 @@ fn is_of_libvirt(alias: &str) -> bool {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let controllers = context.domain.controllers.iter().enumerate();
-    let of_controllers = controllers.map(|(nth, controller)| {
-        let at = FieldPath::Controller(nth, ControllerField::Alias);
-        (at, controller.alias.as_deref(), Piece::from("a controller"))
-    });
-    let of_disks = context.disks().map(|(index, disk)| {
-        let at = FieldPath::Disk(index, DiskField::Alias);
-        (at, disk.frontend.alias.as_deref(), DiskName(index).into())
-    });
-    for (at, alias, owner) in of_controllers.chain(of_disks) {
-        let Some(alias) = alias.filter(|alias| !is_kept(alias) && !is_of_libvirt(alias)) else {
-            continue;
-        };
+    let is_dropped = |alias: &str| !is_kept(alias) && !is_of_libvirt(alias);
+    for (at, alias, owner) in aliases(context).filter(|(_, alias, _)| is_dropped(alias)) {
         let finding = report.finding(
             at,
             phrase!(

@@ -89,21 +89,29 @@ pub(super) fn is_plain(alias: &str) -> bool {
     !alias.is_empty() && alias.bytes().all(is_plain)
 }
 
-fn check(context: &Context<'_>, report: &mut Report) {
+/// The aliases of controllers and disks, with their places and the names of their devices.
+pub(super) fn aliases<'a>(
+    context: &'a Context<'_>,
+) -> impl Iterator<Item = (FieldPath, &'a str, Piece)> {
     let controllers = context.domain.controllers.iter().enumerate();
-    let of_controllers = controllers.map(|(nth, controller)| {
+    let of_controllers = controllers.filter_map(|(nth, controller)| {
         let at = FieldPath::Controller(nth, ControllerField::Alias);
-        (at, controller.alias.as_deref(), Piece::from("a controller"))
+        Some((
+            at,
+            controller.alias.as_deref()?,
+            Piece::from("a controller"),
+        ))
     });
-    let of_disks = context.disks().map(|(index, disk)| {
+    let of_disks = context.disks().filter_map(|(index, disk)| {
         let at = FieldPath::Disk(index, DiskField::Alias);
-        (at, disk.frontend.alias.as_deref(), DiskName(index).into())
+        Some((at, disk.frontend.alias.as_deref()?, DiskName(index).into()))
     });
+    of_controllers.chain(of_disks)
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
     let mut first: HashMap<&str, (FieldPath, Piece)> = HashMap::new();
-    for (at, alias, owner) in of_controllers.chain(of_disks) {
-        let Some(alias) = alias.filter(|alias| is_kept(alias)) else {
-            continue;
-        };
+    for (at, alias, owner) in aliases(context).filter(|(_, alias, _)| is_kept(alias)) {
         let Some((other, of)) = first.get(alias) else {
             first.insert(alias, (at, owner));
             continue;

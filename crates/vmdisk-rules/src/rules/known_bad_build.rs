@@ -195,6 +195,13 @@ fn report_use(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, it:
     }
 }
 
+/// Reports a disk that uses io_uring, with the advice to use threads.
+fn advise_threads(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, disk: usize) {
+    let at = FieldPath::Disk(disk, DiskField::Aio);
+    let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
+    report_use(context, report, row, Use { disk, at, instead });
+}
+
 fn report_bug(report: &mut Report, row: &KnownBadRow, version: Version, it: Use) {
     let program = row.program.name();
     let fix = row.fix();
@@ -263,18 +270,7 @@ fn io_uring_in_iothread(context: &Context<'_>, report: &mut Report, index: usize
     if disk.backend.aio != Some(AioMode::IoUring) || !is_in_iothread {
         return;
     }
-    let at = FieldPath::Disk(index, DiskField::Aio);
-    let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
-    report_use(
-        context,
-        report,
-        row,
-        Use {
-            disk: index,
-            at,
-            instead,
-        },
-    );
+    advise_threads(context, report, row, index);
 }
 
 fn io_uring_on_lvm(
@@ -298,17 +294,7 @@ fn io_uring_on_lvm(
         .flatten()
         .is_some_and(|(_, device)| device.kind.is_lvm())
     {
-        let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
-        report_use(
-            context,
-            report,
-            row,
-            Use {
-                disk: index,
-                at,
-                instead,
-            },
-        );
+        advise_threads(context, report, row, index);
     }
 }
 
@@ -327,17 +313,7 @@ fn io_uring_on_cifs(
     }
     let at = FieldPath::Disk(index, DiskField::Aio);
     if is_on(context, report, at, image, &FsKind::Cifs) {
-        let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
-        report_use(
-            context,
-            report,
-            row,
-            Use {
-                disk: index,
-                at,
-                instead,
-            },
-        );
+        advise_threads(context, report, row, index);
     }
 }
 
