@@ -8,6 +8,7 @@ use crate::direct_io::{self, DirectIo, DirectIoInputs};
 use crate::fact::{Fact, Reason};
 use crate::facts::Facts;
 use crate::filesystem::{Filesystem, FsKind};
+use crate::memo::Memo;
 use crate::mount::Mount;
 use crate::path::{Dio, Directory, File, FileKind, Inode};
 use crate::path_text::{ancestors, tidy, without_slash};
@@ -18,9 +19,10 @@ pub struct HostIndex<'a> {
     facts: &'a Facts,
     files: HashMap<&'a str, &'a File>,
     directories: HashMap<&'a str, &'a Directory>,
-    mounts: HashMap<&'a str, &'a Mount>,
-    /// By mount point; of several on one point, the topmost.
-    points: HashMap<&'a str, &'a Mount>,
+    /// The indexes of mounts, by id.
+    mounts: HashMap<&'a str, usize>,
+    /// The same by mount point; of several on one point, the topmost.
+    points: HashMap<&'a str, usize>,
     filesystems: HashMap<&'a str, &'a Filesystem>,
     devices: HashMap<&'a str, &'a BlockDevice>,
     devices_by_path: HashMap<&'a str, &'a BlockDevice>,
@@ -29,6 +31,10 @@ pub struct HostIndex<'a> {
     loops: HashMap<&'a str, &'a BlockDevice>,
     /// The mount point of the filesystem that a device is part of: mountinfo names one of several devices.
     member_points: HashMap<&'a str, &'a str>,
+    /// Answers of [`HostIndex::mount_of`], as indexes: a memo with references would fix the lifetime.
+    mounts_of: Memo<Fact<usize>>,
+    /// Answers of [`HostIndex::direct_io`].
+    direct_ios: Memo<Fact<DirectIo>>,
 }
 
 /// Which file or device a path leads to: two paths with equal identities share their data.
@@ -57,6 +63,8 @@ impl<'a> HostIndex<'a> {
             devices_by_number: HashMap::with_capacity(facts.blockdevs.len()),
             loops: HashMap::new(),
             member_points: HashMap::new(),
+            mounts_of: Memo::default(),
+            direct_ios: Memo::default(),
         };
         for file in &facts.files {
             index.files.entry(without_slash(&file.path)).or_insert(file);
@@ -81,10 +89,10 @@ impl<'a> HostIndex<'a> {
                     .or_insert(directory);
             }
         }
-        for mount in &facts.mounts {
-            index.mounts.entry(&mount.id).or_insert(mount);
+        for (nth, mount) in facts.mounts.iter().enumerate() {
+            index.mounts.entry(&mount.id).or_insert(nth);
             // In mountinfo a later line covers an earlier one on the same point.
-            index.points.insert(without_slash(&mount.point), mount);
+            index.points.insert(without_slash(&mount.point), nth);
         }
         for filesystem in &facts.filesystems {
             index
@@ -177,7 +185,7 @@ impl<'a> HostIndex<'a> {
 
     /// A mount by its id.
     pub fn mount(&self, id: &str) -> Option<&'a Mount> {
-        self.mounts.get(id).copied()
+        self.mounts.get(id).map(|nth| &self.facts.mounts[*nth])
     }
 
     /// A filesystem by its id.
@@ -192,6 +200,12 @@ impl<'a> HostIndex<'a> {
 
     /// The mount a path is on: the one the file or its directory names, else the nearest mount point above it.
     pub fn mount_of(&self, path: &str) -> Fact<&'a Mount> {
+        let nth = self.mounts_of.get(path, || self.find_mount(path));
+        nth.map(|nth| &self.facts.mounts[nth])
+    }
+
+    /// The index of the mount a path is on.
+    fn find_mount(&self, path: &str) -> Fact<usize> {
         let path = tidy(path);
         let named = match self.files.get(&*path).filter(|file| !file.is_missing()) {
             Some(file) => file.mount.as_str(),
@@ -205,7 +219,7 @@ impl<'a> HostIndex<'a> {
         };
         match named {
             Fact::Known(id) => match self.mounts.get(id) {
-                Some(mount) => Fact::Known(mount),
+                Some(nth) => Fact::Known(*nth),
                 None => Fact::unknown(
                     Reason::Parse,
                     format!("the facts name a mount '{id}' and do not describe it"),
@@ -214,7 +228,7 @@ impl<'a> HostIndex<'a> {
             Fact::Absent | Fact::NotCollected => {
                 let real = self.real_path(&path);
                 match ancestors(&real).find_map(|ancestor| self.points.get(ancestor)) {
-                    Some(mount) => Fact::Known(mount),
+                    Some(nth) => Fact::Known(*nth),
                     None => Fact::NotCollected,
                 }
             }
@@ -392,7 +406,7 @@ impl<'a> HostIndex<'a> {
 
     /// What O_DIRECT does at a path: on the file, or on a new one in its directory when it does not exist yet.
     pub fn direct_io(&self, path: &str) -> Fact<DirectIo> {
-        self.direct_io_within(path, 0)
+        self.direct_ios.get(path, || self.direct_io_within(path, 0))
     }
 
     fn direct_io_within(&self, path: &str, depth: usize) -> Fact<DirectIo> {

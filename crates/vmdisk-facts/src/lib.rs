@@ -27,6 +27,7 @@ mod least_qemu;
 pub mod libvirt;
 pub mod lvm_config;
 mod members;
+mod memo;
 pub mod mount;
 mod number;
 pub mod path;
