@@ -341,10 +341,11 @@ impl MemberTable {
 impl<'a> Owner<'a> {
     /// The key in recordings: `device virtio-blk-pci`, `node qcow2`, `object iothread`.
     pub fn key(self) -> String {
+        // Each member of a command line asks for it: `concat` is faster than `format`.
         match self {
-            Owner::Device(name) => format!("device {name}"),
-            Owner::Node(name) => format!("node {name}"),
-            Owner::Object(name) => format!("object {name}"),
+            Owner::Device(name) => ["device ", name].concat(),
+            Owner::Node(name) => ["node ", name].concat(),
+            Owner::Object(name) => ["object ", name].concat(),
         }
     }
 

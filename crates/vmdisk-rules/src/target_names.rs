@@ -20,7 +20,9 @@ pub(crate) fn split(target: &str) -> Option<(&'static str, &str)> {
 /// Allocates unused names.
 #[derive(Debug)]
 pub(crate) struct TargetNames<'a> {
-    taken: HashSet<&'a str>,
+    domain: &'a Domain,
+    /// The names that the guest's disks use. Few guests need a new name, so that it is filled by the first question.
+    taken: Option<HashSet<&'a str>>,
     given: HashSet<String>,
     /// Per prefix, the number of names known to be in use, so that no name is tried twice.
     tried: BTreeMap<&'static str, u32>,
@@ -30,11 +32,8 @@ impl<'a> TargetNames<'a> {
     /// The names that the guest's disks do not use.
     pub(crate) fn of(domain: &'a Domain) -> Self {
         TargetNames {
-            taken: domain
-                .disks
-                .iter()
-                .filter_map(|disk| disk.frontend.target.as_deref())
-                .collect(),
+            domain,
+            taken: None,
             given: HashSet::new(),
             tried: BTreeMap::new(),
         }
@@ -71,7 +70,13 @@ impl<'a> TargetNames<'a> {
 
     /// Reserves a name if it is unused.
     fn take(&mut self, name: &str) -> bool {
-        !self.taken.contains(name) && self.given.insert(name.to_owned())
+        let taken = self.taken.get_or_insert_with(|| {
+            let disks = self.domain.disks.iter();
+            disks
+                .filter_map(|disk| disk.frontend.target.as_deref())
+                .collect()
+        });
+        !taken.contains(name) && self.given.insert(name.to_owned())
     }
 }
 

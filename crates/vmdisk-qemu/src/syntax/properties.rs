@@ -52,10 +52,14 @@ pub(crate) enum Syntax {
     Lines { end: usize, is_cut: bool },
 }
 
+/// The number of values that are compared one by one.
+const FEW: usize = 16;
+
 /// The values of one option.
 #[derive(Clone, Debug)]
 pub(crate) struct Properties {
     list: Vec<Property>,
+    /// The last value of each key; empty for a few values, which are faster to compare than to hash.
     index: HashMap<String, usize>,
     pub(crate) syntax: Syntax,
     /// Keys that are set twice, each with the span of the later one.
@@ -64,30 +68,46 @@ pub(crate) struct Properties {
 
 impl Properties {
     pub(crate) fn new(list: Vec<Property>, syntax: Syntax) -> Self {
-        let mut index = HashMap::with_capacity(list.len());
-        let mut twice = Vec::new();
-        for (nth, property) in list.iter().enumerate() {
-            // QEMU uses the last of several.
-            if index.insert(property.key.clone(), nth).is_some() {
-                twice.push((property.key.clone(), property.key_span));
-            }
-        }
-        Properties {
-            list,
-            index,
+        let mut all = Properties {
+            list: Vec::with_capacity(list.len()),
+            index: HashMap::new(),
             syntax,
-            twice,
+            twice: Vec::new(),
+        };
+        for property in list {
+            if all.position(&property.key).is_some() {
+                let again = (property.key.clone(), property.key_span);
+                all.twice.push(again);
+            }
+            all.push(property);
         }
+        all
+    }
+
+    fn push(&mut self, property: Property) {
+        let nth = self.list.len();
+        self.list.push(property);
+        let keys = |nth: usize| (self.list[nth].key.clone(), nth);
+        match nth {
+            0..FEW => {}
+            FEW => self.index = (0..=FEW).map(keys).collect(),
+            _ => self.index.extend([keys(nth)]),
+        }
+    }
+
+    /// The position of the last value of a key, which is the one that QEMU uses.
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.index.is_empty() {
+            return self.list.iter().rposition(|property| property.key == key);
+        }
+        self.index.get(key).copied()
     }
 
     /// Sets a value, replacing one with the same key.
     pub(crate) fn set(&mut self, property: Property) {
-        match self.index.get(&property.key) {
-            Some(nth) => self.list[*nth] = property,
-            None => {
-                self.index.insert(property.key.clone(), self.list.len());
-                self.list.push(property);
-            }
+        match self.position(&property.key) {
+            Some(nth) => self.list[nth] = property,
+            None => self.push(property),
         }
     }
 
@@ -103,7 +123,7 @@ impl Properties {
 
     /// The value of a key, without consuming it.
     pub(crate) fn peek(&self, key: &str) -> Option<&Property> {
-        self.index.get(key).map(|nth| &self.list[*nth])
+        self.position(key).map(|nth| &self.list[nth])
     }
 
     /// The text of a key, without consuming it.
@@ -156,7 +176,7 @@ impl<'a> View<'a> {
     }
 
     fn key(&self, key: &str) -> String {
-        format!("{}{key}", self.prefix)
+        [&self.prefix, key].concat()
     }
 
     pub(crate) fn peek(&self, key: &str) -> Option<&'a Property> {
@@ -179,5 +199,36 @@ impl<'a> View<'a> {
     pub(crate) fn has_within(&self, key: &str) -> bool {
         self.properties
             .has_within(&format!("{}{key}.", self.prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::pairs::pairs;
+
+    #[test]
+    fn the_last_value_of_a_key_counts_among_few_and_among_many() {
+        for count in [FEW - 2, FEW - 1, FEW, FEW + 1, 3 * FEW] {
+            let others: Vec<String> = (0..count).map(|nth| format!("k{nth}={nth}")).collect();
+            let text = format!("a=first,{},a=last", others.join(","));
+            let mut written = Text::empty(0);
+            written.push_verbatim(&text, Span::new(0, text.len()));
+            let mut properties = pairs(&written, None);
+            assert_eq!(properties.len(), count + 2);
+            assert_eq!(properties.value("a"), Some("last"));
+            assert_eq!(properties.value("k3"), Some("3"));
+            assert_eq!(properties.value("none"), None);
+            let twice: Vec<&str> = properties.twice.iter().map(|(key, _)| &**key).collect();
+            assert_eq!(twice, ["a"]);
+
+            let [changed, mut added] = [0, 1].map(|nth| properties.list[nth].clone());
+            properties.set(changed);
+            assert_eq!(properties.value("a"), Some("first"));
+            added.key = "new".to_owned();
+            properties.set(added);
+            assert_eq!(properties.value("new"), Some("0"));
+            assert_eq!(properties.len(), count + 3);
+        }
     }
 }
