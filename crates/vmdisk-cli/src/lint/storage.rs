@@ -20,7 +20,7 @@ pub(crate) struct Found {
 }
 
 /// The maximum number of bytes of files that are kept after the search.
-const MAX_KEPT: usize = 1024 * 1024;
+const MAX_KEPT: usize = 8 * 1024 * 1024;
 
 /// Every pool and volume of the inputs. What cannot be read is complained about when it is checked.
 pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Found {
@@ -48,8 +48,8 @@ pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Fo
     found
 }
 
-/// The first bytes of a file, which nearly always hold the start of its first element.
-const HEAD_BYTES: usize = 4096;
+/// The first bytes of a file. They are the whole text of nearly every guest, so that the file is opened once.
+const HEAD_BYTES: usize = 64 * 1024;
 
 /// The first bytes of a regular file, and whether that is all of it. A pipe can be read only once, and that is when it is
 /// checked.
@@ -130,7 +130,8 @@ mod tests {
     fn small_files_are_kept_and_pipes_stay_unread() {
         let directory = tempfile::tempdir().unwrap();
         let pool = "<pool type='dir'><name>p</name><target><path>/p</path></target></pool>";
-        let domain = "<domain type='kvm'><name>a</name></domain>".to_owned();
+        let name = "a".repeat(HEAD_BYTES / 2);
+        let domain = format!("<domain type='kvm'><name>{name}</name></domain>");
         let long = format!("{domain}<!--{}-->", "x".repeat(HEAD_BYTES));
         let texts = [pool, &domain, &long].map(str::to_owned);
         let files = texts.iter().enumerate().map(|(number, text)| {
