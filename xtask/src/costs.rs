@@ -1,7 +1,11 @@
 //! The costs of vmdisk: instructions of nine workloads, the size of the binary and the number of crates, compared with
 //! the numbers in `xtask/costs.txt`; and the memory that each further file takes.
 //!
+//! `--rules` measures the share of each rule instead.
+//!
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
+
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,6 +28,9 @@ pub(crate) struct Arguments {
     /// Record the numbers
     #[arg(long)]
     bless: bool,
+    /// Measure the share of each rule instead; fail if one has more than 2 % of a run (builds a binary with symbols)
+    #[arg(long, conflicts_with_all = ["check", "bless"])]
+    rules: bool,
 }
 
 /// The recorded numbers, from the root of the repository.
@@ -66,6 +73,9 @@ struct Workload {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !real(has_program("valgrind"), "cargo xtask costs", "valgrind") {
         return Ok(());
+    }
+    if arguments.rules {
+        return rules::run();
     }
     let program = race::build_release()?;
     let found = measure(&program)?;
@@ -188,6 +198,11 @@ fn domain(disks: usize) -> String {
 
 /// Counts the instructions of one run.
 fn count(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<u64> {
+    total(&profile(program, arguments, folder)?)
+}
+
+/// The output of callgrind for one run.
+fn profile(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<String> {
     let counts = folder.join("counts");
     let mut file_option = std::ffi::OsString::from("--callgrind-out-file=");
     file_option.push(&counts);
@@ -204,7 +219,11 @@ fn count(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<
     if !matches!(output.status.code(), Some(0 | 1)) {
         bail!("vmdisk {}: {}", arguments.join(" "), said(&output));
     }
-    let text = fs::read_to_string(&counts)?;
+    Ok(fs::read_to_string(&counts)?)
+}
+
+/// The instructions of a run, from the output of callgrind.
+fn total(text: &str) -> anyhow::Result<u64> {
     let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
     let total = total.context("callgrind writes the total")?;
     Ok(total.trim().parse()?)
