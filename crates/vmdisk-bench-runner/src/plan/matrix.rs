@@ -488,14 +488,16 @@ impl<'a> PlanBuilder<'a> {
         baseline: Words,
     ) -> (Vec<Cell>, Vec<LeftOut>) {
         let mut cells = Vec::new();
-        let mut without = BTreeSet::new();
+        let mut without: BTreeMap<(String, &str), Vec<&str>> = BTreeMap::new();
         for (workload_index, workload) in workloads.iter().enumerate() {
             let phases = self.file.phases.iter();
             let combinations = phases
                 .flat_map(|phase| configurations.iter().enumerate().map(move |it| (phase, it)));
             for (phase, (index, configuration)) in combinations {
                 if let Some(why) = meaningless(configuration, workload, *phase) {
-                    without.insert((format!("{} in phase {}", workload.name, phase.name()), why));
+                    let what = format!("{} in phase {}", workload.name, phase.name());
+                    let names = without.entry((what, why)).or_default();
+                    names.push(&configuration.name);
                     continue;
                 }
                 cells.push(Cell {
@@ -543,8 +545,11 @@ impl<'a> PlanBuilder<'a> {
         }
         let without = without
             .into_iter()
-            .map(|(what, why)| LeftOut {
-                what,
+            .map(|((what, why), names)| LeftOut {
+                what: match names.len() == configurations.len() {
+                    true => what,
+                    false => format!("{what} of {}", names.join(", ")),
+                },
                 why: why.to_owned(),
             })
             .collect();
