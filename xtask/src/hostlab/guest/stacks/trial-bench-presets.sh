@@ -22,7 +22,7 @@ build() {
 version: 1
 name: volumes
 question: Is a logical volume faster than a thin volume and than a file on a logical volume?
-size: 128M
+size: 96M
 phases: [first-touch, steady]
 workloads: [4k-random-write-qd32, 4k-random-read-qd32, 1m-sequential-write-qd4]
 fixed: {engine: host-fio}
