@@ -1,4 +1,4 @@
-//! Disks behind the socket of a daemon that a test started: they are measured within their size, and the daemon goes on.
+//! Disks behind the socket of a daemon that a test started: requests stay within their size, and the daemon keeps running.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::os::unix::net::UnixListener;
@@ -135,7 +135,7 @@ fn a_disk_behind_a_given_socket_is_measured_within_its_size_and_its_daemon_goes_
             name.contains("sync"),
             "{name}"
         );
-        // What the run does not know is not stated.
+        // The run does not state what it cannot know.
         assert!(measured.commands.is_empty(), "no program was started");
         assert_eq!(measured.host_cpu_seconds(), None);
         assert_eq!(measured.semantics.flushes_seen, None);

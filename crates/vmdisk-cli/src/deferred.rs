@@ -15,7 +15,7 @@ impl<T: Args> Args for Deferred<T> {
         command.defer(|command| {
             let about: Resettable<StyledStr> = command.get_about().cloned().into();
             let long_about: Resettable<StyledStr> = command.get_long_about().cloned().into();
-            // The descriptions of flattened arguments replace that of the subcommand.
+            // Flattened arguments overwrite the description of the subcommand.
             T::augment_args(command).about(about).long_about(long_about)
         })
     }

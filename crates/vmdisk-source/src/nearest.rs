@@ -36,7 +36,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         }
         match best {
             Some((least, _)) if distance > least => {}
-            // Two spellings of one word are no choice.
+            // Two spellings of one word are not a tie.
             Some((least, best)) if distance == least => is_tied |= letters(best) != other,
             Some(_) | None => {
                 best = Some((distance, candidate));

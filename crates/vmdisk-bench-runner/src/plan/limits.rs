@@ -1,4 +1,4 @@
-//! What the host and the user allow a plan to measure.
+//! Configurations that a plan leaves out because of the host or the command line.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Command lines as they are found in scripts and in guides.
+//! Command lines from scripts and guides.
 
 use crate::Place;
 

@@ -82,7 +82,7 @@ pub(crate) fn is_program(word: &str) -> bool {
     program_name(word).starts_with("qemu-system-") || is_kvm(word)
 }
 
-/// The file name of a program; of `${NAME:-PROGRAM}` that of the default.
+/// The file name of a program. For `${NAME:-PROGRAM}`, this is the file name of the default.
 fn program_name(word: &str) -> &str {
     let variable = word
         .strip_prefix("${")

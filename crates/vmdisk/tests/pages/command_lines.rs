@@ -1,4 +1,4 @@
-//! The examples once more, as command lines: what is said of a guest's XML is said of its command line.
+//! The examples of the pages as command lines: a rule reports the same for XML and for its command line.
 
 use std::collections::BTreeMap;
 
