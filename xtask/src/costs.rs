@@ -1,4 +1,4 @@
-//! The costs of vmdisk: instructions of nine workloads, the size of the binary and the number of crates, compared with
+//! The costs of vmdisk: instructions of ten workloads, the size of the binary and the number of crates, compared with
 //! the numbers in `xtask/costs.txt`; and the memory that each further file takes.
 //!
 //! `--rules` measures the share of each rule instead.
@@ -164,6 +164,10 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
         workload(LINEAR[0][1], "lint --format concise 20000.args"),
         workload(LINEAR[1][0], "lint --format concise 400.xml"),
         workload(LINEAR[1][1], "lint --format concise 4000.xml"),
+        workload(
+            "200 domains with facts",
+            "lint -j1 --format concise --facts facts.json domains",
+        ),
         workload("a spec with facts", "lint --facts facts.json spec.yaml"),
     ])
 }

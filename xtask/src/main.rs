@@ -42,7 +42,7 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Measure the costs of vmdisk: instructions of seven workloads, bytes of the binary, crates, and memory that grows
+    /// Measure the costs of vmdisk: instructions of ten workloads, bytes of the binary, crates, and memory that grows
     /// with the number of files (needs valgrind)
     Costs(costs::Arguments),
     /// Fail if files of a crate import each other in a cycle that is not listed as known

@@ -146,12 +146,20 @@ fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
 fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Vec<Message>, Stop> {
     let losses = vmdisk::losses(document);
+    // `-hda FILE` takes no options.
+    let is_short = |loss: &Loss| {
+        let written = loss.place.span.slice(&document.text);
+        written.is_some_and(|written| written.starts_with("-hd"))
+    };
     let message = |loss: &Loss| {
         Dropped {
             owner: document.breadcrumb(loss.at),
             what: &loss.what,
             changes_guest: loss.changes_guest,
             help: match loss.at {
+                FieldPath::Image(_, _, ImageField::Format) if is_short(loss) => {
+                    Some("write `-drive file=FILE,format=qcow2` or `format=raw` instead")
+                }
                 FieldPath::Image(_, _, ImageField::Format) => {
                     Some("add `format=qcow2` or `format=raw` to it")
                 }

@@ -86,6 +86,10 @@ fn what_no_server_takes_is_refused_at_its_key() {
             "line 1, column 7: nbd does not support a user name",
         ),
         (
+            "https://store.example/images/debian-12.QCOW2",
+            "the name is that of a `qcow2` image, but the default format is `raw`",
+        ),
+        (
             "rbd://mon1/pool/a",
             "line 1, column 1: addresses cannot start with `rbd:`",
         ),
@@ -377,6 +381,17 @@ fn what_goes_past_the_host_is_chosen_by_the_protocol() {
             found.len() == 1 && found[0].contains(fault),
             "{line}: {found:?}"
         );
+    }
+}
+
+#[test]
+fn a_raw_image_with_the_name_of_another_format_comes_back() {
+    for format in ["raw", "qcow2"] {
+        let line = format!("nbd://store.example/web1.qcow2,format={format}");
+        let plan = planned(&[&line]);
+        let (again, not_carried) = Spec::of_domain(&plan.domain);
+        assert_eq!(not_carried, []);
+        assert_eq!(again.disks[0].backend, read(&line).backend);
     }
 }
 

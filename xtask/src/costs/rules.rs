@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use vmdisk::rules::{Check, RULES};
 
-use super::{LINEAR, Workload, profile, total, workloads};
+use super::{LINEAR, profile, total, workloads};
 use crate::repository;
 
 /// The maximum share of a rule, in percent, in the run that [`TYPICAL`] names.
@@ -43,23 +43,7 @@ type RuleCosts = BTreeMap<String, u64>;
 pub(super) fn run() -> anyhow::Result<()> {
     let program = build_with_symbols()?;
     let folder = tempfile::tempdir()?;
-    let mut all = workloads(folder.path())?;
-    let facts = [
-        "lint",
-        "-j1",
-        "--format",
-        "concise",
-        "--facts",
-        "facts.json",
-    ];
-    all.push(Workload {
-        name: "200 domains with facts",
-        arguments: facts
-            .into_iter()
-            .chain(["domains"])
-            .map(str::to_owned)
-            .collect(),
-    });
+    let all = workloads(folder.path())?;
     let mut faults = Vec::new();
     let mut found = BTreeMap::new();
     for workload in all.iter().filter(|it| it.arguments[0] == "lint") {

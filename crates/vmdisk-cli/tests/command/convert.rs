@@ -470,3 +470,13 @@ fn what_an_iothread_has_beside_its_number_is_named() {
         assert!(run.stderr.contains(loss), "{loss}: {run:?}");
     }
 }
+
+#[test]
+fn a_short_option_without_a_format_is_told_the_long_one() {
+    let line = "qemu-system-x86_64 -machine q35 -hda /srv/a.qcow2";
+    let place = Place::with(&[("a.args", line)]);
+    let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    let help = "help: write `-drive file=FILE,format=qcow2` or `format=raw` instead";
+    assert!(run.stderr.contains(help), "{run:?}");
+}

@@ -133,10 +133,11 @@ fn hook(place: &Place, files: &[&str], arguments: &[&str]) -> Run {
             .find_map(|line| line.trim().strip_prefix(&prefix));
         line.unwrap().trim_matches('\'').to_owned()
     };
-    assert_eq!(key("files"), r"\.(xml|args|cmdline|cfg)$");
+    assert_eq!(key("files"), r"\.(xml|args|cmdline|cfg|ya?ml)$");
     let is_for = |file: &&&str| {
         let extension = Path::new(file).extension().and_then(|name| name.to_str());
-        extension.is_some_and(|name| ["xml", "args", "cmdline", "cfg"].contains(&name))
+        extension
+            .is_some_and(|name| ["xml", "args", "cmdline", "cfg", "yaml", "yml"].contains(&name))
     };
     let entry = key("entry");
     let (program, rest) = entry.split_once(' ').unwrap();
@@ -167,6 +168,10 @@ fn the_hook_skips_foreign_files_and_checks_command_lines() {
         assert_eq!(run.code, 1, "{bad}: {run:?}");
         assert!(run.stdout.contains("cache-unsafe"), "{bad}: {run:?}");
     }
+    place.write("compose.yaml", b"services: {web: {image: web}}\n");
+    assert_eq!(hook(&place, &["compose.yaml"], &[]).code, 0);
+    place.write("web3.yml", b"version: 1\ndisks:\n- raw: {path: a.img}\n");
+    assert_eq!(hook(&place, &["web3.yml"], &[]).code, 1);
     // A guest that is broken is not foreign.
     place.write("broken.xml", b"<domain>");
     assert_eq!(hook(&place, &["broken.xml"], &[]).code, 2);

@@ -84,6 +84,12 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     if let Some(auth) = auth {
         check_login(auth, &at.key("auth"), faults);
     }
+    if let (None, Some(named)) = (format, format_in_name(name.as_deref())) {
+        let message =
+            format!("the name is that of a `{named}` image, but the default format is `raw`");
+        faults.refuse(at.key("name"), message).help =
+            Some(format!("set `format` to `{named}`, or to `raw`"));
+    }
     let format = format.unwrap_or(Format::Raw);
     if !is_network_format(format) {
         let message = format!("network disks do not support format `{format}`");
@@ -95,6 +101,19 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
         faults.refuse_unless(protocol == Iscsi, at.key("as"), message);
         let message = "a SCSI device cannot have a format";
         faults.refuse_unless(format == Format::Raw, at.key("format"), message);
+    }
+}
+
+/// The format that the end of a name promises: `qcow2` for `images/debian-12.qcow2`.
+///
+/// A guest that reads such an image as raw sees the header of the image instead of its disk.
+pub(super) fn format_in_name(name: Option<&str>) -> Option<Format> {
+    let (_, extension) = name?.rsplit_once('.')?;
+    match extension.to_ascii_lowercase().as_str() {
+        "qcow2" => Some(Format::Qcow2),
+        "vmdk" => Some(Format::Vmdk),
+        "vdi" => Some(Format::Vdi),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use vmdisk_model::{
 };
 
 use super::access::DeviceAccess;
+use super::check_network::format_in_name;
 use super::dropped::DroppedFields;
 use super::network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
@@ -65,7 +66,8 @@ pub(super) fn network_of(
         protocol,
         name: name.clone(),
         hosts: (!servers.is_empty()).then_some(servers),
-        format: (format != Format::Raw).then_some(format),
+        format: (format != Format::Raw || format_in_name(name.as_deref()).is_some())
+            .then_some(format),
         query: query.clone(),
         snapshot: snapshot.clone(),
         config_file: config_file.clone(),
