@@ -50,8 +50,8 @@ pub struct CapabilityRow {
     pub since: Version,
     /// The first version that no longer has it.
     pub until: Option<Version>,
-    /// The last version without it that was tried; the versions between it and `since` were not. `None` if `since` is
-    /// known to be the first version.
+    /// The last version that was tried and lacks it, if the answer for later versions before `since` is unknown. `None`
+    /// if they count as lacking it.
     pub tried_without: Option<Version>,
     /// How the program is asked.
     pub probe: Probe,
@@ -203,7 +203,7 @@ capabilities! {
     /// `-object` accepts JSON.
     ObjectJson = "object-json", Qemu (6, 0, 0), Probe::QmpSchema("object-add/arg-type/qom-type/^iothread"), "QEMU QAPI docs";
     /// `-device` accepts JSON.
-    DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU docs/about; tried on 5.2 and 7.2";
+    DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU qapi/qdev.json, feature json-cli; tried on 5.2 and 7.2";
     /// `aio=io_uring`, if it was built in.
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
     /// QEMU starts even if the host denies io_uring, and uses threads from the first request on.
@@ -213,7 +213,7 @@ capabilities! {
     /// Devices in different iothreads can share one node.
     NodeOnSeveralIothreads = "node-on-several-iothreads", Qemu (10, 0, 0) without (7, 2, 0), Probe::Trial, "tried: 5.2 and 7.2 refuse it, 10.0 and 11.1 accept it";
     /// The devices `ide-drive` and `scsi-disk`, which are disks or CD drives.
-    DiskOrCdDevices = "disk-or-cd-devices", Qemu (0, 12, 0) until (6, 0, 0), Probe::QomType("ide-drive"), "QEMU docs/about/removed-features";
+    DiskOrCdDevices = "disk-or-cd-devices", Qemu (0, 12, 0) until (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features";
     /// Machine types before 5.2 for x86.
     OldMachineTypes = "old-machine-types", Qemu (0, 10, 0) until (11, 1, 0), Probe::Trial, "tried: 10.0 has them, 11.1 has none; the versions in between were not tried and count as having them";
     /// The `file` driver refuses devices, so that they need `host_device`.
@@ -247,7 +247,7 @@ capabilities! {
     /// The gluster driver.
     Gluster = "gluster", Qemu (1, 3, 0) until (11, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+gluster"), "QEMU docs/about/removed-features";
     /// The chardev option `reconnect`, in seconds.
-    Reconnect = "reconnect", Qemu (1, 5, 0) until (10, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect"), "QEMU docs/about/removed-features; tried";
+    Reconnect = "reconnect", Qemu (2, 2, 0) until (10, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect"), "QEMU qapi/char.json, ChardevSocket: since 2.2; docs/about/removed-features; tried";
     /// The chardev option `reconnect-ms`.
     ReconnectMs = "reconnect-ms", Qemu (9, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect-ms"), "libvirt's recorded replies";
     /// The vhost-user-blk device.
@@ -271,7 +271,7 @@ capabilities! {
     /// QEMU refuses NVMe transfers that do not fit into one request to the host.
     NvmeTransferSizeChecked = "nvme-transfer-size-checked", Qemu (10, 0, 4), Probe::Trial, "QEMU commit 53493c1f836f (10.1), in the announcement of 10.0.4; tried: 5.2 and 7.2 accept mdts=12, 10.0.13 and 11.1 refuse it";
     /// Disk devices keep averages over `stats-intervals`.
-    StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; libvirt NEWS 11.9.0 names 10.2";
+    StatsIntervals = "stats-intervals", Qemu (10, 2, 0), property("virtio-blk-pci", "stats-intervals"), "in the properties of 11.1 and not in those of 10.0; sent to qemu-devel on 2025-09-29, before 10.2";
     /// scsi-hd `dpofua`, off until machine type 10.0.
     ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 
@@ -296,11 +296,11 @@ capabilities! {
     /// Images on FTP servers, if it was built in.
     Ftp = "ftp", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ftp"), "QEMU QAPI docs";
     /// The TFTP driver.
-    Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU docs/about/removed-features";
+    Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU qapi/block-core.json, BlockDeviceInfo: dropped in 2.8";
     /// The sheepdog driver.
     Sheepdog = "sheepdog", Qemu (2, 9, 0) until (6, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+sheepdog"), "QEMU docs/about/removed-features";
     /// The vxhs driver.
-    Vxhs = "vxhs", Qemu (2, 11, 0) until (5, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+vxhs"), "QEMU docs/about/removed-features";
+    Vxhs = "vxhs", Qemu (2, 10, 0) until (5, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+vxhs"), "QEMU qapi/block-core.json, BlockdevDriver: since 2.10; docs/about/removed-features";
     /// NVMe controllers driven from user space.
     NvmeDriver = "nvme-driver", Qemu (2, 12, 0), Probe::QmpSchema("blockdev-add/arg-type/+nvme"), "QEMU git history";
     /// vhost-vdpa block devices, with libblkio, if it was built in.
@@ -375,12 +375,12 @@ capabilities! {
     /// CD drives on USB are real CD drives, not disks with the contents of a CD.
     LibvirtUsbCdrom = "libvirt-usb-cdrom", Libvirt (11, 5, 0), Probe::Trial, "libvirt NEWS 11.5.0; 11.3's expected command lines have usb-storage";
     /// `<statistics>`.
-    LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt NEWS 11.9.0";
+    LibvirtStatistics = "libvirt-statistics", Libvirt (11, 9, 0), Probe::Trial, "libvirt-go-xml commit e466eba";
     /// libvirt refuses unused secrets and servers: several secrets of an encrypted image, several servers of
     /// iSCSI, and Sheepdog. Earlier versions use the first secret or server, and start a QEMU without Sheepdog.
     LibvirtRefusesUnusedSources = "libvirt-refuses-unused-sources", Libvirt (9, 1, 0), Probe::Trial, "accepted by 9.0, refused by 11.3; the exact release is unknown";
     /// Names of a product of up to 40 characters on SATA and IDE; earlier versions accept 16.
-    LibvirtLongProduct = "libvirt-long-product", Libvirt (11, 0, 0), Probe::Trial, "refused by 9.0, accepted by 11.3; the exact release is unknown";
+    LibvirtLongProduct = "libvirt-long-product", Libvirt (11, 1, 0), Probe::Trial, "libvirt docs/formatdomain.rst, product: since 11.1.0; refused by 9.0, accepted by 11.3";
     /// NOCOW set on new directories of storage pools.
     LibvirtPoolsNocow = "libvirt-pools-nocow", Libvirt (6, 6, 0), Probe::Trial, "libvirt NEWS 6.6.0";
 
@@ -416,12 +416,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn versions_that_were_not_tried_have_no_answer() {
+        let answer = |target: &str| {
+            let target: Target = target.parse().unwrap();
+            target.can(Capability::NativeAioFallsBack)
+        };
+        for lacking in ["qemu=5.2", "qemu=7.2.22"] {
+            assert!(answer(lacking).is_no(), "{lacking}");
+        }
+        for untried in ["qemu=8.0", "qemu=9.2.50", "libvirt=11.3"] {
+            assert_eq!(answer(untried), Answer::Unknown, "{untried}");
+        }
+        for having in ["qemu=10.0", "qemu=11.1"] {
+            assert!(answer(having).is_yes(), "{having}");
+        }
+    }
+
+    #[test]
     fn each_capability_has_one_row_in_order_with_a_unique_name() {
         let mut names = std::collections::HashSet::new();
         for (index, row) in TABLE.iter().enumerate() {
             assert_eq!(row.capability as usize, index);
             assert_eq!(row.capability.row(), row);
             assert_eq!(Capability::from_name(row.name), Some(row.capability));
+            let is_before = |last: Version| last.release() < row.since.release();
+            assert!(row.tried_without.is_none_or(is_before), "{}", row.name);
             assert!(names.insert(row.name), "{}", row.name);
             assert!(
                 row.until.is_none_or(|until| row.since < until),

@@ -21,7 +21,7 @@ pub(crate) fn split(target: &str) -> Option<(&'static str, &str)> {
 #[derive(Debug)]
 pub(crate) struct TargetNames<'a> {
     domain: &'a Domain,
-    /// The names that the guest's disks use. Few guests need a new name, so that it is filled by the first question.
+    /// The names that the guest's disks use; collected on first use, because few guests need a new name.
     taken: Option<HashSet<&'a str>>,
     given: HashSet<String>,
     /// Per prefix, the number of names known to be in use, so that no name is tried twice.

@@ -14,7 +14,7 @@ declare_rule! {
     ///
     /// ## Why it matters
     /// Two disks of one guest on one image overwrite each other's data, so QEMU exits at start with
-    /// `Permission conflict on node` or, for a `-drive`, `Did you need 'if=none' in the drive options?`.
+    /// `Permission conflict on node` or, for a `-drive`, `did you need 'if=none' in the drive options?`.
     ///
     /// ## Use instead
     /// Use a separate node for each device. Add `if=none` to a `-drive` that has a `-device`. If the guest handles two
@@ -49,7 +49,7 @@ declare_rule! {
             },
             Evidence::Refused {
                 by: "QEMU",
-                text: "Did you need 'if=none' in the drive options?",
+                text: "did you need 'if=none' in the drive options?",
                 source: "hw/core/qdev-properties-system.c, set_drive_helper",
             },
         ],

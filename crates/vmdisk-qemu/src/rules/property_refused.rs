@@ -414,15 +414,13 @@ fn check_gone(
     (name, help): &(&str, &'static str),
 ) {
     let gone = Capability::DiskOrCdDevices;
-    let Some(until) = gone.row().until else {
-        return;
-    };
     if line.context.target.can(gone).is_yes() {
         return;
     }
     let driver = device.peek("driver");
     let span = driver.map_or(line.index.span(option), |it| it.span);
-    let message = format!("`{name}` was removed in QEMU {until}");
+    let release = gone.row().until.map(|until| format!(" in QEMU {until}"));
+    let message = format!("`{name}` was removed{}", release.unwrap_or_default());
     line.refuse(report, option, span, message, *help);
 }
 

@@ -22,7 +22,8 @@ declare_rule! {
     /// here, so its last 16 characters are missing in the guest. Two disks whose first 20 bytes are equal are reported
     /// by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks
     /// (`The serial number can't be longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both
-    /// are errors.
+    /// are errors. Versions between 10.0 and 11.1 were not tried with NVMe disks; for them, and without a version, it is a
+    /// warning.
     ///
     /// ## Use instead
     /// Use at most 20 bytes, unique to each disk. There is no fix: a shorter serial number changes nothing for the

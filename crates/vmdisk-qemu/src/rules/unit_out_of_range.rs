@@ -100,7 +100,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "bad scsi device lun: 16384",
-                source: "hw/scsi/scsi-bus.c, scsi_qdev_realize",
+                source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
             },
         ],
         supersedes: &[],

@@ -54,7 +54,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("invalid iothreads count '…'", "src/conf/domain_conf.c, virDomainDefParseIOThreads"),
             Evidence::refused_by_libvirt("duplicate iothread id '…' found", "src/conf/domain_conf.c, virDomainDefParseIOThreads"),
             Evidence::refused_by_libvirt("disk iotune field '…' must be an integer", "src/conf/domain_conf.c, virDomainDiskDefIotuneParse"),
-            Evidence::refused_by_libvirt("throttle group field '…' must be an integer", "src/conf/domain_conf.c, virDomainThrottleGroupParseXML"),
+            Evidence::refused_by_libvirt("throttle group field '…' must be an integer", "src/conf/domain_conf.c, virDomainThrottleGroupDefParseXML"),
             Evidence::refused_by_libvirt("duplicate filter name '…' found", "src/conf/domain_conf.c, virDomainDiskThrottleFilterDefParse"),
             Evidence::refused_by_libvirt("could not parse weight", "src/conf/domain_conf.c, virDomainBlkioDeviceParseXML"),
             Evidence::refused_by_libvirt("unknown storage source type '…'", "src/conf/domain_conf.c, virDomainStorageSourceParseBase"),

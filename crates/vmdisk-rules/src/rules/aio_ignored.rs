@@ -1,7 +1,7 @@
 //! `aio-ignored`
 
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{Change, DiskField, FieldPath, Protocol};
+use vmdisk_model::{Change, DiskField, FieldPath, Protocol, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -58,7 +58,7 @@ declare_rule! {
                 figures: "for a disk with io='native', `domxml-to-native` prints `aio` if it is on a file, and not if it is on nbd",
                 how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
             },
-            Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: only this function writes `aio`"),
+            Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: for blockdev, only this function writes `aio`; src/qemu/qemu_command.c, qemuBuildDriveStr, writes it for bus='sd'"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -70,6 +70,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Some(aio), Some(source)) = (disk.backend.aio, without_engine(&image.protocol)) else {
             continue;
         };
+        // libvirt describes SD cards with -drive, whose `aio` does not depend on the source.
+        if disk.frontend.effective_bus() == TargetBus::Sd {
+            continue;
+        }
         let at = FieldPath::Disk(index, DiskField::Aio);
         report
             .finding(

@@ -73,13 +73,12 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_conf.c, virDomainDefCollectBootOrder"),
+            Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_postparse.c, virDomainDefCollectBootOrder"),
             Evidence::Refused {
                 by: "QEMU",
                 text: "The bootindex 1 has already been used",
-                source: "softmmu/bootdevice.c, check_boot_index",
+                source: "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2",
             },
-            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDefBootOrderPostParse: boot order used for more than one device"),
         ],
         supersedes: &[],
         check: Model(check),

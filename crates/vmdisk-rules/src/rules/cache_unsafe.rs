@@ -55,7 +55,7 @@ declare_rule! {
                 figures: "`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes",
                 how: "strace of qemu-io 7.2 with each cache mode, Linux 6.18",
             },
-            Evidence::Source("QEMU docs, system/qemu-block-drivers: cache=unsafe ignores flush requests"),
+            Evidence::Source("QEMU docs, system/invocation, -drive cache: unsafe is cache.no-flush=on; qapi/block-core.json, no-flush: ignore any flush requests for the device"),
         ],
         supersedes: &[],
         check: Model(check),

@@ -105,7 +105,7 @@ declare_rule! {
         since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
-            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain"),
+            Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainStorageSourceValidateDepth"),
             Evidence::Measured {
                 figures: "chains of 2, 10, 20, 23, 24 and 25 images start; with 26 to 32 and 35 it says `failed to parse JSON: nesting too deep`",
                 how: "virsh create, libvirt 11.3.0 with QEMU 10.0.13",

@@ -56,7 +56,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "Could not open 'split.raw': No such file or directory",
-                source: "block/qcow2.c, open_file of data-file",
+                source: "block/qcow2.c, qcow2_do_open, which opens the child data-file",
             },
         ],
         supersedes: &[],

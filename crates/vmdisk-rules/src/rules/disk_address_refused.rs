@@ -48,10 +48,10 @@ declare_rule! {
         since: "0.1.0",
         libvirt_only: true,
         evidence: &[
-            Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskAddressDiskBusCompatibility"),
+            Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("unexpected address type for … disk", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("CCW addresses are not supported by machine type '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress"),
-            Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_domain_address.c, qemuDomainAssignCCWAddresses"),
+            Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress (9.0)"),
             Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
             Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
             Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),

@@ -70,7 +70,7 @@ declare_rule! {
         severity: Severity::Advice,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("libvirt docs/formatdomain.rst, error_policy: enospace pauses the guest when the host is out of space"),
+            Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
         ],
         supersedes: &[],
         check: Guests(check),

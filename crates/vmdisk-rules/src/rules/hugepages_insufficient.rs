@@ -64,8 +64,8 @@ declare_rule! {
         severity: Severity::Error,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("Linux Documentation/admin-guide/mm/hugetlbpage: mmap from the pool fails when it is used up"),
-            Evidence::Source("QEMU backends/hostmem.c: QEMU exits if a memory backend cannot be mapped"),
+            Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap fails if there are not enough huge pages for the mapping"),
+            Evidence::Source("QEMU system/physmem.c: unable to map backing store for guest RAM"),
         ],
         supersedes: &[],
         check: Model(check),

@@ -85,7 +85,7 @@ declare_rule! {
         severity: Severity::Warning,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("libvirt docs/formatdomain.rst, error_policy: enospace pauses the guest when the host is out of space"),
+            Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
             Evidence::Source("QEMU block/block-backend.c, blk_get_error_action: werror=enospc stops the guest on ENOSPC"),
         ],
         supersedes: &[],

@@ -58,7 +58,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "Image size is not a multiple of request alignment",
-                source: "block/io.c, bdrv_co_write_req_prepare; up to 10.0",
+                source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
             },
         ],
         supersedes: &[],

@@ -67,7 +67,7 @@ declare_rule! {
                 figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
                 how: "QEMU 7.2, driver raw on file",
             },
-            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: only CD drives are read-only without <readonly/>"),
+            Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: only CD drives are read-only without <readonly/>"),
         ],
         supersedes: &[],
         check: Model(check),

@@ -101,7 +101,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU 7.2",
                 text: "unsupported machine type",
-                source: "softmmu/vl.c, machine_parse; system/vl.c since 9.0",
+                source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
             },
         ],
         supersedes: &[],

@@ -76,7 +76,7 @@ declare_rule! {
         severity: Severity::Advice,
         since: "0.1.0",
         evidence: &[
-            Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuDomainDefMachinePostParse: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
+            Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuCanonicalizeMachine: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
             Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
         ],
         supersedes: &[],

@@ -97,7 +97,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
                 text: "filesystem does not support O_DIRECT",
-                source: "block/file-posix.c, raw_open_common; on ramfs, hugetlbfs and squashfs, Linux 6.18",
+                source: "util/osdep.c, qemu_open_internal; on ramfs, hugetlbfs and squashfs, Linux 6.18",
             },
             Evidence::Measured {
                 figures: "open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192",

@@ -54,7 +54,7 @@ declare_rule! {
                 figures: "the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature",
                 how: "strace of qemu-io, QEMU 7.2, an image with 3.9 GiB of data",
             },
-            Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): it is only interesting with cache=writethrough"),
+            Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): particularly interesting with cache=writethrough"),
         ],
         supersedes: &[],
         check: Model(check),

@@ -51,7 +51,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "Could not open '/srv/ro/a.img': Read-only file system",
-                source: "block/file-posix.c, raw_open_common",
+                source: "util/osdep.c, qemu_open_internal",
             },
         ],
         supersedes: &[],

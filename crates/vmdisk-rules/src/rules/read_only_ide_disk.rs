@@ -60,7 +60,7 @@ declare_rule! {
             Evidence::Refused {
                 by: "QEMU",
                 text: "Block node is read-only",
-                source: "hw/ide/qdev.c, ide_hd_realize",
+                source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
             },
             Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
         ],

@@ -90,7 +90,7 @@ declare_rule! {
                           WARNING: Consider disabling zeroing (-Zn) or using smaller chunk size (<512.00 KiB).`",
                 how: "LVM 2.03.16",
             },
-            Evidence::Source("lvmthin(7), zeroing: reading data of other volumes is possible without it"),
+            Evidence::Source("lvmthin(7), zeroing: a new block is first overwritten with zeros"),
             Evidence::Source("lvchange(8): -Z|--zero y|n sets the zeroing mode of a thin pool"),
         ],
         supersedes: &[],

@@ -42,7 +42,7 @@ declare_rule! {
         since: "0.1.0",
         libvirt_only: true,
         evidence: &[
-            Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
+            Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         ],
         supersedes: &[],
         check: Model(check),

@@ -134,8 +134,8 @@ fn what_happens(context: &Context<'_>) -> (Severity, Confidence, &'static str) {
         return certain;
     }
     match (
-        context.target.can(Capability::LibvirtNbdkit),
-        context.target.can(Capability::LibvirtNbdkitByDefault),
+        context.can(Capability::LibvirtNbdkit),
+        context.can(Capability::LibvirtNbdkitByDefault),
     ) {
         (Answer::No(_), _) => certain,
         (_, Answer::Yes(_)) => (
