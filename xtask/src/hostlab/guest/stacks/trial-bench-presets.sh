@@ -2,13 +2,18 @@
 build() {
     quietly pvcreate -y "$A"
     quietly vgcreate -s 4m vg0 "$A"
+    # Both mirrors are on the same pair of disks.
+    printf 'label: gpt\nsize=320M\nsize=186M\n' > /tmp/table
+    quietly /sbin/sfdisk -q "$C" < /tmp/table
+    quietly /sbin/sfdisk -q "$D" < /tmp/table
+    udevadm settle
     quietly mdadm --create /dev/md0 --run --assume-clean --level=1 --raid-devices=2 --metadata=1.2 --homehost=hostlab \
-        --name=mirror "$C" "$D"
+        --name=mirror "${C}1" "${D}1"
     quietly mkfs.xfs -q -f /dev/md0
-    quietly mkfs.btrfs -q -f -d raid1 -m raid1 "$NVME_512" "$SCSI_4K"
+    quietly mkfs.btrfs -q -f -d raid1 -m raid1 "${C}2" "${D}2"
     mkdir -p /srv/xfs-on-md /srv/btrfs-raid1
     quietly mount /dev/md0 /srv/xfs-on-md
-    quietly mount "$NVME_512" /srv/btrfs-raid1
+    quietly mount "${C}2" /srv/btrfs-raid1
     DEVICE=/dev/disk/by-id/virtio-lab-b
     # Volumes that are there before and after a run, on the disk of the thin pools.
     quietly lvcreate -y -L 200M -n given-volume vg0
@@ -82,10 +87,11 @@ facts() {
 tear_down() {
     quietly umount /srv/xfs-on-md
     quietly umount /srv/btrfs-raid1
-    quietly wipefs -a "$NVME_512" "$SCSI_4K"
+    quietly wipefs -a "${C}2" "${D}2"
     quietly wipefs -a /dev/md0
     quietly mdadm --stop /dev/md0
-    quietly mdadm --zero-superblock "$C" "$D"
+    quietly mdadm --zero-superblock "${C}1" "${D}1"
+    quietly wipefs -a "$C" "$D"
     quietly umount /srv/xfs-on-lv
     quietly vgremove -f vg0
     quietly pvremove "$A"
