@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     /// Record the numbers
     #[arg(long)]
     bless: bool,
-    /// Measure the share of each rule instead; fail if one has more than 2 % of a run (builds a binary with symbols)
+    /// Measure the share of each rule instead; fail if one has more than 2 % of a run over 200 domains, or grows faster
+    /// than the number of disks (builds a binary with symbols)
     #[arg(long, conflicts_with_all = ["check", "bless"])]
     rules: bool,
 }
