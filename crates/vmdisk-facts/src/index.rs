@@ -31,7 +31,8 @@ pub struct HostIndex<'a> {
     loops: HashMap<&'a str, &'a BlockDevice>,
     /// The mount point of the filesystem that a device is part of: mountinfo names one of several devices.
     member_points: HashMap<&'a str, &'a str>,
-    /// Answers of [`HostIndex::mount_of`], as indexes: a memo with references would fix the lifetime.
+    /// Answers of [`HostIndex::mount_of`], as indexes: with references, the memo would make the type
+    /// invariant in `'a`.
     mounts_of: Memo<Fact<usize>>,
     /// Answers of [`HostIndex::direct_io`].
     direct_ios: Memo<Fact<DirectIo>>,

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 /// Answers about paths. Each rule asks about the disks of a guest again, so most questions repeat soon.
 ///
-/// A path has one slot, and a later path takes it from an earlier one: memory does not grow with the number of guests.
-/// A thread that finds the memo locked computes its answer, because waiting would cost as much.
+/// Each path maps to one slot, where a later path replaces an earlier one, so that memory does not grow with the number of
+/// guests. A thread that finds the memo locked computes its own answer instead of waiting.
 #[derive(Debug)]
 pub(crate) struct Memo<T> {
     slots: Mutex<Vec<Option<Kept<T>>>>,
@@ -18,7 +18,7 @@ struct Kept<T> {
     answer: T,
 }
 
-/// The number of slots, a power of two.
+/// The number of slots.
 const SLOTS: usize = 256;
 
 impl<T> Default for Memo<T> {
@@ -53,10 +53,9 @@ impl<T: Clone> Memo<T> {
     }
 }
 
-/// The slot of a path, by its length and its last bytes, in which the paths of a directory differ.
+/// The slot of a path.
 fn slot(path: &str) -> usize {
-    let tail = path.bytes().rev().take(16);
-    let mixed = tail.fold(path.len(), |sum, byte| {
+    let mixed = path.bytes().fold(0_usize, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(usize::from(byte))
     });
     mixed % SLOTS

@@ -548,7 +548,7 @@ impl<'a> PlanBuilder<'a> {
             .map(|((what, why), names)| LeftOut {
                 what: match names.len() == configurations.len() {
                     true => what,
-                    false => format!("{what} of {}", names.join(", ")),
+                    false => format!("{what} for {}", names.join(", ")),
                 },
                 why: why.to_owned(),
             })

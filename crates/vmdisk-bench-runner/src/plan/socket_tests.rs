@@ -72,7 +72,7 @@ fn a_disk_behind_a_socket_is_measured_as_its_program_opened_it() {
             .collect();
         assert_eq!(phases, [Phase::Steady]);
         assert!(
-            plan.left_out.iter().any(|left_out| left_out.what.ends_with(" of other")
+            plan.left_out.iter().any(|left_out| left_out.what.ends_with(" for other")
                 && left_out.why
                     == "the disk behind a socket is not created for each sample, so it has no first touch"),
             "{:?}",

@@ -48,7 +48,7 @@ pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Fo
     found
 }
 
-/// The first bytes of a file. They are the whole text of nearly every guest, so that the file is opened once.
+/// The number of bytes to read from a file first. Nearly every guest fits, so that its file is opened once.
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// The first bytes of a regular file, and whether that is all of it. A pipe can be read only once, and that is when it is

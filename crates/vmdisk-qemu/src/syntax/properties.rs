@@ -52,14 +52,15 @@ pub(crate) enum Syntax {
     Lines { end: usize, is_cut: bool },
 }
 
-/// The number of values that are compared one by one.
-const FEW: usize = 16;
+/// The maximum number of values that are searched one by one.
+const MAX_UNINDEXED: usize = 16;
 
 /// The values of one option.
 #[derive(Clone, Debug)]
 pub(crate) struct Properties {
     list: Vec<Property>,
-    /// The last value of each key; empty for a few values, which are faster to compare than to hash.
+    /// The position of the last value of each key; empty up to [`MAX_UNINDEXED`] values, which are faster to compare than
+    /// to hash.
     index: HashMap<String, usize>,
     pub(crate) syntax: Syntax,
     /// Keys that are set twice, each with the span of the later one.
@@ -89,8 +90,8 @@ impl Properties {
         self.list.push(property);
         let keys = |nth: usize| (self.list[nth].key.clone(), nth);
         match nth {
-            0..FEW => {}
-            FEW => self.index = (0..=FEW).map(keys).collect(),
+            0..MAX_UNINDEXED => {}
+            MAX_UNINDEXED => self.index = (0..=MAX_UNINDEXED).map(keys).collect(),
             _ => self.index.extend([keys(nth)]),
         }
     }
@@ -209,7 +210,13 @@ mod tests {
 
     #[test]
     fn the_last_value_of_a_key_counts_among_few_and_among_many() {
-        for count in [FEW - 2, FEW - 1, FEW, FEW + 1, 3 * FEW] {
+        for count in [
+            MAX_UNINDEXED - 2,
+            MAX_UNINDEXED - 1,
+            MAX_UNINDEXED,
+            MAX_UNINDEXED + 1,
+            3 * MAX_UNINDEXED,
+        ] {
             let others: Vec<String> = (0..count).map(|nth| format!("k{nth}={nth}")).collect();
             let text = format!("a=first,{},a=last", others.join(","));
             let mut written = Text::empty(0);
