@@ -80,8 +80,8 @@ struct Capability {
     since: Version,
     /// The first version that no longer has it; null where all later ones do.
     until: Option<Version>,
-    /// The last version without it that was tried: those between it and `since` were not. Null if `since` is known to be
-    /// the first.
+    /// The last version that was tried and lacks it, if the answer for later versions before `since` is unknown; null if
+    /// they count as lacking it.
     tried_without: Option<Version>,
     /// The query to a program: `schema PATH`, `type NAME`, `property DEVICE PROPERTY`; null if only a trial shows it.
     probe: Option<String>,
@@ -223,7 +223,7 @@ const fn words(answer: Answer) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// The table for people: rows about programs that the target does not name come without an answer.
+/// The table for people. Rows come without an answer if the target does not name the program, or its version was not tried.
 fn table(target: &Target, asked: Option<&Introspection>) -> String {
     let mut out = String::new();
     if let Some(introspection) = asked {
@@ -260,11 +260,13 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
                 (word, _) => word.to_owned(),
             };
             let until = row.until.map(|until| format!(" until {until}"));
+            let without = row.tried_without.map(|last| format!(" (not in {last})"));
             let versions = format!(
-                "{} {}{}",
+                "{} {}{}{}",
                 component_word(row.component),
                 row.since,
-                until.unwrap_or_default()
+                until.unwrap_or_default(),
+                without.unwrap_or_default()
             );
             [answer, row.name.to_owned(), versions, row.about.to_owned()]
         })

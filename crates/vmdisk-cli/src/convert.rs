@@ -146,10 +146,11 @@ fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
 fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Vec<Message>, Stop> {
     let losses = vmdisk::losses(document);
-    // `-hda FILE` takes no options.
+    // `-hda FILE`, `-sd FILE` and a bare `FILE` take no options.
     let is_short = |loss: &Loss| {
-        let written = loss.place.span.slice(&document.text);
-        written.is_some_and(|written| written.starts_with("-hd"))
+        let written = loss.place.span.slice(&document.text).unwrap_or_default();
+        let option = written.trim_start_matches('-');
+        option == written || option.starts_with("hd") || option.starts_with("sd")
     };
     let message = |loss: &Loss| {
         Dropped {
@@ -158,7 +159,7 @@ fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Ve
             changes_guest: loss.changes_guest,
             help: match loss.at {
                 FieldPath::Image(_, _, ImageField::Format) if is_short(loss) => {
-                    Some("write `-drive file=FILE,format=qcow2` or `format=raw` instead")
+                    Some("write a `-drive` with `format=qcow2` or `format=raw` instead")
                 }
                 FieldPath::Image(_, _, ImageField::Format) => {
                     Some("add `format=qcow2` or `format=raw` to it")

@@ -472,11 +472,19 @@ fn what_an_iothread_has_beside_its_number_is_named() {
 }
 
 #[test]
-fn a_short_option_without_a_format_is_told_the_long_one() {
-    let line = "qemu-system-x86_64 -machine q35 -hda /srv/a.qcow2";
-    let place = Place::with(&[("a.args", line)]);
-    let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
-    assert_eq!(run.code, 2, "{run:?}");
-    let help = "help: write `-drive file=FILE,format=qcow2` or `format=raw` instead";
-    assert!(run.stderr.contains(help), "{run:?}");
+fn an_image_without_a_format_is_told_where_to_set_it() {
+    let short = "help: write a `-drive` with `format=qcow2` or `format=raw` instead";
+    let long = "help: add `format=qcow2` or `format=raw` to it";
+    for (option, help) in [
+        ("-hda /srv/a.qcow2", short),
+        ("--hdb /srv/a.qcow2", short),
+        ("/srv/a.qcow2", short),
+        ("-drive file=/srv/a.qcow2", long),
+    ] {
+        let line = format!("qemu-system-x86_64 -machine q35 {option}");
+        let place = Place::with(&[("a.args", &line)]);
+        let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(help), "{option}: {run:?}");
+    }
 }

@@ -85,8 +85,9 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
         check_login(auth, &at.key("auth"), faults);
     }
     if let (None, Some(named)) = (format, format_in_name(name.as_deref())) {
-        let message =
-            format!("the name is that of a `{named}` image, but the default format is `raw`");
+        let message = format!(
+            "the name is that of a `{named}` image, but without a format it is read as raw"
+        );
         faults.refuse(at.key("name"), message).help =
             Some(format!("set `format` to `{named}`, or to `raw`"));
     }
@@ -111,8 +112,11 @@ pub(super) fn format_in_name(name: Option<&str>) -> Option<Format> {
     let (_, extension) = name?.rsplit_once('.')?;
     match extension.to_ascii_lowercase().as_str() {
         "qcow2" => Some(Format::Qcow2),
+        "qcow" => Some(Format::Qcow),
+        "qed" => Some(Format::Qed),
         "vmdk" => Some(Format::Vmdk),
         "vdi" => Some(Format::Vdi),
+        "vhd" | "vpc" => Some(Format::Vpc),
         _ => None,
     }
 }

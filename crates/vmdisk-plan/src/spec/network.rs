@@ -23,8 +23,8 @@ section! {
         /// The servers: exactly one; on gluster one or more; on rbd any number, and none where Ceph's configuration
         /// names them.
         hosts: Option<Vec<NetworkHostSpec>> = "hosts",
-        /// Format of the image; default `raw`, never guessed. Required if the name ends in `.qcow2`, `.vmdk` or
-        /// `.vdi`.
+        /// Format of the image; default `raw`, never guessed. Required if the name ends in `.qcow2`, `.qcow`,
+        /// `.qed`, `.vmdk`, `.vdi`, `.vhd` or `.vpc`.
         format: Option<Format> = "format",
         /// What follows the `?` of the address; http and https.
         query: Option<String> = "query",
