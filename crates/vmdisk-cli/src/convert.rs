@@ -4,7 +4,6 @@ mod dropped;
 mod resolve;
 mod spec;
 
-use vmdisk::model::{FieldPath, ImageField};
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage};
 
@@ -146,26 +145,12 @@ fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors
 /// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
 fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Vec<Message>, Stop> {
     let losses = vmdisk::losses(document);
-    // `-hda FILE`, `-sd FILE` and a bare `FILE` take no options.
-    let is_short = |loss: &Loss| {
-        let written = loss.place.span.slice(&document.text).unwrap_or_default();
-        let option = written.trim_start_matches('-');
-        option == written || option.starts_with("hd") || option.starts_with("sd")
-    };
     let message = |loss: &Loss| {
         Dropped {
             owner: document.breadcrumb(loss.at),
             what: &loss.what,
             changes_guest: loss.changes_guest,
-            help: match loss.at {
-                FieldPath::Image(_, _, ImageField::Format) if is_short(loss) => {
-                    Some("write a `-drive` with `format=qcow2` or `format=raw` instead")
-                }
-                FieldPath::Image(_, _, ImageField::Format) => {
-                    Some("add `format=qcow2` or `format=raw` to it")
-                }
-                _ => None,
-            },
+            help: loss.help(document),
             place: place_of(document, input, loss.place.span),
         }
         .message()

@@ -87,7 +87,7 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ),
         (
             "https://store.example/images/debian-12.QCOW2",
-            "the name is that of a `qcow2` image, but without a format it is read as raw",
+            "the name ends as names of `qcow2` images do, but without a format it is read as raw",
         ),
         (
             "rbd://mon1/pool/a",

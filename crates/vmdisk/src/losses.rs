@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use vmdisk_fields::{phrase, setting};
 use vmdisk_libvirt::UnmodeledContent;
 use vmdisk_model::{
-    BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath, Image,
-    ImageField, Protocol, Scope, SecretReference, Switch,
+    BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath,
+    Format, Image, ImageField, Protocol, Scope, SecretReference, Switch,
 };
 use vmdisk_rule::Problem;
 use vmdisk_source::Span;
@@ -23,6 +24,16 @@ pub struct Loss {
     pub place: TextPlace,
     /// True if the guest would see other data, or another machine, without it.
     pub changes_guest: bool,
+}
+
+impl Loss {
+    /// What to write so that nothing is lost, in the words of the document.
+    pub fn help(&self, document: &Document) -> Option<String> {
+        matches!(self.at, FieldPath::Image(_, _, ImageField::Format)).then(|| {
+            let qcow2 = setting(self.at, Format::Qcow2);
+            document.render(&phrase!("use {qcow2}, or `raw` if the image is raw", qcow2))
+        })
+    }
 }
 
 /// Properties of disks and controllers that tune and secure, and without which the guest still finds

@@ -13,7 +13,7 @@ pub(super) struct Dropped<'a> {
     pub(super) what: &'a str,
     pub(super) changes_guest: bool,
     /// How the document can be changed so that it is carried over; `None` without a known way.
-    pub(super) help: Option<&'static str>,
+    pub(super) help: Option<String>,
     pub(super) place: MessagePlace,
 }
 
@@ -33,7 +33,8 @@ impl Dropped<'_> {
             Message {
                 help: Some(format!(
                     "{}, or leave the disk out with `--without DISK`",
-                    help.unwrap_or("write it in a form that can be carried over")
+                    help.as_deref()
+                        .unwrap_or("write it in a form that can be carried over")
                 )),
                 ..Message::error(format!("{owner}: {what} cannot be carried over"))
             }

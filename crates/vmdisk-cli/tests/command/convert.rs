@@ -473,18 +473,26 @@ fn what_an_iothread_has_beside_its_number_is_named() {
 
 #[test]
 fn an_image_without_a_format_is_told_where_to_set_it() {
-    let short = "help: write a `-drive` with `format=qcow2` or `format=raw` instead";
-    let long = "help: add `format=qcow2` or `format=raw` to it";
     for (option, help) in [
-        ("-hda /srv/a.qcow2", short),
-        ("--hdb /srv/a.qcow2", short),
-        ("/srv/a.qcow2", short),
-        ("-drive file=/srv/a.qcow2", long),
+        (
+            "-hda /srv/a.qcow2",
+            "use `-drive file=/srv/a.qcow2,index=0,format=qcow2` instead of `-hda`",
+        ),
+        (
+            "--hdb /srv/a.qcow2",
+            "use `-drive file=/srv/a.qcow2,index=1,format=qcow2` instead of `-hdb`",
+        ),
+        (
+            "/srv/a.qcow2",
+            "use `-drive file=/srv/a.qcow2,index=0,format=qcow2` instead of the file name alone",
+        ),
+        ("-drive file=/srv/a.qcow2", "use `format=qcow2`"),
     ] {
         let line = format!("qemu-system-x86_64 -machine q35 {option}");
         let place = Place::with(&[("a.args", &line)]);
         let run = place.run(&["convert", "--to", "libvirt-xml", "a.args"]);
         assert_eq!(run.code, 2, "{run:?}");
-        assert!(run.stderr.contains(help), "{option}: {run:?}");
+        let help = format!("help: {help}, or `raw` if the image is raw");
+        assert!(run.stderr.contains(&help), "{option}: {run:?}");
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     }
     if let (None, Some(named)) = (format, format_in_name(name.as_deref())) {
         let message = format!(
-            "the name is that of a `{named}` image, but without a format it is read as raw"
+            "the name ends as names of `{named}` images do, but without a format it is read as raw"
         );
         faults.refuse(at.key("name"), message).help =
             Some(format!("set `format` to `{named}`, or to `raw`"));

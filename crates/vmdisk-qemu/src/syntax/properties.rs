@@ -96,7 +96,7 @@ impl Properties {
         }
     }
 
-    /// The position of the last value of a key, which is the one that QEMU uses.
+    /// The position of the last value of a key. QEMU uses the last of several.
     fn position(&self, key: &str) -> Option<usize> {
         if self.index.is_empty() {
             return self.list.iter().rposition(|property| property.key == key);
