@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// True for characters that act on a terminal or a reader instead of being seen.
@@ -33,18 +32,34 @@ pub(crate) const fn is_hazard(character: char) -> bool {
 
 /// True for printable ASCII, which nearly every text is.
 pub(crate) fn is_plain(text: &str) -> bool {
+    is_printable_without(text, [])
+}
+
+/// True for printable ASCII that a JSON string has as it is.
+pub(crate) fn is_plain_in_json(text: &str) -> bool {
+    is_printable_without(text, *b"\"\\")
+}
+
+fn is_printable_without<const N: usize>(text: &str, without: [u8; N]) -> bool {
     const TOP_BITS: u64 = 0x8080_8080_8080_8080;
+    const ONES: u64 = 0x0101_0101_0101_0101;
     let words = text.as_bytes().chunks_exact(8);
     let rest = words.remainder();
     let mut found = 0;
-    // A top bit is set by a byte that has it, that is less than a blank, or that is DEL.
+    // A top bit is set by a byte that has it, that is less than a blank, that is DEL, or that is one of `without`.
     for word in words {
         let word = word.try_into().map_or(0, u64::from_le_bytes);
-        let below_blank = word.wrapping_sub(0x2020_2020_2020_2020);
-        let is_delete = word.wrapping_add(0x0101_0101_0101_0101);
+        let below_blank = word.wrapping_sub(0x20 * ONES);
+        let is_delete = word.wrapping_add(ONES);
         found |= word | below_blank | is_delete;
+        for byte in without {
+            found |= (word ^ (u64::from(byte) * ONES)).wrapping_sub(ONES);
+        }
     }
-    found & TOP_BITS == 0 && rest.iter().all(|byte| matches!(byte, b' '..=b'~'))
+    found & TOP_BITS == 0
+        && rest
+            .iter()
+            .all(|byte| matches!(byte, b' '..=b'~') && !without.contains(byte))
 }
 
 /// One line of text: every hazard, line ends included, is written as its number.
@@ -57,15 +72,15 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character == '\n')
 }
 
-/// A value of which every string, line ends included, is harmless; for reports whose only line ends are their own.
-pub(crate) fn strings<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
-    serde_json::from_value(clean(serde_json::to_value(value)?, line))
+/// A value as JSON of which every string, line ends included, is harmless; for reports whose only line ends are their own.
+pub(crate) fn strings(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(clean(serde_json::to_value(value)?, line).to_string())
 }
 
 /// As [`strings`], with line feeds kept, for pages that escape their own markup.
 #[cfg(feature = "bench")]
-pub(crate) fn texts<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
-    serde_json::from_value(clean(serde_json::to_value(value)?, lines))
+pub(crate) fn texts(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(clean(serde_json::to_value(value)?, lines).to_string())
 }
 
 fn clean(value: Value, text: fn(&str) -> Cow<'_, str>) -> Value {
@@ -148,6 +163,13 @@ mod tests {
                 let around = "~ ".repeat(width);
                 let text = format!("{around}{}{around}", char::from(byte));
                 assert_eq!(is_plain(&text), (b' '..=b'~').contains(&byte), "{text:?}");
+            }
+        }
+        for byte in 0..=0x7f_u8 {
+            let text = format!("~ abcdefghi{}jklmnopq", char::from(byte));
+            let is_plain = (b' '..=b'~').contains(&byte) && !b"\"\\".contains(&byte);
+            for start in 0..=11 {
+                assert_eq!(is_plain_in_json(&text[start..]), is_plain, "{text:?}");
             }
         }
         assert!(!is_plain("abcdefgü"));

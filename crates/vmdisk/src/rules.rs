@@ -91,18 +91,51 @@ pub fn check_model(context: &Context<'_>) -> Outcome {
     outcome
 }
 
+/// What the run of a rule about the model needs of the rule, one after the other in memory.
+#[derive(Clone, Copy)]
+struct OfModel {
+    check: fn(&Context<'_>, &mut Report),
+    rule: &'static Rule,
+    libvirt_only: bool,
+}
+
+/// The rules about the model, at their places in [`RULES`].
+static OF_MODEL: [Option<OfModel>; COUNT] = {
+    let mut of_model = [None; COUNT];
+    let mut nth = 0;
+    while nth < COUNT {
+        let rule = RULES[nth];
+        if let Check::Model(check) = rule.check {
+            of_model[nth] = Some(OfModel {
+                check,
+                rule,
+                libvirt_only: rule.libvirt_only,
+            });
+        }
+        nth += 1;
+    }
+    of_model
+};
+
 fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
-    let is_foreign = context.domain.foreign_type().is_some();
+    if context.domain.foreign_type().is_some() {
+        return judge_foreign(context, outcome);
+    }
+    let is_for_libvirt = context.is_for_libvirt();
+    for one in OF_MODEL.iter().flatten() {
+        if is_for_libvirt || !one.libvirt_only {
+            outcome.run(one.rule, |report| (one.check)(context, report));
+        }
+    }
+}
+
+/// Runs the rules that apply to the guests of other hypervisors; the others tell that they do not.
+fn judge_foreign(context: &Context<'_>, outcome: &mut Outcome) {
     for rule in RULES {
         match rule.check {
             Check::Model(check) => outcome.judge(context, rule, |report| check(context, report)),
-            // Of these only that they say nothing about the guests of other hypervisors.
-            Check::Hosts(_) | Check::Guests(_) | Check::Text | Check::Trial | Check::Allowances
-                if is_foreign =>
-            {
-                outcome.judge(context, rule, |_| {});
-            }
             Check::Hosts(_) | Check::Guests(_) | Check::Text | Check::Trial | Check::Allowances => {
+                outcome.judge(context, rule, |_| {});
             }
         }
     }

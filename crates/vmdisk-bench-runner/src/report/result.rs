@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::latency::{self, Distribution, Operation};
 use super::remarks;
@@ -259,13 +258,6 @@ struct ResultFile {
 #[derive(Deserialize)]
 struct ResultFileCell {
     failures: u32,
-}
-
-impl<'de> Deserialize<'de> for BenchResult {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = ResultFile::deserialize(deserializer)?;
-        written.concluded().map_err(D::Error::custom)
-    }
 }
 
 impl ResultFile {

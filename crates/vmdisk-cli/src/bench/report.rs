@@ -1,5 +1,6 @@
 //! `vmdisk bench report`, and the files in a run's directory.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use vmdisk_bench_runner::report::{csv, fio_jobs, html, markdown, text};
@@ -77,11 +78,14 @@ pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
 
 /// Removes line ends and control characters from all names of a result.
 pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
-    sanitize::strings(result).map_err(not_written)
+    harmless(sanitize::strings(result))
 }
 
-fn not_written(error: serde_json::Error) -> Stop {
-    Stop::new(format!("could not write the report: {error}"))
+fn harmless(written: serde_json::Result<String>) -> Result<BenchResult, Stop> {
+    let not_written =
+        |error: &dyn Display| Stop::new(format!("could not write the report: {error}"));
+    let text = written.map_err(|error| not_written(&error))?;
+    BenchResult::from_json(&text, RESULT).map_err(|error| not_written(&error))
 }
 
 /// Formats a result.
@@ -91,7 +95,7 @@ pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<Stri
         ReportFormat::Json => result.to_json(),
         ReportFormat::Csv => csv(result),
         ReportFormat::Markdown => markdown(&in_lines(result)?),
-        ReportFormat::Html => html(&sanitize::texts(result).map_err(not_written)?),
+        ReportFormat::Html => html(&harmless(sanitize::texts(result))?),
     })
 }
 

@@ -20,7 +20,11 @@ use crate::stop::Stop;
 /// Shows a facts file.
 pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let facts = read_facts(&args.file, io, colors)?;
-    let facts = sanitize::strings(&facts).map_err(|error| Stop::file("show", &args.file, error))?;
+    let not_shown = |error: &dyn Display| Stop::file("show", &args.file, error);
+    let harmless = sanitize::strings(&facts).map_err(|error| not_shown(&error))?;
+    let facts = Facts::from_json(&harmless)
+        .map_err(|error| not_shown(&error))?
+        .facts;
     deliver(io, None, &text(&facts))?;
     Ok(Exit::Clean)
 }

@@ -1,10 +1,10 @@
 //! The result of one input: as little as the output needs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use vmdisk::model::BackendSource;
+use vmdisk::model::{BackendSource, FieldPath};
 use vmdisk::rules::{Missing, NotChecked};
 use vmdisk::trace::HostTrace;
 use vmdisk::{
@@ -131,7 +131,7 @@ pub(crate) struct Unchecked {
     /// The disk by its number and its target's name, if it is about one.
     pub(crate) disk: Option<(usize, Option<Arc<str>>)>,
     /// The field in words.
-    pub(crate) field: String,
+    pub(crate) field: Arc<str>,
     /// The missing input.
     pub(crate) what: String,
     /// Why.
@@ -262,12 +262,18 @@ fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked
     let targets = disks.map(|disk| disk.frontend.target.as_deref().map(Arc::from));
     let targets: Vec<Option<Arc<str>>> = targets.collect();
     let target = |index: usize| targets.get(index).cloned().flatten();
+    // Many rules miss something about one field.
+    let mut in_words: HashMap<FieldPath, Arc<str>> = HashMap::new();
+    let mut field = |at: FieldPath| {
+        let words = in_words.entry(at);
+        Arc::clone(words.or_insert_with(|| document.breadcrumb(at).into()))
+    };
     let mut unchecked: Vec<Unchecked> = not_checked
         .into_iter()
         .map(|missed| Unchecked {
             rule: missed.rule.name,
             disk: missed.at.disk().map(|index| (index, target(index))),
-            field: document.breadcrumb(missed.at),
+            field: field(missed.at),
             what: missed.missing.what,
             why: missed.missing.why,
             hosts: missed.hosts,

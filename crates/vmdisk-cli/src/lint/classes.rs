@@ -241,7 +241,7 @@ mod tests {
             report.not_checked.push(crate::lint::checked::Unchecked {
                 rule: "cache-unsafe",
                 disk: None,
-                field: String::new(),
+                field: "".into(),
                 what: String::new(),
                 why: "".into(),
                 hosts: listed.to_vec(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use crate::sanitize::{is_hazard, is_plain};
+use crate::sanitize::{is_hazard, is_plain, is_plain_in_json};
 
 /// Writes a value with line ends and indentation, and a line end after it.
 pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
@@ -44,18 +44,17 @@ pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
 
 /// Adds a string, as [`item`] has it.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    let mut layout = Harmless::new(None, Later::Marks);
-    let is_escaped = |byte| matches!(byte, b'"' | b'\\' | ..b' ');
-    let written = if text.bytes().any(is_escaped) {
-        let mut serializer = Serializer::with_formatter(&mut *out, layout);
-        text.serialize(&mut serializer).map_err(io::Error::from)
-    } else {
+    if is_plain_in_json(text) {
+        out.reserve(text.len() + 2);
         out.push(b'"');
-        let written = layout.write_string_fragment(out, text);
+        out.extend_from_slice(text.as_bytes());
         out.push(b'"');
-        written
-    };
-    written.expect("memory takes every byte");
+        return;
+    }
+    let layout = Harmless::new(None, Later::Marks);
+    let mut serializer = Serializer::with_formatter(&mut *out, layout);
+    text.serialize(&mut serializer)
+        .expect("memory takes every byte");
 }
 
 /// Writes the items of the list with a number, and returns false if there are none.

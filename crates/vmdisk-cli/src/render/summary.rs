@@ -1,7 +1,7 @@
 //! The summary of a run in one or two lines.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) struct Summary {
     pub(crate) fixable_unsafely: usize,
     pub(crate) fixed: usize,
     pub(crate) failed_fixes: usize,
-    pub(crate) rules_not_checked: BTreeSet<&'static str>,
+    pub(crate) rules_not_checked: HashSet<&'static str>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
 }

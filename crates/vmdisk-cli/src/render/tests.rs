@@ -157,7 +157,7 @@ fn sample() -> Vec<Checked> {
     let missed = |rule, disk: usize, target: &str, what: &str, why: &str| Unchecked {
         rule,
         disk: Some((disk, Some(target.into()))),
-        field: format!("disk {target} › driver/@io"),
+        field: format!("disk {target} › driver/@io").into(),
         what: what.to_owned(),
         why: why.to_owned().into(),
         hosts: Vec::new(),

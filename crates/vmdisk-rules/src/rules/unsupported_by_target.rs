@@ -1,5 +1,6 @@
 //! `unsupported-by-target`
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use vmdisk_facts::capability::CapabilityRow;
@@ -140,7 +141,7 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_versioned_syntax(context, report);
-    let dropped = dropped_by_libvirt(context);
+    let dropped = LazyCell::new(|| dropped_by_libvirt(context));
     for feature in FEATURES {
         let row = feature.capability.row();
         if row.component == Component::Libvirt && !context.is_for_libvirt() {

@@ -736,7 +736,7 @@ mod tests {
             let missed = Unchecked {
                 rule: "cache-unsafe",
                 disk,
-                field: "disk vda › driver/@cache".to_owned(),
+                field: "disk vda › driver/@cache".into(),
                 what: "file system of /srv/\\a\n.img".to_owned(),
                 why: "no facts were given".into(),
                 hosts: Vec::new(),
