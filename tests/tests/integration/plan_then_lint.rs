@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use vmdisk::plan::{Plan, Spec, facts_after, plan};
-use vmdisk::{Diagnostic, HostIndex, LintOptions, Severity, Target, lint, read, write};
+use vmdisk::{Detail, Diagnostic, HostIndex, LintOptions, Severity, Target, lint, read, write};
 
 use host::Host;
 
@@ -48,6 +48,7 @@ pub(crate) fn linted(plan: &Plan, host: &Host, target: &Target) -> Linted {
     let options = LintOptions {
         host: is_known.then_some(&index),
         target: target.clone(),
+        detail: Detail::Titles,
         ..LintOptions::default()
     };
     let report = lint(&document, &options);

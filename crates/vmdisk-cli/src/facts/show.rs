@@ -114,8 +114,11 @@ fn text(facts: &Facts) -> String {
     add_host(&mut rows, facts);
     add_limits(&mut rows, facts);
     for mount in &facts.mounts {
-        let (fstype, source) = (told(&mount.fstype), told(&mount.source));
-        rows.row("mount", format!("{}: {fstype} of {source}", mount.point));
+        let told = match (&mount.fstype, &mount.source) {
+            (one, Fact::NotCollected) | (Fact::NotCollected, one) => told(one),
+            (fstype, source) => format!("{} of {}", told(fstype), told(source)),
+        };
+        rows.row("mount", format!("{}: {told}", mount.point));
     }
     add_paths(&mut rows, facts, &index);
     add_devices(&mut rows, facts, &index);

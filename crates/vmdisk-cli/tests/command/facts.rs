@@ -225,6 +225,26 @@ fn the_kernel_is_shown_without_empty_brackets() {
 }
 
 #[test]
+fn a_mount_is_shown_with_what_is_known_of_it() {
+    for (known, shown) in [
+        ("", "not collected"),
+        (
+            r#","fstype":"ext4","source":"/dev/vda1""#,
+            "ext4 of /dev/vda1",
+        ),
+        (r#","fstype":"ext4""#, "ext4"),
+        (r#","source":"/dev/vda1""#, "/dev/vda1"),
+    ] {
+        let mount = format!(r#"{{"id":"m1","point":"/srv"{known}}}"#);
+        let text = format!(r#"{{"schema_version":"1.0","mounts":[{mount}]}}"#);
+        let place = Place::with(&[("host.json", &text)]);
+        let run = place.run(&["facts", "show", "host.json"]);
+        let line = format!("mount          /srv: {shown}");
+        assert!(run.stdout.lines().any(|found| found == line), "{run:?}");
+    }
+}
+
+#[test]
 fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
     let place = Place::with(&[
         ("host.json", &host(false, false)),
