@@ -359,7 +359,7 @@ fn a_fix_is_an_edit_of_one_key_in_block_and_in_flow_style() {
         ),
         (
             "{\"version\": 1, \"disks\": [{\"raw\": {\"path\": \"/a\"}, \"cache\": \"unsafe\"}]}\n",
-            "{\"version\": 1, \"disks\": [{\"raw\": {\"path\": \"/a\"}, \"cache\": writeback}]}\n",
+            "{\"version\": 1, \"disks\": [{\"raw\": {\"path\": \"/a\"}, \"cache\": \"writeback\"}]}\n",
         ),
     ] {
         let fixed = fix(before, &LintOptions::default(), FixScope::Safe).unwrap();
@@ -370,6 +370,33 @@ fn a_fix_is_an_edit_of_one_key_in_block_and_in_flow_style() {
     let shared = "version: 1\ndisks:\n- raw: {path: /a}\n  cache: &c unsafe\n- raw: {path: /b}\n  cache: *c\n";
     let fixed = fix(shared, &LintOptions::default(), FixScope::SafeAndUnsafe).unwrap();
     assert_eq!(fixed.document.text, shared);
+}
+
+#[test]
+fn a_fixed_spec_in_json_is_json() {
+    let options = LintOptions::default();
+    let mut changed = 0;
+    for (name, text) in specs() {
+        let Ok(spec) = vmdisk::plan::Spec::from_yaml(&text) else {
+            continue;
+        };
+        let mut json = serde_json::to_value(&spec).unwrap();
+        for disk in json["disks"].as_array_mut().unwrap() {
+            disk["cache"] = "unsafe".into();
+            disk["detect-zeroes"] = "unmap".into();
+            disk.as_object_mut().unwrap().remove("discard");
+        }
+        for json in [json.to_string(), format!("{json:#}")] {
+            let fixed = fix(&json, &options, FixScope::SafeAndUnsafe);
+            let fixed = fixed.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            let after = fixed.document.text;
+            if let Err(error) = serde_json::from_str::<serde_json::Value>(&after) {
+                panic!("{name}: {error}\n{after}");
+            }
+            changed += usize::from(after != json);
+        }
+    }
+    assert!(changed > 20, "{changed}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub(crate) fail_on_unchecked: bool,
     /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or have no date.
-    #[arg(long, value_name = "AGE", value_parser = age, requires = "facts", help_heading = "Host and target")]
+    #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Host and target")]
     pub(crate) max_facts_age: Option<u64>,
     /// Skip named files that contain no guest, instead of failing.
     #[arg(long)]

@@ -32,18 +32,19 @@ pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         Some(directory) => {
             fs::create_dir_all(directory)
                 .map_err(|error| Stop::file("create", directory, plain(&error)))?;
-            for command in command.get_subcommands() {
-                write(directory, command.clone())?;
-            }
-            write(directory, command)?;
+            write_all(directory, &command)?;
         }
     }
     Ok(Exit::Clean)
 }
 
-fn write(directory: &Path, command: Command) -> Result<(), Stop> {
+/// Writes the page of a command, and those of the commands below it.
+fn write_all(directory: &Path, command: &Command) -> Result<(), Stop> {
+    for below in command.get_subcommands() {
+        write_all(directory, below)?;
+    }
     let path = directory.join(manual(command.clone()).get_filename());
-    atomic::write(&path, &page(command)?).map_err(|error| Stop::file("write", &path, error))
+    atomic::write(&path, &page(command.clone())?).map_err(|error| Stop::file("write", &path, error))
 }
 
 fn page(command: Command) -> Result<Vec<u8>, Stop> {
@@ -55,5 +56,8 @@ fn page(command: Command) -> Result<Vec<u8>, Stop> {
 }
 
 fn manual(command: Command) -> clap_mangen::Man {
-    clap_mangen::Man::new(command).source(concat!("vmdisk ", env!("CARGO_PKG_VERSION")))
+    clap_mangen::Man::new(command)
+        // Without a date, man would take the next field for one.
+        .date(" ")
+        .source(concat!("vmdisk ", env!("CARGO_PKG_VERSION")))
 }

@@ -29,6 +29,7 @@ mod walk;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use vmdisk::{Document, Facts, FixScope, LintOptions};
@@ -43,6 +44,7 @@ use crate::exit::Exit;
 use crate::hosts::Hosts;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
+use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
@@ -137,6 +139,11 @@ fn check(
     let try_qemu = args.try_qemu.as_deref();
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
     let mut sources = Sources::load(plan, args, io, colors)?;
+    refuse_to_overwrite(args, inputs, &sources)?;
+    if args.max_facts_age.is_some() && sources.files.is_empty() {
+        return Err(Stop::new("--max-facts-age needs facts")
+            .help("name them with --facts FILE, or as `facts` in vmdisk.toml"));
+    }
     let mut read_before = read_stdin(inputs, io)?;
     if args.host.live {
         let wanted = wanted_facts(inputs, &mut read_before);
@@ -201,7 +208,15 @@ fn check(
     )?;
     gather(&run, held, &mut guests, &renderers, &mut gathering)?;
     let (documents, totals) = gathering.finish(failed)?;
-    let (exit, incomplete) = (totals.exit(), totals.incomplete.len());
+    let incomplete = totals.incomplete.len();
+    let dated = sources.dated();
+    let too_old = too_old(args, &dated);
+    let of_age = if too_old.is_empty() {
+        Exit::Clean
+    } else {
+        Exit::Findings
+    };
+    let exit = totals.exit().max(if_counted(args, of_age));
     let host = sources.only_host();
     Results {
         renderers: &renderers,
@@ -209,12 +224,13 @@ fn check(
         totals,
         classes: classes.as_ref(),
         host: host.as_deref(),
+        exit,
     }
     .deliver(args, mode, io)?;
     finish_baselines(args, &baselines, io, colors)?;
     say_unchecked(incomplete, io);
-    let age = judge_age(args, &sources.dated(), io, colors);
-    Ok(exit.max(if_counted(args, age)))
+    say_age(args, &dated, &too_old, io, colors);
+    Ok(exit)
 }
 
 fn read_baselines(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
@@ -338,6 +354,32 @@ fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
     }
 }
 
+/// A report does not replace what it is about.
+fn refuse_to_overwrite(args: &LintArgs, inputs: &Inputs, sources: &Sources) -> Result<(), Stop> {
+    let outputs = args.report.iter().map(|(_, file)| file).chain(&args.output);
+    // A file that does not exist is not read.
+    let known = |path: &PathBuf| Some((path.canonicalize().ok()?, path.clone()));
+    let outputs: BTreeMap<PathBuf, PathBuf> = outputs.filter_map(known).collect();
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    let read = inputs.files.iter().filter_map(|input| match input.origin {
+        Origin::Named | Origin::Found(_) => Some(&input.file),
+        Origin::Given(_) | Origin::Stdin => None,
+    });
+    for file in read.chain(&sources.files) {
+        let output = file.canonicalize().ok().and_then(|file| outputs.get(&file));
+        if let Some(output) = output {
+            let message = format!(
+                "{} is an input, which the report would replace",
+                output.display()
+            );
+            return Err(Stop::new(message).help("name another file for the report"));
+        }
+    }
+    Ok(())
+}
+
 /// How the run ends, if findings count.
 fn if_counted(args: &LintArgs, exit: Exit) -> Exit {
     match exit {
@@ -346,22 +388,27 @@ fn if_counted(args: &LintArgs, exit: Exit) -> Exit {
     }
 }
 
-/// Reports old facts.
-fn judge_age(args: &LintArgs, dated: &[(String, &Facts)], io: &mut Io<'_>, colors: Colors) -> Exit {
+/// Warnings of facts that are older than `--max-facts-age`.
+fn too_old(args: &LintArgs, dated: &[(String, &Facts)]) -> Vec<Message> {
     let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
-    let Some(max_age) = args.max_facts_age else {
-        if args.format.is_for_people() && !args.quiet {
-            io.say(&age::summary(dated));
-        }
-        return Exit::Clean;
-    };
-    let warnings = age::warnings(dated, max_age);
-    for warning in &warnings {
+    let max_age = args.max_facts_age;
+    max_age.map_or_else(Vec::new, |max_age| age::warnings(dated, max_age))
+}
+
+/// Reports old facts.
+fn say_age(
+    args: &LintArgs,
+    dated: &[(String, &Facts)],
+    too_old: &[Message],
+    io: &mut Io<'_>,
+    colors: Colors,
+) {
+    for warning in too_old {
         io.say(&warning.render(colors.stderr));
     }
-    match warnings.as_slice() {
-        [] => Exit::Clean,
-        [..] => Exit::Findings,
+    if args.max_facts_age.is_none() && args.format.is_for_people() && !args.quiet {
+        let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
+        io.say(&age::summary(dated));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::args::{LintArgs, LintFormat};
 use crate::baseline::key::Keys;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
+use crate::exit::Exit;
 use crate::io::Io;
 use crate::lint::classes::Classes;
 use crate::lint::document::{Content, Document, Outcome, Renderer};
@@ -101,6 +102,8 @@ pub(crate) struct Results<'a, 'r> {
     pub(crate) classes: Option<&'r Classes<'r>>,
     /// The name of the only host, where there are facts of one.
     pub(crate) host: Option<&'r str>,
+    /// How the run ends.
+    pub(crate) exit: Exit,
 }
 
 impl Results<'_, '_> {
@@ -112,11 +115,12 @@ impl Results<'_, '_> {
             mut totals,
             classes,
             host,
+            exit,
         } = self;
         let outcome = Outcome {
             summary: &totals.summary,
             host,
-            exit: totals.exit(),
+            exit,
         };
         let others = documents.split_off(documents.len() - args.report.len());
         for ((mut document, renderer), (_, path)) in

@@ -20,7 +20,7 @@ pub(crate) struct Sources {
     pub(crate) hosts: Option<Hosts>,
     pub(crate) list: Vec<Loaded>,
     /// Every facts file, each once.
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// The hosts of some inputs.

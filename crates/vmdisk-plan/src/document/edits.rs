@@ -1,6 +1,6 @@
 //! Fixes: from a change of the model to edits of the spec that change nothing else.
 
-use vmdisk_document::{Entry, Node};
+use vmdisk_document::{Entry, Node, Value, read_yaml};
 use vmdisk_fields::Label;
 use vmdisk_model::{Change, FieldPath, FieldValue, LimitField};
 use vmdisk_source::{Edit, Span};
@@ -70,7 +70,10 @@ impl SpecDocument {
         value: &FieldValue,
     ) -> Option<Edit> {
         let (group, key) = self.slot(planned, at)?;
-        let value = value_text(at, value)?;
+        let mut value = value_text(at, value)?;
+        if is_json(text, group) {
+            value = in_json(&value)?;
+        }
         match group.member(&key) {
             Some(member) if member.node.span.is_empty() => {
                 Some(Edit::insert(member.node.span.start, format!(" {value}")))
@@ -94,6 +97,21 @@ fn is_flow(text: &str, group: &Node) -> bool {
     text[group.span.start..].starts_with('{')
 }
 
+/// True for a group as JSON writes it, which is YAML too.
+fn is_json(text: &str, group: &Node) -> bool {
+    let quotes_keys = |first: &Entry| text[first.key_span.start..].starts_with('"');
+    is_flow(text, group) && group.members().first().is_some_and(quotes_keys)
+}
+
+/// A scalar of YAML as JSON.
+fn in_json(scalar: &str) -> Option<String> {
+    let value = read_yaml(scalar, 1).ok()?.root.value;
+    Some(match value {
+        Value::Text(text) => serde_json::Value::String(text).to_string(),
+        _ => scalar.to_owned(),
+    })
+}
+
 fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |end| end + 1)
 }
@@ -107,7 +125,9 @@ fn end_of(member: &Entry) -> usize {
 fn insert(text: &str, group: &Node, key: &str, value: &str) -> Option<Edit> {
     let (first, last) = (group.members().first()?, group.members().last()?);
     if is_flow(text, group) {
-        return Some(Edit::insert(end_of(last), format!(", {key}: {value}")));
+        let quote = if is_json(text, group) { "\"" } else { "" };
+        let member = format!(", {quote}{key}{quote}: {value}");
+        return Some(Edit::insert(end_of(last), member));
     }
     let column = text[line_start(text, first.key_span.start)..first.key_span.start]
         .chars()
