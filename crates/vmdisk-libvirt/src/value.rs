@@ -36,6 +36,9 @@ impl ValueSpec {
             ValueSpec::Positive32 if unsigned32(text).is_none_or(|number| number == 0) => {
                 fault("expected a number from 1 to 4294967295")
             }
+            ValueSpec::Port if unsigned32(text).is_none_or(|port| port > 0xffff) => {
+                fault("expected a number from 0 to 65535")
+            }
             ValueSpec::Unsigned64 if unsigned64(text).is_none() => {
                 fault("expected a number from 0 to 18446744073709551615")
             }

@@ -267,7 +267,14 @@ fn names_of_other_protocols_are_told_from_paths() {
                 path: "/srv".to_owned(),
             },
         ),
-        // What may be written to is not what libvirt has.
+        (
+            "fat:floppy:16:/srv",
+            Protocol::Directory {
+                path: "/srv".to_owned(),
+            },
+        ),
+        // libvirt has no other widths, and nothing that may be written to.
+        ("fat:12:/srv", Protocol::Other("fat".to_owned())),
         ("fat:rw:/srv", Protocol::Other("fat".to_owned())),
         (
             "nvme://0000:01:00.0/1",

@@ -93,6 +93,8 @@ pub enum ValueSpec {
     Unsigned32,
     /// A number from 1 to 2^32 - 1.
     Positive32,
+    /// The number of a TCP port, up to 65535 (`virStringParsePort`; libvirt 9.0 refuses larger ones).
+    Port,
     /// A number up to 2^64 - 1.
     Unsigned64,
     /// A UUID as libvirt reads it: 32 digits of base 16, with dashes and blanks between.

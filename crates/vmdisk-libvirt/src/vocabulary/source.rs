@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::Field::{Disk, Image};
-use super::ValueSpec::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
+use super::ValueSpec::{AnyBase, Port, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
 use super::rows::disk_attribute;
 use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
@@ -333,7 +333,7 @@ static NBD_RECONNECT: ElementSpec =
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),
-    attribute("port", (0, 8, 7), Unsigned32),
+    attribute("port", (0, 8, 7), Port),
     attribute("transport", (0, 10, 2), Words(NetworkTransport::WORDS)),
     attribute("socket", (0, 10, 2), Text),
 ]);

@@ -255,10 +255,12 @@ impl<'a> NodeReader<'_, 'a> {
             ("file" | "host_device" | "host_cdrom", None) => other(),
             ("vvfat" | "fat", name) => {
                 let by_name = name.filter(|_| is_drive).and_then(|name| {
-                    let path = name.strip_prefix("fat:")?;
-                    let path = path.strip_prefix("floppy:").unwrap_or(path);
-                    // libvirt does not support a writable one.
-                    (!path.starts_with("rw:")).then_some(path)
+                    // QEMU takes all words before the last colon for options (`vvfat_parse_filename`).
+                    let rest = name.strip_prefix("fat:")?;
+                    let (options, path) = rest.rsplit_once(':').unwrap_or(("floppy", rest));
+                    // 16 bits are the default of a disk. libvirt does not support other ones, nor a writable one.
+                    let is_default = |option: &str| matches!(option, "floppy" | "16");
+                    options.split(':').all(is_default).then_some(path)
                 });
                 let Some(path) = by_name.or_else(|| view.text("dir")) else {
                     return other();

@@ -50,7 +50,9 @@ impl<'a> DiskReader<'_, 'a> {
             backend.copy_on_read = Some(Switch::On);
         }
         let snapshot = properties.get("snapshot");
-        if is_on(snapshot) || (self.index.has("snapshot") && snapshot.is_none()) {
+        let is_snapshot = is_on(snapshot) || (self.index.has("snapshot") && snapshot.is_none());
+        // There is nothing to discard, and libvirt refuses it.
+        if is_snapshot && !backend.is_read_only {
             self.notes.record_option(at(DiskField::Transient), option);
             backend.is_transient = true;
         }
@@ -233,6 +235,7 @@ impl<'a> DiskReader<'_, 'a> {
         };
         if device == Device::Cdrom {
             nodes.backend.is_read_only = false;
+            nodes.backend.is_transient = false;
         }
         let mut frontend = Frontend {
             device: Some(device),

@@ -131,6 +131,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         if driver.device == Device::Cdrom {
             // A CD drive is always read-only.
             nodes.backend.is_read_only = false;
+            nodes.backend.is_transient = false;
         }
         self.targets
             .name_disk(nth, properties, &mut frontend, self.notes);

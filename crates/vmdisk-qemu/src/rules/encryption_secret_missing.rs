@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::Line;
-use super::nodes::{Node, nodes};
+use super::nodes::{Node, drives, nodes};
 
 declare_rule! {
     /// An encrypted image has no secret to open it.
@@ -26,6 +26,11 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.luks \
     ///   -blockdev driver=luks,node-name=l0,file=f0 \
     ///   -device virtio-blk-pci,drive=l0,id=vda
+    /// ```
+    ///
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.qcow2,format=qcow2,encrypt.format=luks,encrypt.key-secret=key0,if=virtio,id=vda
     /// ```
     ///
     /// ## Not reported
@@ -66,7 +71,7 @@ const SECRET: &str = "secret";
 const FILE: &str = "file=…";
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    for node in nodes(line) {
+    for node in nodes(line).chain(drives(line)) {
         match node.driver() {
             "qcow2" => check_qcow2_secret(line, report, &node),
             "luks" if node.peek("key-secret").is_none() => {

@@ -74,6 +74,22 @@ pub(super) fn nodes<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
     })
 }
 
+/// The format node of each `-drive` that names its format.
+pub(super) fn drives<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
+    let options = line.index.of_name("drive");
+    options.filter_map(|(option, properties)| {
+        let driver = properties
+            .peek("format")
+            .or_else(|| properties.peek("driver"))?;
+        Some(Node {
+            option,
+            properties,
+            prefix: String::new(),
+            driver,
+        })
+    })
+}
+
 /// True if the node, or an enclosing one, is read-only.
 pub(super) fn is_read_only(node: &Node<'_>) -> bool {
     let mut prefix = node.prefix.as_str();

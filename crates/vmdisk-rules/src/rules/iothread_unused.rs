@@ -94,6 +94,10 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let domain = context.domain;
+    // An undefined one may be meant for one that is not used.
+    if !iothreads::named(domain).is_subset(&iothreads::defined(domain)) {
+        return;
+    }
     let idle = iothreads::idle(domain);
     let Some(first) = idle.first().copied() else {
         return;
