@@ -42,7 +42,7 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// A part without `=`.
-    #[error("'{0}' is not KEY=VALUE; the keys are {keys}, as in {example}", keys = Target::KEYS.join(", "), example = Target::EXAMPLE)]
+    #[error("'{0}' is not a key with a value; the keys are {keys}, as in {example}", keys = Target::KEYS.join(", "), example = Target::EXAMPLE)]
     NotAPair(String),
     /// A key that does not exist.
     #[error("a target has no key '{0}'; the keys are {keys}, as in {example}", keys = Target::KEYS.join(", "), example = Target::EXAMPLE)]
@@ -263,7 +263,7 @@ mod tests {
             "".parse::<Target>()
                 .unwrap_err()
                 .to_string()
-                .contains("is not KEY=VALUE")
+                .contains("is not a key with a value")
         );
         assert!(
             "qemu=ten"

@@ -39,6 +39,8 @@ pub struct Document {
     /// The field of each option, by the index of the option.
     pub(crate) owners: BTreeMap<usize, FieldPath>,
     pub(crate) board: Board,
+    /// True if the machine is written, or the program has a default one: `pc`.
+    pub(crate) has_machine: bool,
     pub(crate) options: Vec<WrittenOption>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_model::{Domain, DomainField, FieldPath, IoThreadId, Scope};
+use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, IoThreadId, Scope};
 use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_source::Place;
 
@@ -18,6 +18,7 @@ use crate::object::read_memory::read_memory_backing;
 use crate::object::read_throttle::FilterGroups;
 use crate::parse::{Parsed, READCONFIG};
 use crate::read_daemon::read_daemons;
+use crate::syntax::form::architecture;
 
 /// A command line as a model.
 pub(crate) struct Lowered<'a> {
@@ -71,6 +72,17 @@ impl<'a> Lowered<'a> {
             notes,
             iothread_names: ids.names(),
         }
+    }
+
+    /// True if the machine is written, or is QEMU's default. RHEL's `qemu-kvm` has another one in each release, and a file
+    /// that was not read may name one.
+    pub(crate) fn has_machine(&self, parsed: &Parsed) -> bool {
+        let architecture = parsed.program().and_then(architecture);
+        let is_pc = matches!(
+            architecture,
+            Some(Architecture::X86_64 | Architecture::I686)
+        );
+        self.domain.machine.is_some() || is_pc && parsed.missing_files().is_empty()
     }
 
     pub(crate) const fn board(&self) -> Board {

@@ -62,6 +62,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let others = leftovers(&parsed, &index, &lowered, &firmware);
     let iothread_names = lowered.take_iothread_names();
     let board = lowered.board();
+    let has_machine = lowered.has_machine(&parsed);
     let (domain, noted) = lowered.finish();
     let mut problems = noted.problems;
     problems.sort_by_key(|problem| problem.span);
@@ -79,6 +80,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         slots: noted.slots,
         owners: noted.owners,
         board,
+        has_machine,
         options: parsed.into_options(),
     })
 }

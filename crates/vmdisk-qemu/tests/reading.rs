@@ -430,3 +430,13 @@ fn old_words_of_a_drive_are_read_as_qemu_reads_them() {
     assert_eq!(image.format, Some(Format::Raw));
     assert_eq!(image.host_path(), Some("/dev/vg0/a"));
 }
+
+#[test]
+fn what_is_only_read_is_not_transient() {
+    let line = "qemu-system-x86_64 -M q35 -snapshot -cdrom /a.iso -drive file=/b,format=raw,if=virtio \
+                -drive file=/c,format=raw,if=virtio,readonly=on";
+    let document = vmdisk_qemu::read(line).unwrap();
+    let disks = document.domain.disks.iter();
+    let transient: Vec<bool> = disks.map(|disk| disk.backend.is_transient).collect();
+    assert_eq!(transient, [false, true, false]);
+}

@@ -258,10 +258,15 @@ impl Reader<'_> {
     }
 
     fn string(&mut self, name: &str, item: &Item) -> Option<(String, Span)> {
+        self.string_among(name, item, "a string")
+    }
+
+    /// A string; `expected` is what may stand there.
+    fn string_among(&mut self, name: &str, item: &Item, expected: &str) -> Option<(String, Span)> {
         match item.as_str() {
             Some(text) => Some((text.to_owned(), span_of(item.span()))),
             None => {
-                let title = format!("`{name}` must be a string, not {}", item.type_name());
+                let title = format!("`{name}` must be {expected}, not {}", item.type_name());
                 self.complain(item.span(), title, None);
                 None
             }
@@ -272,7 +277,8 @@ impl Reader<'_> {
     fn strings(&mut self, table: &dyn TableLike, name: &str) -> Option<Vec<(String, Span)>> {
         let item = table.get(name)?;
         let Some(values) = item.as_array() else {
-            return self.string(name, item).map(|one| vec![one]);
+            let one = self.string_among(name, item, "a string or a list of strings");
+            return one.map(|one| vec![one]);
         };
         let mut strings = Vec::new();
         for value in values {

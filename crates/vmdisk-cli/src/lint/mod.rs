@@ -138,17 +138,7 @@ fn check(
 ) -> Result<Exit, Stop> {
     let try_qemu = args.try_qemu.as_deref();
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
-    let mut sources = Sources::load(plan, args, io, colors)?;
-    refuse_to_overwrite(args, inputs, &sources)?;
-    if args.max_facts_age.is_some() && sources.files.is_empty() {
-        return Err(Stop::new("--max-facts-age needs facts")
-            .help("name them with --facts FILE, or as `facts` in vmdisk.toml"));
-    }
-    let mut read_before = read_stdin(inputs, io)?;
-    if args.host.live {
-        let wanted = wanted_facts(inputs, &mut read_before);
-        sources.collect(wanted);
-    }
+    let (mut sources, read_before) = load(plan, args, inputs, io, colors)?;
     failed.extend(sources.failed());
     // Looked for once, and only if a disk is on a volume.
     let found = OnceLock::new();
@@ -211,12 +201,7 @@ fn check(
     let incomplete = totals.incomplete.len();
     let dated = sources.dated();
     let too_old = too_old(args, &dated);
-    let of_age = if too_old.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Findings
-    };
-    let exit = totals.exit().max(if_counted(args, of_age));
+    let exit = totals.exit().max(if_counted(args, of_age(&too_old)));
     let host = sources.only_host();
     Results {
         renderers: &renderers,
@@ -231,6 +216,28 @@ fn check(
     say_unchecked(incomplete, io);
     say_age(args, &dated, &too_old, io, colors);
     Ok(exit)
+}
+
+/// The hosts with their facts, and the bytes of inputs that are not files.
+fn load(
+    plan: &Plan,
+    args: &LintArgs,
+    inputs: &Inputs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<(Sources, BTreeMap<usize, Vec<u8>>), Stop> {
+    let mut sources = Sources::load(plan, args, io, colors)?;
+    refuse_to_overwrite(args, inputs, &sources)?;
+    if args.max_facts_age.is_some() && sources.files.is_empty() {
+        return Err(Stop::new("--max-facts-age needs facts")
+            .help("name them with --facts FILE, or as `facts` in vmdisk.toml"));
+    }
+    let mut read_before = read_stdin(inputs, io)?;
+    if args.host.live {
+        let wanted = wanted_facts(inputs, &mut read_before);
+        sources.collect(wanted);
+    }
+    Ok((sources, read_before))
 }
 
 fn read_baselines(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
@@ -393,6 +400,14 @@ fn too_old(args: &LintArgs, dated: &[(String, &Facts)]) -> Vec<Message> {
     let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
     let max_age = args.max_facts_age;
     max_age.map_or_else(Vec::new, |max_age| age::warnings(dated, max_age))
+}
+
+/// How old facts end the run.
+const fn of_age(too_old: &[Message]) -> Exit {
+    match too_old {
+        [] => Exit::Clean,
+        [..] => Exit::Findings,
+    }
 }
 
 /// Reports old facts.

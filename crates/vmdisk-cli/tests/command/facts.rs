@@ -521,11 +521,21 @@ fn old_facts_are_reported_by_lint() {
             assert_eq!(run.stderr.contains("warning: "), code == 1, "{run:?}");
         }
     }
-    assert_eq!(
-        lint(&["--max-facts-age", "30d"]).code,
-        2,
-        "there are no facts"
-    );
+    let sarif = lint(&[
+        "--facts",
+        "old.json",
+        "--max-facts-age",
+        "30d",
+        "--format",
+        "sarif",
+    ]);
+    assert!(sarif.stdout.contains("\"exitCode\": 1"), "{sarif:?}");
+    let without = lint(&["--max-facts-age", "30d"]);
+    assert_eq!(without.code, 2, "{without:?}");
+    assert!(without.stderr.contains("needs facts"), "{without:?}");
+    place.write("vmdisk.toml", b"facts = [\"old.json\"]\n");
+    let configured = lint(&["--max-facts-age", "30d"]);
+    assert_eq!(configured.code, 1, "{configured:?}");
 }
 
 #[test]

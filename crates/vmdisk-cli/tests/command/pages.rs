@@ -109,8 +109,19 @@ fn completions_and_manual_pages_cover_every_command() {
         "vmdisk-generate",
         "vmdisk-facts",
         "vmdisk-explain",
+        "vmdisk-baseline-create",
     ] {
         let text = place.read(&format!("pages/{page}.1"));
-        assert!(text.contains(&format!(".TH {page} 1")), "{page}: {text}");
+        assert!(
+            text.contains(&format!(".TH {page} 1 \" \" ")),
+            "{page}: {text}"
+        );
+        // Every page that a page names is there.
+        for name in text
+            .split_whitespace()
+            .filter_map(|word| word.strip_suffix("(1)"))
+        {
+            place.read(&format!("pages/{}.1", name.replace('\\', "")));
+        }
     }
 }

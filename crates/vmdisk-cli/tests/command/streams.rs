@@ -182,3 +182,26 @@ fn the_summary_counts_what_was_not_checked_and_how_to_have_it_checked() {
     let verbose = place.run(&["lint", "a.xml", "-v"]);
     assert!(verbose.stderr.contains("not checked: "), "{verbose:?}");
 }
+
+#[test]
+fn a_report_replaces_no_file_that_it_is_about() {
+    let facts = r#"{"schema_version": "1.0"}"#;
+    for output in ["a.xml", "./a.xml", "host.json"] {
+        let place = Place::with(&[("a.xml", UNSAFE), ("host.json", facts)]);
+        let report = format!("json={output}");
+        for arguments in [["-o", output], ["--report", &report]] {
+            let run =
+                place.run(&[&["lint", "a.xml", "--facts", "host.json"], &arguments[..]].concat());
+            assert_eq!(run.code, 2, "{run:?}");
+            assert!(
+                run.stderr
+                    .contains("is an input, which the report would replace"),
+                "{run:?}"
+            );
+            assert_eq!(
+                (place.read("a.xml"), place.read("host.json")),
+                (UNSAFE.into(), facts.into())
+            );
+        }
+    }
+}

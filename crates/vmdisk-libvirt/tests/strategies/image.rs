@@ -15,7 +15,7 @@ fn switch() -> impl Strategy<Value = Option<Switch>> {
 fn host() -> impl Strategy<Value = NetworkHost> {
     (
         of(nasty()),
-        of(number()),
+        of(0_u32..=65535),
         of(select(NetworkTransport::ALL)),
         of(nasty()),
     )

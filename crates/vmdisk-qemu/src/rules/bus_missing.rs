@@ -34,6 +34,11 @@ declare_rule! {
     ///   -device scsi-hd,drive=f0,id=sda
     /// ```
     ///
+    /// Without `-machine`, `qemu-system-x86_64` uses `pc`:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -drive file=/srv/a.img,format=raw,if=scsi
+    /// ```
+    ///
     /// ## Not reported
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
@@ -109,7 +114,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
 /// Interfaces of `-drive` that need a controller which a PC does not have.
 fn check_interfaces(line: &Line<'_>, report: &mut Report) {
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    if !is_pc || line.domain().machine.is_none() {
+    if !is_pc || !line.has_machine() {
         return;
     }
     for (option, drive) in line.index.of_name("drive") {
@@ -188,7 +193,7 @@ fn check_bus(
         }
         _ => return,
     };
-    if line.domain().scope == Scope::WholeGuest && line.domain().machine.is_some() {
+    if line.domain().scope == Scope::WholeGuest && line.has_machine() {
         let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
         line.refuse(report, option, span, message, help);
     }

@@ -36,6 +36,11 @@ impl<'a> Line<'a> {
         self.document.board
     }
 
+    /// True if the machine is known: it is written, or is the default of the program.
+    pub(super) const fn has_machine(&self) -> bool {
+        self.document.has_machine
+    }
+
     /// The field of an option.
     pub(super) fn owner(&self, option: usize) -> FieldPath {
         let owner = self.document.owners.get(&option).copied();

@@ -124,7 +124,9 @@ impl<'a> IdePlace<'a> {
             Board::I440fx => (2, 2),
             _ => return None,
         };
-        line.domain().machine.as_ref()?;
+        if !line.has_machine() {
+            return None;
+        }
         let bus = device.peek("bus");
         // Without a bus QEMU uses the first one, even if it is full.
         let name = bus.map_or("ide.0", |bus| bus.value.as_str());

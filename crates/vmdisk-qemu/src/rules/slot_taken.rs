@@ -210,8 +210,7 @@ impl<'a> Taken<'a> {
             let message = || format!("the port `{bus}` has one slot, which another device uses");
             return (*port > 1).then(|| (at, message()));
         }
-        let is_pc =
-            matches!(line.board(), Board::Q35 | Board::I440fx) && line.domain().machine.is_some();
+        let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx) && line.has_machine();
         let is_on_root = matches!(bus, "" | "pcie.0" | "pci.0");
         let own: &[u64] = if line.board() == Board::Q35 {
             &[0, 31]

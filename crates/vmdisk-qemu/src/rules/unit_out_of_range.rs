@@ -244,7 +244,7 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
         Board::I440fx => 4,
         _ => return,
     };
-    if line.domain().machine.is_none() {
+    if !line.has_machine() {
         return;
     }
     let drives = placed_drives(line);
