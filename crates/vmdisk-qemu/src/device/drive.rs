@@ -50,9 +50,10 @@ impl<'a> DiskReader<'_, 'a> {
             backend.copy_on_read = Some(Switch::On);
         }
         let snapshot = properties.get("snapshot");
-        let is_snapshot = is_on(snapshot) || (self.index.has("snapshot") && snapshot.is_none());
-        // There is nothing to discard, and libvirt refuses it.
-        if is_snapshot && !backend.is_read_only {
+        // Of an image that is only read there is nothing to discard, and libvirt refuses it.
+        let is_one_of_all =
+            || self.index.has("snapshot") && snapshot.is_none() && !backend.is_read_only;
+        if is_on(snapshot) || is_one_of_all() {
             self.notes.record_option(at(DiskField::Transient), option);
             backend.is_transient = true;
         }
