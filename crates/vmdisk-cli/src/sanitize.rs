@@ -35,7 +35,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     is_printable_without(text, [])
 }
 
-/// True for printable ASCII that a JSON string has as it is.
+/// True for printable ASCII without characters that JSON escapes.
 pub(crate) fn is_plain_in_json(text: &str) -> bool {
     is_printable_without(text, *b"\"\\")
 }

@@ -27,7 +27,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// What to write so that nothing is lost, in the words of the document.
+    /// The setting that avoids the loss, in the syntax of the document.
     pub fn help(&self, document: &Document) -> Option<String> {
         matches!(self.at, FieldPath::Image(_, _, ImageField::Format)).then(|| {
             let qcow2 = setting(self.at, Format::Qcow2);

@@ -91,7 +91,7 @@ pub fn check_model(context: &Context<'_>) -> Outcome {
     outcome
 }
 
-/// What the run of a rule about the model needs of the rule, one after the other in memory.
+/// The parts of a rule that its run needs, contiguous in memory.
 #[derive(Clone, Copy)]
 struct OfModel {
     check: fn(&Context<'_>, &mut Report),
@@ -129,7 +129,7 @@ fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
     }
 }
 
-/// Runs the rules that apply to the guests of other hypervisors; the others tell that they do not.
+/// Runs the rules that apply to the guests of other hypervisors; the others report that they do not apply.
 fn judge_foreign(context: &Context<'_>, outcome: &mut Outcome) {
     for rule in RULES {
         match rule.check {

@@ -261,7 +261,7 @@ impl Reader<'_> {
         self.string_among(name, item, "a string")
     }
 
-    /// A string; `expected` is what may stand there.
+    /// A string; `expected` names the accepted types.
     fn string_among(&mut self, name: &str, item: &Item, expected: &str) -> Option<(String, Span)> {
         match item.as_str() {
             Some(text) => Some((text.to_owned(), span_of(item.span()))),

@@ -36,8 +36,8 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// What makes new lines of old ones. This is what `similar::TextDiff` does with its default settings, but it compiles one
-/// of the algorithms, and not each of them: 0.7 MB.
+/// The operations that turn the old lines into the new ones. The result is that of `similar::TextDiff` with its default
+/// settings, but only one of the algorithms is compiled, which saves 0.7 MB.
 fn changes(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
     match myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len()) {

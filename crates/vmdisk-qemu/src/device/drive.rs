@@ -51,9 +51,8 @@ impl<'a> DiskReader<'_, 'a> {
         }
         let snapshot = properties.get("snapshot");
         // Of an image that is only read there is nothing to discard, and libvirt refuses it.
-        let is_one_of_all =
-            || self.index.has("snapshot") && snapshot.is_none() && !backend.is_read_only;
-        if is_on(snapshot) || is_one_of_all() {
+        let takes_global = snapshot.is_none() && !backend.is_read_only;
+        if is_on(snapshot) || (takes_global && self.index.has("snapshot")) {
             self.notes.record_option(at(DiskField::Transient), option);
             backend.is_transient = true;
         }
