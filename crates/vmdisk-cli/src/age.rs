@@ -39,40 +39,61 @@ pub(crate) fn complaint(collected_at: &Fact<String>, max_age: u64, now: u64) -> 
     })
 }
 
-/// A warning for each facts file that is older than was allowed.
-pub(crate) fn warnings<'a>(
-    hosts: impl Iterator<Item = (&'a str, &'a Facts)>,
-    max_age: u64,
-) -> Vec<Message> {
-    let now = clock::reference();
-    hosts
-        .filter_map(|(path, facts)| {
-            let complaint = complaint(&facts.collected_at, max_age, now)?;
-            Some(Message::warning(format!("{path}: {complaint}")))
-        })
-        .collect()
+/// Facts that are old.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OldFacts {
+    /// Their file.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    /// True if they are older than was allowed, which fails the run.
+    pub(crate) fails: bool,
 }
 
-/// The lines of a summary about old facts; empty if there are none.
-pub(crate) fn summary<'a>(hosts: impl Iterator<Item = (&'a str, &'a Facts)>) -> String {
+/// The facts that are older than the maximum age; without a maximum, those older than a month.
+pub(crate) fn old<'a>(
+    hosts: impl Iterator<Item = (&'a str, &'a Facts)>,
+    max_age: Option<u64>,
+) -> Vec<OldFacts> {
     let now = clock::reference();
-    let old: Vec<(&str, u64)> = hosts
-        .filter_map(|(path, facts)| {
-            let then = clock::seconds_of(facts.collected_at.value()?)?;
-            let age = now.checked_sub(then).filter(|age| *age > OLD)?;
-            Some((path, age / DAY))
+    let old = hosts.filter_map(|(path, facts)| {
+        let text = match max_age {
+            Some(max_age) => complaint(&facts.collected_at, max_age, now)?,
+            None => {
+                let then = clock::seconds_of(facts.collected_at.value()?)?;
+                let age = now.checked_sub(then).filter(|age| *age > OLD)?;
+                let days = age / DAY;
+                format!(
+                    "the facts in {path} are {days} days old; collect them again with `vmdisk facts`"
+                )
+            }
+        };
+        Some(OldFacts {
+            path: path.to_owned(),
+            text,
+            fails: max_age.is_some(),
         })
-        .collect();
+    });
+    old.collect()
+}
+
+/// A warning for each facts file that is older than was allowed.
+pub(crate) fn warnings(old: &[OldFacts]) -> impl Iterator<Item = Message> {
+    let failing = old.iter().filter(|one| one.fails);
+    failing.map(|one| Message::warning(format!("{}: {}", one.path, one.text)))
+}
+
+/// The lines of a summary about old facts that are allowed; empty if there are none.
+pub(crate) fn summary(old: &[OldFacts]) -> String {
+    let allowed: Vec<&OldFacts> = old.iter().filter(|one| !one.fails).collect();
     let mut out = String::new();
-    for (path, days) in old.iter().take(MAX_NAMED) {
-        let path = line(path);
-        out.push_str(&format!(
-            "the facts in {path} are {days} days old; collect them again with `vmdisk facts`\n"
-        ));
+    for one in allowed.iter().take(MAX_NAMED) {
+        out.push_str(&line(&one.text));
+        out.push('\n');
     }
-    if old.len() > MAX_NAMED {
-        let more = old.len() - MAX_NAMED;
-        out.push_str(&format!("{more} more facts files are older than 30 days\n"));
+    match allowed.len().saturating_sub(MAX_NAMED) {
+        0 => {}
+        1 => out.push_str("1 more facts file is older than 30 days\n"),
+        more => out.push_str(&format!("{more} more facts files are older than 30 days\n")),
     }
     out
 }

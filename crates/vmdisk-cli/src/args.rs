@@ -24,7 +24,8 @@ use crate::parsers::{page_words, rule, severity_parser};
 /// Checks, generates, converts and measures the disk configurations of QEMU and libvirt guests. Inspects the
 /// machine that it runs on only on request (such as `lint --live`, `vmdisk facts` and `vmdisk bench`).
 ///
-/// Exit status: 0 on success, 1 with findings (`lint`: at or above `--fail-on`), 2 after an error.
+/// Exit status: 0 on success; 1 with findings (`lint`: at or above `--fail-on`), differences, or as the help of a
+/// command says; 2 after an error.
 #[derive(Debug, Parser)]
 #[command(name = "vmdisk", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -76,7 +77,7 @@ pub(crate) enum Command {
     Bench(Deferred<BenchArgs>),
     /// Write a configuration file for lint.
     Config(Deferred<ConfigArgs>),
-    /// Edit a guest of libvirt, with a check before and after.
+    /// Edit a guest of libvirt, with a check before and after. Exits with 1 if the change is not defined.
     Edit(Deferred<EditArgs>),
     /// Write known findings to a file, so that lint counts only new ones.
     Baseline(Deferred<BaselineArgs>),
@@ -284,6 +285,23 @@ impl LintArgs {
 }
 
 impl LintFormat {
+    /// True if a report in this format has the rules that could not be checked.
+    pub(crate) const fn tells_what_is_unchecked(self) -> bool {
+        match self {
+            LintFormat::Full
+            | LintFormat::Concise
+            | LintFormat::Gitlab
+            | LintFormat::Junit
+            | LintFormat::Checkstyle
+            | LintFormat::JsonLines => false,
+            LintFormat::Json
+            | LintFormat::Sarif
+            | LintFormat::Github
+            | LintFormat::Prometheus
+            | LintFormat::Html => true,
+        }
+    }
+
     /// True if people read it, and the summary after it.
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, LintFormat::Full | LintFormat::Concise)
@@ -550,15 +568,15 @@ pub(crate) struct FactsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FactsCommand {
-    /// Collect facts about this host (the default).
+    /// Collect facts about this host (the default). Exits with 1 if a given path does not exist.
     Collect(CollectArgs),
     /// Print a summary of a facts file.
     Show(ShowArgs),
-    /// Compare two facts files, and the findings with each.
+    /// Compare two facts files, and the findings with each. Exits with 1 if they differ.
     Diff(DiffArgs),
     /// Replace the names in a facts file or a configuration by tokens.
     Redact(RedactArgs),
-    /// Check that a facts file is valid, and not too old.
+    /// Check that a facts file is valid, and not too old. Exits with 1 if it has unknown keys or is too old.
     Check(CheckArgs),
 }
 
@@ -706,7 +724,8 @@ pub(crate) struct CapabilitiesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CapabilitiesCommand {
-    /// Compare two targets: capabilities, properties of devices, members of nodes and objects.
+    /// Compare two targets: capabilities, properties of devices, members of nodes and objects. Exits with 1 if they
+    /// differ.
     Diff(CapabilitiesDiffArgs),
 }
 

@@ -46,7 +46,15 @@ pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
             in_directory(argument)?
         } else if pattern::is_pattern(argument) {
             let refuse = |why| Stop::new(format!("--facts {}: {why}", argument.display()));
-            pattern::matching(argument).map_err(refuse)?
+            let found = pattern::matching(argument).map_err(refuse)?;
+            // Rules must not pass because the facts of a host are hidden.
+            if let Some((directory, why)) = found.trouble.first() {
+                return Err(refuse(format!(
+                    "{} could not be searched: {why}",
+                    directory.display()
+                )));
+            }
+            found.files
         } else {
             vec![argument.clone()]
         };

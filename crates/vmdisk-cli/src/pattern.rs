@@ -1,6 +1,8 @@
 //! Patterns such as `domains/*.xml` and `domains/**/*.xml`, for shells and callers that expand none.
 
+use std::ffi::OsString;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -16,13 +18,23 @@ fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// The files that a pattern matches, sorted; `**` matches any number of directories, and every other
-/// name of the pattern for one.
+/// The matches of a pattern.
+#[derive(Debug, Default)]
+pub(crate) struct Matches {
+    /// Sorted.
+    pub(crate) files: Vec<PathBuf>,
+    /// Directories that could not be searched, each with the reason.
+    pub(crate) trouble: Vec<(PathBuf, String)>,
+}
+
+/// The files that a pattern matches; `**` matches any number of directories, and every other
+/// name of the pattern one. A directory that cannot be searched hides only the files below it.
 ///
 /// # Errors
-/// The reason, if the pattern is malformed, a directory cannot be listed, or no file matches.
-pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
+/// The reason, if the pattern is malformed, or nothing matches although every directory could be searched.
+pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
     let mut found = vec![PathBuf::new()];
+    let mut trouble = Vec::new();
     for component in pattern.components() {
         let Component::Normal(name) = component else {
             found.iter_mut().for_each(|path| path.push(component));
@@ -31,14 +43,20 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
         if name == "**" {
             let mut all = Vec::new();
             for directory in found {
-                with_directories_below(directory, &mut all)?;
+                with_directories_below(directory, &mut all, &mut trouble);
             }
             found = all;
             continue;
         }
         if !has_wildcard(Path::new(name)) {
             found.iter_mut().for_each(|path| path.push(name));
-            found.retain(|path| path.exists());
+            found.retain(|path| match path.symlink_metadata() {
+                Ok(_) => true,
+                Err(error) => {
+                    trouble.extend(hidden(path.parent().unwrap_or(path), &error));
+                    false
+                }
+            });
             continue;
         }
         let glob = GlobBuilder::new(&name.to_string_lossy())
@@ -47,56 +65,91 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
             .map_err(|error| error.kind().to_string())?
             .compile_matcher();
         let mut next = Vec::new();
-        for directory in found.iter().filter(|path| is_listed(path)) {
-            let matches = |path: &PathBuf| path.file_name().is_some_and(|name| glob.is_match(name));
-            next.extend(entries(directory)?.into_iter().filter(matches));
+        for directory in found {
+            let entries = list(&directory, &mut trouble).into_iter();
+            let matching = entries.filter(|entry| glob.is_match(&entry.name));
+            next.extend(matching.map(|entry| directory.join(entry.name)));
         }
         found = next;
     }
     found.retain(|path| !path.is_dir());
-    if found.is_empty() {
+    if found.is_empty() && trouble.is_empty() {
         return Err("no file matches".to_owned());
     }
     found.sort();
-    Ok(found)
-}
-
-/// An empty path is the directory that the command was started in.
-fn is_listed(path: &Path) -> bool {
-    path.as_os_str().is_empty() || path.is_dir()
+    // Several parts of a pattern may search one directory.
+    trouble.sort();
+    trouble.dedup();
+    Ok(Matches {
+        files: found,
+        trouble,
+    })
 }
 
 /// The directory and all below it. Links are not followed: they may lead in a circle.
-fn with_directories_below(directory: PathBuf, all: &mut Vec<PathBuf>) -> Result<(), String> {
-    if !is_listed(&directory) {
-        return Ok(());
-    }
-    for entry in entries(&directory)? {
-        if entry.is_dir() && !entry.is_symlink() {
-            with_directories_below(entry, all)?;
+fn with_directories_below(
+    directory: PathBuf,
+    all: &mut Vec<PathBuf>,
+    trouble: &mut Vec<(PathBuf, String)>,
+) {
+    for entry in list(&directory, trouble) {
+        if entry.is_directory {
+            with_directories_below(directory.join(entry.name), all, trouble);
         }
     }
     all.push(directory);
-    Ok(())
 }
 
-/// The entries of a directory that are not hidden, sorted.
-pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let fail = |error: &std::io::Error| format!("{}: {}", directory.display(), plain(error));
+/// An entry of a directory.
+struct Entry {
+    name: OsString,
+    /// False for a link to one.
+    is_directory: bool,
+}
+
+/// The entries of a directory that are not hidden; none of a path that is not a directory.
+fn list(directory: &Path, trouble: &mut Vec<(PathBuf, String)>) -> Vec<Entry> {
+    read_entries(directory).unwrap_or_else(|error| {
+        trouble.extend(hidden(directory, &error));
+        Vec::new()
+    })
+}
+
+/// The directory that cannot be searched, with the reason; `None` if it is known to hold nothing that a pattern matches.
+fn hidden(directory: &Path, error: &io::Error) -> Option<(PathBuf, String)> {
+    let is_known = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    (!is_known).then(|| (directory.to_owned(), plain(error)))
+}
+
+fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
+    // An empty path is the directory that the command was started in.
     let start = if directory.as_os_str().is_empty() {
         Path::new(".")
     } else {
         directory
     };
     let mut found = Vec::new();
-    for entry in fs::read_dir(start).map_err(|error| fail(&error))? {
-        let name = entry.map_err(|error| fail(&error))?.file_name();
+    for entry in fs::read_dir(start)? {
+        let entry = entry?;
+        let name = entry.file_name();
         if !name.to_string_lossy().starts_with('.') {
-            found.push(directory.join(name));
+            found.push(Entry {
+                name,
+                is_directory: entry.file_type()?.is_dir(),
+            });
         }
     }
-    found.sort();
     Ok(found)
+}
+
+/// The entries of a directory that are not hidden, sorted.
+pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let found = read_entries(directory)
+        .map_err(|error| format!("{}: {}", directory.display(), plain(&error)))?;
+    let found = found.into_iter();
+    let mut paths: Vec<PathBuf> = found.map(|entry| directory.join(entry.name)).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]
@@ -120,8 +173,9 @@ mod tests {
         std::os::unix::fs::symlink("..", root.join("a/up")).unwrap();
         let names = |pattern: &str| {
             let found = matching(&root.join(pattern))?;
+            assert!(found.trouble.is_empty(), "{found:?}");
             let name = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
-            Ok::<_, String>(found.iter().map(name).collect::<Vec<_>>())
+            Ok::<_, String>(found.files.iter().map(name).collect::<Vec<_>>())
         };
         assert_eq!(
             names("**/*.xml").unwrap(),
@@ -129,6 +183,7 @@ mod tests {
         );
         assert_eq!(names("a/**/*.xml").unwrap(), ["a/2.xml", "a/b/3.xml"]);
         assert_eq!(names("*/*.xml").unwrap(), ["a/2.xml"]);
+        assert_eq!(names("*/b/3.xml").unwrap(), ["a/b/3.xml"]);
         assert_eq!(names("*.yaml").unwrap_err(), "no file matches");
         assert!(names("[.xml").is_err());
     }

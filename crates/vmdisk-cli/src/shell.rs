@@ -1,9 +1,11 @@
 //! `vmdisk completions` and `vmdisk man`: files that a package installs with the binary.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use clap::Command;
+use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::atomic;
@@ -15,9 +17,46 @@ use crate::stop::{Stop, plain};
 /// Prints a completion script.
 pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::whole(), "vmdisk", &mut script);
-    deliver(io, None, &String::from_utf8_lossy(&script))?;
+    let mut command = Cli::whole();
+    clap_complete::generate(args.shell, &mut command, "vmdisk", &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if args.shell == Shell::Bash {
+        script = complete_lists(&script, &list_options(&command));
+    }
+    deliver(io, None, &script)?;
     Ok(Exit::Clean)
+}
+
+/// The long options of a command, and of those below it, whose value is a list with commas.
+fn list_options(command: &Command) -> BTreeSet<String> {
+    let is_list = |option: &&clap::Arg| option.get_value_delimiter() == Some(',');
+    let own = command.get_opts().filter(is_list);
+    let own = own.filter_map(|option| option.get_long().map(str::to_owned));
+    let below = command.get_subcommands().flat_map(list_options);
+    own.chain(below).collect()
+}
+
+/// The bash script with a completion of every word of a list. clap completes only the first.
+fn complete_lists(script: &str, options: &BTreeSet<String>) -> String {
+    let mut out = String::with_capacity(script.len());
+    let mut is_list = false;
+    for line in script.split_inclusive('\n') {
+        match line.trim().strip_prefix("COMPREPLY=($(compgen -W ") {
+            Some(words) if is_list => {
+                let words = words.replace(r#"-- "${cur}""#, r#"-- "${cur##*,}""#);
+                let prefix = r#"COMPREPLY=($(compgen -P "${cur%"${cur##*,}"}" -W "#;
+                out.push_str(&line[..line.len() - line.trim_start().len()]);
+                out.push_str(prefix);
+                out.push_str(&words);
+                out.push('\n');
+            }
+            Some(_) | None => out.push_str(line),
+        }
+        let option = line.trim().strip_prefix("--");
+        let option = option.and_then(|line| line.strip_suffix(')'));
+        is_list = option.is_some_and(|option| options.contains(option));
+    }
+    out
 }
 
 /// Prints the main page, or writes all of them.

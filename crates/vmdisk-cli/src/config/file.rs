@@ -26,8 +26,8 @@ pub(crate) struct Config {
     pub(crate) exclude: Gitignore,
     pub(crate) fail_on: Option<Severity>,
     pub(crate) min_severity: Option<Severity>,
-    /// Known findings.
-    pub(crate) baseline: Option<PathBuf>,
+    /// Known findings, and the place that names them.
+    pub(crate) baseline: Option<(PathBuf, Span)>,
     pub(super) text: String,
 }
 
@@ -72,6 +72,12 @@ impl Config {
     /// True if an input is not to be checked.
     pub(crate) fn excludes(&self, input: &Path) -> bool {
         is_in(&self.exclude, input)
+    }
+
+    /// True if nothing below a directory is to be checked.
+    pub(crate) fn excludes_directory(&self, directory: &Path) -> bool {
+        // Only a pattern for every name matches this one; patterns of the directory match its parents.
+        is_in(&self.exclude, &directory.join("\u{1}"))
     }
 
     /// A mistake at a place of the file.

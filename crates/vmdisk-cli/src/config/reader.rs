@@ -104,7 +104,7 @@ struct Top {
     exclude: Gitignore,
     fail_on: Option<Severity>,
     min_severity: Option<Severity>,
-    baseline: Option<PathBuf>,
+    baseline: Option<(PathBuf, Span)>,
 }
 
 impl Reader<'_> {
@@ -127,7 +127,7 @@ impl Reader<'_> {
             exclude,
             fail_on,
             min_severity,
-            baseline: baseline.map(|(path, _)| file::shown(self.directory.join(path))),
+            baseline: baseline.map(|(path, span)| (file::shown(self.directory.join(path)), span)),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::args::LintFormat;
 use crate::baseline::create::Shared;
 use crate::baseline::key::Keys;
 use crate::exit::Exit;
+use crate::lint::caveats::Caveats;
 use crate::lint::checked::Checked;
 use crate::render::fingerprint::Fingerprints;
 use crate::render::spool::Spool;
@@ -116,9 +117,12 @@ impl<'a> Renderer<'a> {
     }
 
     /// Writes what stands after the items of a stream.
-    pub(crate) fn end(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn end(&self, caveats: &Caveats<'_>, out: &mut dyn Write) -> io::Result<()> {
         match self.content {
             Content::Findings(LintFormat::Checkstyle) => checkstyle::end(out),
+            Content::Findings(LintFormat::Github) => {
+                out.write_all(github::caveats(caveats, &self.view).as_bytes())
+            }
             _ => Ok(()),
         }
     }
@@ -128,6 +132,7 @@ impl<'a> Renderer<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome<'a> {
     pub(crate) summary: &'a Summary,
+    pub(crate) caveats: &'a Caveats<'a>,
     /// The name of the only host, where there are facts of one.
     pub(crate) host: Option<&'a str>,
     pub(crate) exit: Exit,
@@ -210,6 +215,7 @@ impl Document {
         let Document { lists, numbers } = self;
         let Outcome {
             summary,
+            caveats,
             host,
             exit,
         } = outcome;
@@ -233,7 +239,7 @@ impl Document {
             (Numbers::None, _) => {
                 renderer.begin(out)?;
                 lists.iter_mut().try_for_each(|list| list.copy(out))?;
-                renderer.end(out)
+                renderer.end(caveats, out)
             }
         }
     }

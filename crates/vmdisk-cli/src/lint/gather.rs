@@ -119,7 +119,8 @@ impl<'a, 'o> Gathering<'a, 'o> {
             self.add(&checked, &items)?;
         }
         if let Some(mut stream) = self.stream {
-            stream.write(|out| self.renderers[0].end(out))?;
+            let caveats = self.totals.caveats();
+            stream.write(|out| self.renderers[0].end(&caveats, out))?;
             stream.end()?;
             self.documents.remove(0);
         }
@@ -129,10 +130,11 @@ impl<'a, 'o> Gathering<'a, 'o> {
 
 /// Messages about a directory or pattern itself.
 pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
-    let complain = |path: &Path, message: String, help: Option<&str>| Checked {
+    let complain = |path: &Path, message: String, notes, help: Option<&str>| Checked {
         path: path.display().to_string(),
         uri: uri::of_path(path),
         outcome: Err(Box::new(Message {
+            notes,
             help: help.map(str::to_owned),
             ..Message::error(message).at(MessagePlace {
                 path: path.display().to_string(),
@@ -143,19 +145,36 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
     let mut all: Vec<Checked> = search
         .trouble
         .iter()
-        .map(|(path, why)| complain(path, format!("could not be read: {why}"), None))
+        .map(|(path, why)| {
+            let is_named = *path == search.path;
+            let help = "let this user search it, or name it in `exclude` in vmdisk.toml";
+            let message = format!("could not be read: {why}");
+            complain(path, message, Vec::new(), (!is_named).then_some(help))
+        })
         .collect();
     if !holds_ours && all.is_empty() && !search.may_be_empty {
         let what = if search.path.is_dir() {
-            "no .xml file below this directory contains a domain or a disk"
+            "no file below this directory contains a guest or a disk"
         } else {
-            "no file that matches this pattern contains a domain or a disk"
+            "no file that matches this pattern contains a guest or a disk"
         };
-        all.push(complain(
-            &search.path,
-            what.to_owned(),
-            Some("name a file to read it regardless of its name and .gitignore"),
-        ));
+        let (notes, help) = match &search.excluded {
+            None => (
+                Vec::new(),
+                "name a file to read it regardless of its name and .gitignore",
+            ),
+            Some((number, config)) => (
+                vec![skipped(*number, config)],
+                "correct `exclude`, or name a file to read it regardless of its name and `exclude`",
+            ),
+        };
+        all.push(complain(&search.path, what.to_owned(), notes, Some(help)));
     }
     all
+}
+
+/// The number of files that a configuration excludes.
+pub(crate) fn skipped(number: usize, config: &Path) -> String {
+    let files = if number == 1 { "file" } else { "files" };
+    format!("`exclude` in {} skips {number} {files}", config.display())
 }

@@ -48,7 +48,27 @@ pub(crate) struct Search {
     pub(crate) path: PathBuf,
     /// True for files that were named, and of which foreign ones are skipped: none of them need be ours.
     pub(crate) may_be_empty: bool,
+    /// Paths that could not be searched, each with the reason.
     pub(crate) trouble: Vec<(PathBuf, String)>,
+    /// The number of its files that a configuration excludes, and the first such configuration.
+    pub(crate) excluded: Option<(usize, PathBuf)>,
+}
+
+impl Search {
+    pub(crate) fn named(path: &Path) -> Self {
+        Search {
+            path: path.to_owned(),
+            may_be_empty: false,
+            trouble: Vec::new(),
+            excluded: None,
+        }
+    }
+
+    /// Notes that a configuration excludes a file.
+    pub(crate) fn exclude(&mut self, config: &Path) {
+        let excluded = self.excluded.get_or_insert_with(|| (0, config.to_owned()));
+        excluded.0 += 1;
+    }
 }
 
 /// Everything to check.
@@ -108,20 +128,22 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
 
 /// The files of a directory or pattern; none for the name of a file.
 fn search(path: &Path, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
-    let mut search = Search {
-        path: path.to_owned(),
-        may_be_empty: false,
-        trouble: Vec::new(),
-    };
+    let mut search = Search::named(path);
     let files = if path.is_dir() {
         let found = walk::guest_files(path);
         search.trouble = found.trouble;
         found.files
     } else if pattern::is_pattern(path) {
-        pattern::matching(path).unwrap_or_else(|why| {
-            search.trouble.push((path.to_owned(), why));
-            Vec::new()
-        })
+        match pattern::matching(path) {
+            Ok(found) => {
+                search.trouble = found.trouble;
+                found.files
+            }
+            Err(why) => {
+                search.trouble.push((path.to_owned(), why));
+                Vec::new()
+            }
+        }
     } else if skips_foreign {
         search.may_be_empty = true;
         vec![path.to_owned()]

@@ -1,5 +1,6 @@
 //! `vmdisk lint`.
 
+pub(crate) mod caveats;
 pub(crate) mod checked;
 pub(crate) mod classes;
 pub(crate) mod config_files;
@@ -32,9 +33,9 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use vmdisk::{Document, Facts, FixScope, LintOptions};
+use vmdisk::{Document, FixScope, LintOptions};
 
-use crate::age;
+use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
 use crate::baseline::known::{Baseline, left_out};
 use crate::baseline::report;
@@ -44,7 +45,6 @@ use crate::exit::Exit;
 use crate::hosts::Hosts;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
-use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
@@ -148,6 +148,7 @@ fn check(
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
     let baselines = read_baselines(plan)?;
+    let old_facts = old_facts(args, &sources);
     let mut guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
     let job = |settings: &Settings| Job {
         options: LintOptions {
@@ -194,27 +195,27 @@ fn check(
         mode,
         &renderers,
         is_printed.then(|| Stream::new(io)),
-        Totals::new(args, mode, colors.stderr),
+        Totals::new(args, mode, colors.stderr, old_facts),
     )?;
     gather(&run, held, &mut guests, &renderers, &mut gathering)?;
     let (documents, totals) = gathering.finish(failed)?;
     let incomplete = totals.incomplete.len();
-    let dated = sources.dated();
-    let too_old = too_old(args, &dated);
-    let exit = totals.exit().max(if_counted(args, of_age(&too_old)));
+    let old_facts = totals.old_facts.clone();
+    let exit = totals.exit();
     let host = sources.only_host();
     Results {
         renderers: &renderers,
         documents,
         totals,
+        inputs,
         classes: classes.as_ref(),
         host: host.as_deref(),
         exit,
     }
     .deliver(args, mode, io)?;
     finish_baselines(args, &baselines, io, colors)?;
-    say_unchecked(incomplete, io);
-    say_age(args, &dated, &too_old, io, colors);
+    say_unchecked(args, incomplete, io);
+    say_age(args, &old_facts, io, colors);
     Ok(exit)
 }
 
@@ -241,8 +242,14 @@ fn load(
 }
 
 fn read_baselines(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
-    let paths = plan.baselines();
-    paths.iter().map(|path| Baseline::read(path)).collect()
+    let read = |path: PathBuf| {
+        let mut missing = plan.missing_baselines.iter();
+        match missing.find(|(missing, _)| *missing == path) {
+            Some((_, message)) => Err(message.clone().into()),
+            None => Baseline::read(&path),
+        }
+    };
+    plan.baselines().into_iter().map(read).collect()
 }
 
 /// The baseline of some settings, and the rules whose findings they leave out.
@@ -387,54 +394,36 @@ fn refuse_to_overwrite(args: &LintArgs, inputs: &Inputs, sources: &Sources) -> R
     Ok(())
 }
 
-/// How the run ends, if findings count.
-fn if_counted(args: &LintArgs, exit: Exit) -> Exit {
-    match exit {
-        Exit::Findings if args.exit_zero => Exit::Clean,
-        Exit::Clean | Exit::Findings | Exit::CouldNot => exit,
-    }
-}
-
-/// Warnings of facts that are older than `--max-facts-age`.
-fn too_old(args: &LintArgs, dated: &[(String, &Facts)]) -> Vec<Message> {
+/// The facts that are older than `--max-facts-age`, or than a month.
+fn old_facts(args: &LintArgs, sources: &Sources) -> Vec<OldFacts> {
+    let dated = sources.dated();
     let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
-    let max_age = args.max_facts_age;
-    max_age.map_or_else(Vec::new, |max_age| age::warnings(dated, max_age))
-}
-
-/// How old facts end the run.
-const fn of_age(too_old: &[Message]) -> Exit {
-    match too_old {
-        [] => Exit::Clean,
-        [..] => Exit::Findings,
-    }
+    age::old(dated, args.max_facts_age)
 }
 
 /// Reports old facts.
-fn say_age(
-    args: &LintArgs,
-    dated: &[(String, &Facts)],
-    too_old: &[Message],
-    io: &mut Io<'_>,
-    colors: Colors,
-) {
-    for warning in too_old {
+fn say_age(args: &LintArgs, old: &[OldFacts], io: &mut Io<'_>, colors: Colors) {
+    for warning in age::warnings(old) {
         io.say(&warning.render(colors.stderr));
     }
-    if args.max_facts_age.is_none() && args.format.is_for_people() && !args.quiet {
-        let dated = dated.iter().map(|(path, facts)| (path.as_str(), *facts));
-        io.say(&age::summary(dated));
+    if !args.quiet {
+        io.say(&age::summary(old));
     }
 }
 
 /// Says why `--fail-on-unchecked` fails the run, if it does: the number of rules.
-fn say_unchecked(number: usize, io: &mut Io<'_>) {
-    if number > 0 {
-        let plural = if number == 1 { "" } else { "s" };
-        io.say(&format!(
-            "{number} rule{plural} not checked, which fails the run (--fail-on-unchecked); -v lists why\n"
-        ));
+fn say_unchecked(args: &LintArgs, number: usize, io: &mut Io<'_>) {
+    if number == 0 {
+        return;
     }
+    let plural = if number == 1 { "" } else { "s" };
+    let outcome = match args.exit_zero {
+        true => "which would fail the run (--fail-on-unchecked) without --exit-zero",
+        false => "which fails the run (--fail-on-unchecked)",
+    };
+    io.say(&format!(
+        "{number} rule{plural} not checked, {outcome}; -v lists why\n"
+    ));
 }
 
 /// The bytes of inputs that are not files, by their numbers: standard input is read.

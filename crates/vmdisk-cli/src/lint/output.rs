@@ -12,11 +12,14 @@ use crate::exit::Exit;
 use crate::io::Io;
 use crate::lint::classes::Classes;
 use crate::lint::document::{Content, Document, Outcome, Renderer};
+use crate::lint::gather::skipped;
+use crate::lint::inputs::Inputs;
 use crate::lint::mode::Mode;
 use crate::lint::totals::Totals;
 use crate::output::{deliver, deliver_with};
 use crate::render::View;
 use crate::render::summary::Summary;
+use crate::sanitize::line;
 use crate::stop::Stop;
 
 /// The reports of a run: the output, then those of `--report`. `prints_fixed` if standard output is used for a fixed text.
@@ -99,6 +102,7 @@ pub(crate) struct Results<'a, 'r> {
     /// The reports that are not printed yet: the last of all.
     pub(crate) documents: Vec<Document>,
     pub(crate) totals: Totals<'a>,
+    pub(crate) inputs: &'r Inputs,
     pub(crate) classes: Option<&'r Classes<'r>>,
     /// The name of the only host, where there are facts of one.
     pub(crate) host: Option<&'r str>,
@@ -113,12 +117,15 @@ impl Results<'_, '_> {
             renderers,
             mut documents,
             mut totals,
+            inputs,
             classes,
             host,
             exit,
         } = self;
+        let caveats = totals.caveats();
         let outcome = Outcome {
             summary: &totals.summary,
+            caveats: &caveats,
             host,
             exit,
         };
@@ -143,8 +150,14 @@ impl Results<'_, '_> {
         if args.verbose {
             io.say(&totals.missed.text(classes, &args.paths));
         }
-        if args.format.is_for_people() && !args.quiet {
-            say_summary(args, mode, &totals.summary, classes, io);
+        if !args.quiet {
+            if args.format.is_for_people() {
+                say_summary(args, mode, &totals.summary, inputs, classes, io);
+            } else if !args.format.tells_what_is_unchecked()
+                && let Some(text) = totals.summary.not_checked()
+            {
+                io.say(&format!("{text}\n"));
+            }
         }
         Ok(())
     }
@@ -154,9 +167,14 @@ fn say_summary(
     args: &LintArgs,
     mode: Mode,
     summary: &Summary,
+    inputs: &Inputs,
     classes: Option<&Classes<'_>>,
     io: &mut Io<'_>,
 ) {
+    if summary.inputs == 0 {
+        io.say(&format!("{}\n", line(&why_nothing(args, inputs))));
+        return;
+    }
     io.say(&match mode {
         Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(),
         Mode::Diff(_) => summary.would_fix(),
@@ -168,5 +186,54 @@ fn say_summary(
         (mode, args.format, summary.further_reading())
     {
         io.say(further);
+    }
+}
+
+/// Why a run had nothing to check.
+fn why_nothing(args: &LintArgs, inputs: &Inputs) -> String {
+    let mut reasons = Vec::new();
+    if args.guests.running {
+        reasons.push("no QEMU is running on this host".to_owned());
+    }
+    if args.guests.all_domains {
+        reasons.push("libvirt has no guests".to_owned());
+    }
+    let excluded = inputs.searches.iter().flat_map(|one| &one.excluded);
+    if let Some((_, config)) = excluded.clone().next() {
+        reasons.push(skipped(excluded.map(|(number, _)| number).sum(), config));
+    }
+    match reasons.as_slice() {
+        [] => "no file to check".to_owned(),
+        [..] => format!("nothing to check: {}", reasons.join(", and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::lint::inputs::Search;
+
+    #[test]
+    fn a_run_without_inputs_says_why() {
+        let mut args = LintArgs::of(Vec::new());
+        let mut inputs = Inputs::default();
+        assert_eq!(why_nothing(&args, &inputs), "no file to check");
+        args.guests.running = true;
+        assert_eq!(
+            why_nothing(&args, &inputs),
+            "nothing to check: no QEMU is running on this host"
+        );
+        args.guests.running = false;
+        for number in [1, 2] {
+            let mut search = Search::named(&PathBuf::from("d"));
+            (0..number).for_each(|_| search.exclude(Path::new("vmdisk.toml")));
+            inputs.searches.push(search);
+        }
+        assert_eq!(
+            why_nothing(&args, &inputs),
+            "nothing to check: `exclude` in vmdisk.toml skips 3 files"
+        );
     }
 }

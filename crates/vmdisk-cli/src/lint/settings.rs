@@ -1,6 +1,8 @@
 //! The settings of each input, from the command line and from the configuration for its path.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,10 +14,11 @@ use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
 use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::host_of_files::host_of;
-use crate::lint::inputs::{Inputs, Origin};
+use crate::lint::inputs::{Inputs, Origin, Search};
 use crate::lint::selection::expand;
 use crate::parsers::rules_of;
-use crate::stop::Stop;
+use crate::render::message::Message;
+use crate::stop::{Stop, plain};
 
 /// Settings of some inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) sources: Vec<Source>,
     /// The number of the settings of each input.
     pub(crate) of_input: Vec<usize>,
+    /// Baselines that cannot be opened, each with the place in the configuration that names it.
+    pub(crate) missing_baselines: Vec<(PathBuf, Message)>,
     /// Numbers of settings by configurations, which live as long as the search for them, and entries of `files`.
     known: Vec<((Known, Option<String>), usize)>,
 }
@@ -84,7 +89,12 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
             Some(config) => {
                 let name = input.file.file_name().unwrap_or_default();
                 let path = place.directory.join(name);
-                if matches!(input.origin, Origin::Found(_)) && config.excludes(&path) {
+                if let Origin::Found(search) = input.origin
+                    && config.excludes(&path)
+                {
+                    if let Some(search) = inputs.searches.get_mut(search) {
+                        search.exclude(&config.path);
+                    }
                     last = Some(place);
                     continue;
                 }
@@ -97,11 +107,32 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         kept.push(input);
     }
     inputs.files = kept;
+    for search in &mut inputs.searches {
+        forget_excluded_trouble(search, &mut finder)?;
+    }
     if plan.settings.is_empty() {
         // Facts that were asked for are read even if there is nothing to check.
         plan.add(args, None, Vec::new(), None)?;
     }
     Ok(plan)
+}
+
+/// Drops directories that could not be searched and that a configuration excludes.
+fn forget_excluded_trouble(search: &mut Search, finder: &mut Finder) -> Result<(), Stop> {
+    for (path, why) in std::mem::take(&mut search.trouble) {
+        // A search names itself if it found nothing.
+        let is_below = path != search.path;
+        let absolute = config::absolute(&path);
+        let config = match absolute.parent() {
+            Some(parent) if is_below => finder.of(parent)?,
+            Some(_) | None => None,
+        };
+        match config.filter(|config| config.excludes_directory(&absolute)) {
+            Some(config) => search.exclude(&config.path),
+            None => search.trouble.push((path, why)),
+        }
+    }
+    Ok(())
 }
 
 /// A directory with inputs, and its configuration.
@@ -137,6 +168,27 @@ impl Plan {
             }
         }
         found
+    }
+
+    /// The baseline that a configuration names. Only a run that reads it needs it to exist.
+    fn baseline(&mut self, config: &Config) -> Option<PathBuf> {
+        let (path, span) = config.baseline.as_ref()?;
+        let is_known = self
+            .missing_baselines
+            .iter()
+            .any(|(known, _)| known == path);
+        if !is_known && let Err(error) = File::open(path) {
+            let title = format!(
+                "could not read the baseline {}: {}",
+                path.display(),
+                plain(&error)
+            );
+            let help = (error.kind() == ErrorKind::NotFound)
+                .then(|| "`vmdisk baseline create` writes one".to_owned());
+            let message = config.mistake(*span, title, help);
+            self.missing_baselines.push((path.clone(), message));
+        }
+        Some(path.clone())
     }
 
     /// The number of the settings of inputs with this configuration that match these entries of its `files`.
@@ -197,9 +249,10 @@ impl Plan {
             },
             ignored: args.selection.ignored(),
             fail_on: fail_on.unwrap_or(Severity::Warning),
-            baseline: match &args.baseline {
-                Some(path) => Some(path.clone()),
-                None => config.and_then(|config| config.baseline.clone()),
+            baseline: match (&args.baseline, config) {
+                (Some(path), _) => Some(path.clone()),
+                (None, Some(config)) => self.baseline(config),
+                (None, None) => None,
             },
         };
         Ok(number_of(&mut self.settings, settings))

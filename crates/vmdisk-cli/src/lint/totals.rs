@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use vmdisk::FailedFix;
 
+use crate::age::OldFacts;
 use crate::args::{LintArgs, LintFormat};
 use crate::exit::Exit;
+use crate::lint::caveats::Caveats;
 use crate::lint::checked::Checked;
 use crate::lint::mode::Mode;
 use crate::render::concise;
@@ -25,6 +27,8 @@ pub(crate) struct Totals<'a> {
     pub(crate) missed: Missed,
     /// Rules that make `--fail-on-unchecked` fail the run.
     pub(crate) incomplete: BTreeSet<&'static str>,
+    /// Facts that are old.
+    pub(crate) old_facts: Vec<OldFacts>,
     /// Why inputs could not be checked, and which fixes were undone.
     pub(crate) messages: Spool,
     /// Standard input after fixing.
@@ -33,7 +37,12 @@ pub(crate) struct Totals<'a> {
 }
 
 impl<'a> Totals<'a> {
-    pub(crate) fn new(args: &'a LintArgs, mode: Mode, colors_messages: bool) -> Self {
+    pub(crate) fn new(
+        args: &'a LintArgs,
+        mode: Mode,
+        colors_messages: bool,
+        old_facts: Vec<OldFacts>,
+    ) -> Self {
         Totals {
             args,
             mode,
@@ -41,6 +50,7 @@ impl<'a> Totals<'a> {
             summary: Summary::default(),
             missed: Missed::default(),
             incomplete: BTreeSet::new(),
+            old_facts,
             messages: Spool::default(),
             fixed: None,
             worst: Exit::Clean,
@@ -60,8 +70,9 @@ impl<'a> Totals<'a> {
         let is_unchecked = self.args.fail_on_unchecked && tally.is_incomplete();
         self.worst = self.worst.max(match (&checked.outcome, self.mode) {
             (Err(_), _) => Exit::CouldNot,
+            (Ok(_), _) if is_unchecked => Exit::Findings,
             (Ok(report), Mode::Report | Mode::Fix(_) | Mode::Allow)
-                if is_unchecked || tally.has_at_least(report.fail_on) =>
+                if tally.has_at_least(report.fail_on) =>
             {
                 Exit::Findings
             }
@@ -80,9 +91,21 @@ impl<'a> Totals<'a> {
 
     /// How the run ends by what was found.
     pub(crate) fn exit(&self) -> Exit {
+        let fails = self.old_facts.iter().any(|one| one.fails);
         match self.worst {
-            Exit::Findings if self.args.exit_zero => Exit::Clean,
+            Exit::Clean | Exit::Findings if self.args.exit_zero => Exit::Clean,
+            Exit::Clean if fails => Exit::Findings,
             worst => worst,
+        }
+    }
+
+    /// The limits of the run.
+    pub(crate) fn caveats(&self) -> Caveats<'_> {
+        Caveats {
+            not_checked: self.summary.not_checked(),
+            unchecked_fails: !self.incomplete.is_empty() && !self.args.exit_zero,
+            old_facts: &self.old_facts,
+            old_facts_fail: !self.args.exit_zero,
         }
     }
 

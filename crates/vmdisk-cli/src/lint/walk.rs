@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, Error, WalkBuilder};
@@ -72,10 +73,18 @@ fn is_wanted(entry: &DirEntry) -> bool {
 
 fn explain(directory: &Path, error: &Error) -> (PathBuf, String) {
     let why = match error.io_error() {
-        Some(error) => crate::stop::plain(error),
+        Some(error) => crate::stop::plain(cause(error)),
         None => error.to_string(),
     };
     (path_of(error).unwrap_or(directory).to_owned(), why)
+}
+
+/// The error of the operating system in an error of the walk, whose text names the path once more.
+fn cause(error: &io::Error) -> &io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    inner
+        .and_then(|inner| inner.downcast_ref())
+        .unwrap_or(error)
 }
 
 /// The innermost path that an error of the walk names.

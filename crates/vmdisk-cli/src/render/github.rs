@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use vmdisk::{Diagnostic, Severity};
 
+use crate::age::OldFacts;
+use crate::lint::caveats::Caveats;
 use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::message::Message;
@@ -81,6 +83,40 @@ fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_
         property(finding.rule.name),
         data(&text)
     );
+}
+
+/// Annotations about unchecked rules and old facts; a quiet run has only the annotations that fail it.
+pub(crate) fn caveats(caveats: &Caveats<'_>, view: &View<'_>) -> String {
+    let Caveats {
+        not_checked,
+        unchecked_fails,
+        old_facts,
+        old_facts_fail,
+    } = caveats;
+    let mut out = String::new();
+    let mut add = |command: &str, properties: &str, text: &str| {
+        if !view.quiet || command == "error" {
+            let _ = writeln!(out, "::{command} {properties}::{}", data(text));
+        }
+    };
+    if let Some(text) = not_checked {
+        match unchecked_fails {
+            true => {
+                let text = format!("{text}; this fails the run (--fail-on-unchecked)");
+                add("error", "title=not checked", &text);
+            }
+            false => add("notice", "title=not checked", text),
+        }
+    }
+    for OldFacts { path, text, fails } in *old_facts {
+        let command = match (fails, old_facts_fail) {
+            (true, true) => "error",
+            (true, false) | (false, _) => "warning",
+        };
+        let properties = format!("file={},title=old facts", property(path));
+        add(command, &properties, text);
+    }
+    out
 }
 
 /// Text behind the `::`.

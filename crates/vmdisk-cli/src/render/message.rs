@@ -5,7 +5,7 @@ use vmdisk_source::{LineIndex, Span};
 use crate::render::block::{Block, Heading, Quoted};
 
 /// A message for people.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) is_error: bool,
     /// The mistake.
@@ -18,7 +18,7 @@ pub(crate) struct Message {
 }
 
 /// Where a message belongs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MessagePlace {
     /// The given path of the file.
     pub(crate) path: String,
@@ -27,7 +27,7 @@ pub(crate) struct MessagePlace {
 }
 
 /// A place in a text that is kept for the message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MessageText {
     pub(crate) text: String,
     pub(crate) lines: LineIndex,

@@ -63,11 +63,8 @@ impl Summary {
         Some("for more about a rule: vmdisk explain RULE\n")
     }
 
-    /// The summary for people.
+    /// The summary for people, of a run with inputs.
     pub(crate) fn text(&self) -> String {
-        if self.inputs == 0 {
-            return "no file to check\n".to_owned();
-        }
         let mut out = String::new();
         let counts = [
             (self.errors, "error", "errors"),
@@ -105,23 +102,8 @@ impl Summary {
         if self.known > 0 {
             let _ = write!(out, "; {} in the baseline", self.known);
         }
-        if !self.rules_not_checked.is_empty() {
-            let number = self.rules_not_checked.len();
-            let _ = write!(out, "; {} not checked", count(number, "rule", "rules"));
-            let no_facts = vmdisk::rules::Missing::NO_FACTS;
-            let not_qemu = vmdisk::rules::Missing::NOT_QEMU;
-            let given = (
-                self.reasons.contains(no_facts),
-                self.reasons.contains(not_qemu),
-                self.reasons.len(),
-            );
-            let why = match given {
-                (true, _, 1) => "no facts were given: --facts FILE or --live",
-                (true, _, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
-                (false, true, 1) => "they are about QEMU, which does not run this guest",
-                (false, _, _) => "-v lists why",
-            };
-            let _ = write!(out, " ({why})");
+        if let Some(not_checked) = self.not_checked() {
+            let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
         match (self.fixable, self.fixable_unsafely) {
@@ -140,6 +122,29 @@ impl Summary {
             }
         }
         out
+    }
+
+    /// The number of rules that could not be checked, with the reason; `None` if all could.
+    pub(crate) fn not_checked(&self) -> Option<String> {
+        let number = self.rules_not_checked.len();
+        if number == 0 {
+            return None;
+        }
+        let no_facts = vmdisk::rules::Missing::NO_FACTS;
+        let not_qemu = vmdisk::rules::Missing::NOT_QEMU;
+        let given = (
+            self.reasons.contains(no_facts),
+            self.reasons.contains(not_qemu),
+            self.reasons.len(),
+        );
+        let why = match given {
+            (true, _, 1) => "no facts were given: --facts FILE or --live",
+            (true, _, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
+            (false, true, 1) => "they are about QEMU, which does not run this guest",
+            (false, _, _) => "-v lists why",
+        };
+        let rules = count(number, "rule", "rules");
+        Some(format!("{rules} not checked ({why})"))
     }
 }
 

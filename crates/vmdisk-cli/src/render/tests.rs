@@ -12,6 +12,7 @@ use vmdisk::{
 
 use crate::args::LintFormat;
 use crate::exit::Exit;
+use crate::lint::caveats::Caveats;
 use crate::lint::checked::{Checked, DocumentReport, Tally, Unchecked};
 use crate::lint::document::{Content, Document, Outcome, Renderer};
 use crate::render::message::{Message, MessagePlace, MessageText};
@@ -238,8 +239,16 @@ fn written(format: LintFormat) -> String {
         let added = document.add(&renderer, checked, &renderer.items(checked));
         added.unwrap_or_else(|stop| panic!("{stop:?}"));
     }
+    let summary = summary_of(&all);
+    let caveats = Caveats {
+        not_checked: summary.not_checked(),
+        unchecked_fails: false,
+        old_facts: &[],
+        old_facts_fail: true,
+    };
     let outcome = Outcome {
-        summary: &summary_of(&all),
+        summary: &summary,
+        caveats: &caveats,
         host: None,
         exit: Exit::CouldNot,
     };

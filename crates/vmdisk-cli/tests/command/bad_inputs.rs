@@ -249,7 +249,11 @@ fn each_bad_input_is_told_with_its_place_and_none_stops_the_others() {
     for (name, _, at, what) in &bad {
         said(name, at, what);
     }
-    said("no-xml-inside", "", "no .xml file below this directory");
+    said(
+        "no-xml-inside",
+        "",
+        "no file below this directory contains a guest",
+    );
     said("missing.xml", "", "no such file");
     if std::path::Path::new(UNREADABLE).exists() {
         said(UNREADABLE, "", "could not be read");

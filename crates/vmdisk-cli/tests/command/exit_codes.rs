@@ -91,10 +91,7 @@ fn a_directory_without_a_domain_is_not_clean() {
     let place = Place::with(&[("d/network.xml", "<network/>"), ("d/notes.txt", UNSAFE)]);
     let run = place.run(&["lint", "d"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("contains a domain or a disk"),
-        "{run:?}"
-    );
+    assert!(run.stderr.contains("contains a guest or a disk"), "{run:?}");
     assert!(run.stderr.ends_with("\n1 input failed\n"), "{run:?}");
 }
 

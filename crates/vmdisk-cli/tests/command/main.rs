@@ -8,6 +8,7 @@ mod baseline;
 mod capabilities;
 mod ci_guide;
 mod command_lines;
+mod completion;
 mod config_files;
 mod configuration;
 mod convert;
@@ -28,7 +29,9 @@ mod links;
 mod lsp;
 #[cfg(feature = "lsp")]
 mod lsp_neovim;
+mod nothing_to_check;
 mod pages;
+mod permissions;
 mod planted;
 mod reports;
 mod sarif_schema;
@@ -115,6 +118,27 @@ impl Place {
         self.run_with_input(arguments, b"")
     }
 
+    /// Runs the command in this directory as a user whom permissions bind.
+    pub(crate) fn run_unprivileged(&self, arguments: &[&str]) -> Run {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        use std::os::unix::process::CommandExt as _;
+        /// The user without rights, on every Linux.
+        const NOBODY: u32 = 65534;
+        if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+            return self.run(arguments);
+        }
+        // The directory of the built command may be closed to others.
+        let copy = self.path("vmdisk");
+        if !copy.exists() {
+            std::fs::copy(env!("CARGO_BIN_EXE_vmdisk"), &copy).unwrap();
+            let open = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(self.path(""), open).unwrap();
+        }
+        let mut command = start(&copy, self.directory.path(), arguments);
+        command.uid(NOBODY).gid(NOBODY);
+        finish(command, b"")
+    }
+
     /// Runs the command in this directory with something on its standard input.
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
         finish(self.command(arguments), input)
@@ -122,7 +146,16 @@ impl Place {
 }
 
 fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vmdisk"));
+    let built = Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+    start(built, directory, arguments)
+}
+
+fn start(
+    program: &Path,
+    directory: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
+    let mut command = Command::new(program);
     command
         .args(arguments)
         .current_dir(directory)

@@ -94,6 +94,24 @@ fn schemas_are_valid_schemas() {
 }
 
 #[test]
+fn the_help_of_a_command_says_when_it_exits_with_1() {
+    let place = Place::with(&[]);
+    for command in [
+        &["capabilities", "diff"][..],
+        &["edit"],
+        &["facts", "check"],
+        &["facts", "collect"],
+        &["facts", "diff"],
+    ] {
+        for word in ["-h", "--help"] {
+            let help = place.run(&[command, &[word]].concat()).stdout;
+            let text = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains("Exits with 1 if"), "{command:?}: {help}");
+        }
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_cover_every_command() {
     let place = Place::with(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

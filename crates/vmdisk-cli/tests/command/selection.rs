@@ -171,7 +171,7 @@ fn the_files_of_a_run_can_be_shown() {
     let none = place.run(&["lint", "empty", "--show-files"]);
     assert_eq!((none.code, none.stdout.as_str()), (2, ""));
     assert!(
-        none.stderr.contains("contains a domain or a disk"),
+        none.stderr.contains("contains a guest or a disk"),
         "{none:?}"
     );
 }

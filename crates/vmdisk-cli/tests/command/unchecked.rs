@@ -105,6 +105,114 @@ fn an_unknown_image_is_listed_once_with_the_command_that_collects_its_facts() {
 }
 
 #[test]
+fn every_mode_fails_and_exit_zero_says_that_it_does_not() {
+    let place = Place::with(&[("a.xml", CLEAN)]);
+    let lint =
+        |more: &[&str]| place.run(&[&["lint", "a.xml", "--fail-on-unchecked"], more].concat());
+    for more in [&[][..], &["--diff"], &["--fix"], &["--statistics"]] {
+        let run = lint(more);
+        assert_eq!(run.code, 1, "{more:?}: {run:?}");
+        assert!(run.stderr.contains("which fails the run"), "{run:?}");
+    }
+    let run = lint(&["--exit-zero"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        !run.stderr.contains("which fails the run")
+            && run.stderr.contains("which would fail the run"),
+        "{run:?}"
+    );
+}
+
+/// Every format says that rules could not be checked: in the report, or on standard error if it has no place for it.
+#[test]
+fn every_format_says_what_could_not_be_checked() {
+    let place = Place::with(&[("a.xml", CLEAN)]);
+    for (format, in_report) in [
+        ("full", None),
+        ("concise", None),
+        ("json", Some("\"not_checked\": [\n    {")),
+        ("sarif", Some("no facts were given")),
+        ("github", Some("::notice title=not checked::")),
+        ("gitlab", None),
+        ("junit", None),
+        ("checkstyle", None),
+        ("json-lines", None),
+        ("prometheus", Some("vmdisk_lint_rules_not_checked 3")),
+        ("html", Some("rules not checked")),
+    ] {
+        let run = place.run(&["lint", "a.xml", "--format", format]);
+        match in_report {
+            Some(text) => assert!(run.stdout.contains(text), "{format}: {run:?}"),
+            None => assert!(
+                run.stderr
+                    .contains("rules not checked (no facts were given"),
+                "{format}: {run:?}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn annotations_for_github_say_what_could_not_be_checked() {
+    let old = format!("{NOTHING}collected_at: 2020-01-01T00:00:00Z\n");
+    let place = Place::with(&[("a.xml", CLEAN), ("facts/old.yaml", &old)]);
+    let lint = |more: &[&str]| {
+        let words = [
+            "lint",
+            "a.xml",
+            "--format",
+            "github",
+            "--select",
+            "data-safety",
+        ];
+        place.run(&[&words[..], more].concat())
+    };
+    let facts = ["--facts", "facts/old.yaml"];
+    let age = "--max-facts-age=30d";
+    for (more, code, line) in [
+        (&[][..], 0, "::notice title=not checked::"),
+        (&["--fail-on-unchecked"], 1, "::error title=not checked::"),
+        (
+            &["--fail-on-unchecked", "--exit-zero"],
+            0,
+            "::notice title=not checked::",
+        ),
+        (
+            &facts,
+            0,
+            "::warning file=facts/old.yaml,title=old facts::the facts in facts/old.yaml are 2517 days old",
+        ),
+        (
+            &[&facts[..], &[age]].concat(),
+            1,
+            "::error file=facts/old.yaml,title=old facts::collected_at",
+        ),
+        (
+            &[&facts[..], &[age, "--exit-zero"]].concat(),
+            0,
+            "::warning file=facts/old.yaml,title=old facts::collected_at",
+        ),
+    ] {
+        let run = lint(more);
+        assert_eq!(run.code, code, "{more:?}: {run:?}");
+        assert!(
+            run.stdout.lines().any(|one| one.starts_with(line)),
+            "{line}: {run:?}"
+        );
+        let report = lint(&[more, &["--report", "github=out"]].concat());
+        assert_eq!(
+            place.read("out"),
+            report.stdout,
+            "a report is the same data"
+        );
+    }
+    // Only what fails the run.
+    assert_eq!(lint(&[&facts[..], &["-q"]].concat()).stdout, "");
+    let quiet = lint(&["-q", "--fail-on-unchecked"]);
+    assert!(quiet.stdout.starts_with("::error"), "{quiet:?}");
+}
+
+#[test]
 fn findings_fail_a_run_beside_what_was_not_checked() {
     let place = Place::with(&[("a.xml", UNSAFE)]);
     let run = place.run(&["lint", "a.xml", "--fail-on-unchecked"]);
