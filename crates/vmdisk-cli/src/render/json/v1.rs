@@ -356,6 +356,9 @@ struct NotChecked<'a> {
 /// Number of lists of the report.
 pub(crate) const LISTS: usize = 4;
 
+/// The usual size of an entry of what was not checked, without its path: a list that grows is copied.
+const NOT_CHECKED_BYTES: usize = 320;
+
 /// The items of an input in each list of the report.
 pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
@@ -372,6 +375,7 @@ pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8
         }
         let mut path = Vec::new();
         harmless::string(&mut path, &checked.path);
+        missed.reserve(report.not_checked.len() * (path.len() + NOT_CHECKED_BYTES));
         for one in &report.not_checked {
             match classes {
                 Some(_) => add(missed, &not_checked(&checked.path, one, classes)),
