@@ -17,7 +17,7 @@ use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::host_of_files::{HostOfFiles, host_of_files};
 use crate::lint::hypervisor::GuestArgs;
 use crate::lint::selection::SelectionArgs;
-use crate::parsers::{page_words, rule, severity_parser};
+use crate::parsers::{count, page_words, rule, severity_parser};
 
 /// The tool that knows VM disks.
 ///
@@ -202,7 +202,7 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub(crate) show_allowed: bool,
     /// Number of files to check in parallel; by default the number of processors.
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = count::<u16>)]
     pub(crate) jobs: Option<u16>,
     /// Exit with 1 if a rule could not be checked because facts, or the permission to collect them, are missing.
     #[arg(long)]
@@ -347,7 +347,7 @@ pub(crate) struct BaselineInputArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArgs,
     /// Number of files to check in parallel; by default the number of processors.
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = count::<u16>)]
     pub(crate) jobs: Option<u16>,
     /// Skip named files that contain no guest, instead of failing.
     #[arg(long)]
@@ -452,7 +452,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
     pub(crate) memory: Option<Bytes>,
     /// Virtual processors of the guest.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Guest")]
+    #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
     pub(crate) vcpus: Option<u32>,
 }
 

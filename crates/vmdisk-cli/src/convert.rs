@@ -7,7 +7,7 @@ mod spec;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage};
 
-use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm};
+use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
@@ -23,6 +23,7 @@ use dropped::{Dropped, place_of};
 /// Reads one document and writes it in another form. What decides over the guest's data and cannot be
 /// carried over refuses the conversion; every other loss is reported.
 pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    refuse_unused(args)?;
     let is_stdin = args.file.as_os_str() == "-";
     let input = Input {
         file: if is_stdin {
@@ -128,6 +129,24 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
         document.locate_volumes(&storage);
     }
     Ok(document)
+}
+
+/// Refuses options that another format has.
+fn refuse_unused(args: &ConvertArgs) -> Result<(), Stop> {
+    if args.qemu_format != QemuFormat::Lines && args.to != ConvertForm::Qemu {
+        return Err(Stop::new("--qemu-format is about a QEMU command line").help("add --to qemu"));
+    }
+    let has_names = matches!(
+        args.to,
+        ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp
+    );
+    if args.style != ConvertStyle::Readable && !has_names {
+        return Err(
+            Stop::new("--style is about the names of nodes and devices in QEMU")
+                .help("add --to qemu, readconfig or qmp"),
+        );
+    }
+    Ok(())
 }
 
 /// Prints the warnings of a conversion, and returns its exit code: with `--strict`, a warning is a finding.

@@ -41,9 +41,9 @@ mod schema;
 mod shell;
 mod stop;
 mod trace;
+mod usage;
 mod wanted;
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -98,7 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &arguments, io),
+        Err(error) => return usage::end(error, &arguments, io),
     };
     let colors = Colors::choose(cli.color, io);
     match dispatch(cli.command, io, colors) {
@@ -129,50 +129,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
     }
 }
 
-/// Help and version are data; anything else is a mistake in the usage.
-fn usage(error: &clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
-    let is_mistake = error.use_stderr();
-    let has_color = if is_mistake {
-        io.stderr_has_color
-    } else {
-        io.stdout_has_color
-    };
-    let text = error.render();
-    let mut text = if has_color {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    };
-    // An argument may be the name of a file that somebody else chose.
-    for argument in arguments {
-        let argument = argument.to_string_lossy();
-        if let Cow::Owned(safe) = sanitize::line(&argument) {
-            text = text.replace(argument.as_ref(), &safe);
-        }
-    }
-    if !has_color {
-        text = sanitize::lines(&text).into_owned();
-    }
-    // clap takes escape sequences out of an argument, which is then not found above.
-    let mut lines = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with("::") && lines.pop().is_some() {
-            lines.push_str("\\u{a}");
-        }
-        lines.push_str(line);
-    }
-    let text = lines;
-    if is_mistake {
-        io.say(&text);
-        return Exit::CouldNot;
-    }
-    match output::deliver(io, None, &text) {
-        Ok(()) => Exit::Clean,
-        Err(stop) => complain(&stop, io, io.stderr_has_color),
-    }
-}
-
-fn complain(stop: &Stop, io: &mut Io<'_>, colored: bool) -> Exit {
+pub(crate) fn complain(stop: &Stop, io: &mut Io<'_>, colored: bool) -> Exit {
     let messages: Vec<String> = stop
         .0
         .iter()

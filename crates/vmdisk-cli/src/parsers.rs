@@ -1,6 +1,7 @@
 //! Parsers of values that several commands have.
 
 use std::ffi::OsStr;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use vmdisk::Severity;
@@ -101,6 +102,12 @@ pub(crate) fn rules_of(selector: &str) -> Vec<&'static str> {
     };
     let rules = RULES.iter().filter(is_meant);
     rules.map(|rule| rule.name).collect()
+}
+
+/// A number from 1 on.
+pub(crate) fn count<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| *number != N::default());
+    number.ok_or_else(|| "expected a number from 1 on".to_owned())
 }
 
 /// One of the severities.

@@ -72,7 +72,11 @@ pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
         }
         found = next;
     }
-    found.retain(|path| !path.is_dir());
+    // A pipe that nobody writes would block the run. The reader reports a link that leads nowhere.
+    found.retain(|path| match path.metadata() {
+        Ok(metadata) => metadata.is_file(),
+        Err(_) => true,
+    });
     if found.is_empty() && trouble.is_empty() {
         return Err("no file matches".to_owned());
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use vmdisk::Target;
 use vmdisk::facts::{Introspection, Version};
+use vmdisk_qmp::QmpError;
 
 use crate::stop::{Stop, plain};
 
@@ -34,8 +35,9 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
     }
     let introspection = vmdisk_qmp::introspect(program, TIMEOUT).map_err(|error| {
         Stop::new(format!(
-            "could not query {}: {error}",
-            program.display()
+            "could not query {}: {}",
+            program.display(),
+            in_words(&error)
         ))
         .help("name a qemu-system program, or a recording from `vmdisk capabilities --format recording`")
     })?;
@@ -45,6 +47,17 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
         key.write(&introspection);
     }
     Ok(introspection)
+}
+
+/// An error of a QEMU in one line, without the numbers of the operating system.
+pub(crate) fn in_words(error: &QmpError) -> String {
+    let text = match error {
+        QmpError::Start { program: _, error } => {
+            format!("it could not be started: {}", plain(error))
+        }
+        error => error.to_string(),
+    };
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 /// The target of `--target`, with the capabilities of the QEMU of `--qemu`.

@@ -1,9 +1,11 @@
 //! Files that are written beside their target, and what a killed run left of them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::{Builder, NamedTempFile};
@@ -21,7 +23,9 @@ pub(super) struct Beside(NamedTempFile);
 impl Beside {
     /// Creates a file in `directory`, after the files of killed runs are removed from it.
     pub(super) fn new(directory: &Path, mode: Option<u32>) -> io::Result<Self> {
-        remove_abandoned(directory);
+        if is_first_in(directory) {
+            remove_abandoned(directory);
+        }
         loop {
             let mut builder = Builder::new();
             builder.prefix(PREFIX).suffix(SUFFIX);
@@ -52,6 +56,13 @@ impl Beside {
         self.0.persist(target).map_err(|error| error.error)?;
         Ok(())
     }
+}
+
+/// True once for each directory: to list it for each of its files would take quadratic time.
+fn is_first_in(directory: &Path) -> bool {
+    static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.insert(directory.to_owned())
 }
 
 /// Removes files that a killed run left in a directory: unlocked files of this user. If that

@@ -70,7 +70,7 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Entry)) -> Result<(), Stop>
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(file));
     let all = Whole(take).deserialize(&mut deserializer);
     all.and_then(|()| deserializer.end())
-        .map_err(|error| mistake(path, &error))
+        .map_err(|error| mistake(path, error))
 }
 
 /// Writes a file with these entries, of which each is one line that begins with a comma.
@@ -97,15 +97,15 @@ pub(crate) fn push_line(out: &mut Vec<u8>, entry: &Entry) {
 }
 
 /// A mistake in a file, at its place.
-fn mistake(path: &Path, error: &serde_json::Error) -> Stop {
+fn mistake(path: &Path, error: serde_json::Error) -> Stop {
+    if error.is_io() {
+        return Stop::file("read the baseline", path, plain(&error.into()));
+    }
     let text = error.to_string();
     let title = match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),
         None => text,
     };
-    if error.is_io() {
-        return Stop::file("read the baseline", path, title);
-    }
     let quoted = std::fs::read_to_string(path).ok().map(|text| {
         let span = span_at(&text, error.line(), error.column());
         MessageText {

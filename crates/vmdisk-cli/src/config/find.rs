@@ -32,7 +32,7 @@ impl Finder {
 
     /// The configuration of an input in a directory, which is an absolute path.
     ///
-    /// Without a configuration this opens one file for each directory, and nothing else.
+    /// Without a configuration this looks for one file in each directory, and nothing else.
     pub(crate) fn of(&mut self, directory: &Path) -> Result<Option<Rc<Config>>, Stop> {
         let known = match self {
             Finder::Nowhere => return Ok(None),
@@ -62,8 +62,10 @@ impl Finder {
 
 fn open(directory: &Path) -> Result<Option<Config>, Stop> {
     let path = directory.join(NAME);
-    match std::fs::File::open(&path) {
-        Ok(_) => Config::read(&shown(path)).map(Some),
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => Config::read(&shown(path)).map(Some),
+        // To open a pipe would block.
+        Ok(_) => Err(Stop::file("read", &shown(path), "it is not a regular file")),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }

@@ -39,7 +39,11 @@ pub(crate) fn run(args: &ConfigArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let ConfigCommand::Init(args) = &args.command;
     let path = args.directory.join(NAME);
     let created = std::fs::File::create_new(&path);
-    let written = created.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
+    let written = created.and_then(|mut file| {
+        let written = file.write_all(TEMPLATE.as_bytes());
+        // An empty file would be an existing file for the next try.
+        written.inspect_err(|_| drop(std::fs::remove_file(&path)))
+    });
     match written {
         Ok(()) => {
             io.say(&format!("wrote {}\n", line(&path.display().to_string())));

@@ -12,7 +12,7 @@ use std::path::Path;
 use vmdisk::plan::{Plan, SpaceShortage, Spec, plan, shortages};
 use vmdisk::{Facts, Target};
 
-use crate::args::{ExplainFormat, GenerateArgs, GenerateForm};
+use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -28,6 +28,9 @@ use write::Written;
 
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    if args.qemu_format != QemuFormat::Lines && args.to != GenerateForm::Qemu {
+        return Err(Stop::new("--qemu-format is about a QEMU command line").help("add --to qemu"));
+    }
     let mut known = Host::prepare(&args.host, None, io, colors)?;
     let asked = spec::of(args, io)?;
     if args.host.live {

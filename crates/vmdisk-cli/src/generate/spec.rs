@@ -21,6 +21,8 @@ pub(super) struct Asked<'a> {
     pub(super) spec: Spec,
     file: Option<File>,
     one_liners: &'a [String],
+    /// Keys of the guest that options give.
+    options: Vec<&'static str>,
 }
 
 /// A spec file that was read.
@@ -60,7 +62,14 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
     if !messages.is_empty() {
         return Err(Stop(messages));
     }
-    if args.name.is_some() || args.memory.is_some() || args.vcpus.is_some() {
+    let options = [
+        ("name", args.name.is_some()),
+        ("memory", args.memory.is_some()),
+        ("vcpus", args.vcpus.is_some()),
+    ];
+    let options = options.into_iter().filter(|(_, is_given)| *is_given);
+    let options: Vec<&str> = options.map(|(key, _)| key).collect();
+    if !options.is_empty() {
         let guest = spec.guest.get_or_insert_with(GuestSpec::default);
         guest.name = args.name.clone().or(guest.name.take());
         guest.memory = args.memory.or(guest.memory);
@@ -70,6 +79,7 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
         spec,
         file,
         one_liners: &args.disks,
+        options,
     })
 }
 
@@ -107,6 +117,7 @@ pub(crate) fn planned(name: String, text: &str, target: &Target) -> Result<(Spec
         spec,
         file: Some(file),
         one_liners: &[],
+        options: Vec::new(),
     };
     let plan = plan(&asked.spec, &Facts::default(), target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
@@ -156,6 +167,15 @@ impl Asked<'_> {
             message: what,
             help,
         } = error;
+        if let [SpecSegment::Key(guest), SpecSegment::Key(key)] = at.0.as_slice()
+            && guest == "guest"
+            && self.options.contains(&key.as_str())
+        {
+            return Message {
+                help: help.clone(),
+                ..Message::error(format!("--{key}: {what}"))
+            };
+        }
         let disks_in_file = self.file.as_ref().map_or(0, |file| file.disks);
         let one_liner = match at.0.as_slice() {
             [SpecSegment::Key(list), SpecSegment::Index(index), ..] if list == "disks" => index

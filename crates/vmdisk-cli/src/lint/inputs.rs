@@ -120,6 +120,9 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
             if seen.insert(file.clone()) {
                 let origin = origin.clone();
                 inputs.files.push(Input { file, origin });
+            } else if let Origin::Found(search) = origin {
+                // Another argument answers for the file.
+                inputs.searches[search].may_be_empty = true;
             }
         }
     }

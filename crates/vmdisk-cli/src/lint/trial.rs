@@ -11,7 +11,7 @@ use vmdisk::write::StorageDaemon;
 use vmdisk::{Document, Severity, Target};
 use vmdisk_qmp::{Launch, QmpError};
 
-use crate::qemu;
+use crate::qemu::{self, in_words};
 use crate::stop::{Stop, plain};
 
 /// Longest wait for a start; an idle machine needs a tenth of a second.
@@ -83,7 +83,7 @@ impl Tester {
                     }
                 }
                 Err(error) => {
-                    tried.said.push(trial.died(None, &error.to_string()));
+                    tried.said.push(trial.died(None, &in_words(&error)));
                     break;
                 }
             }

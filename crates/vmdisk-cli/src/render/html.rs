@@ -6,7 +6,6 @@ use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use vmdisk::{Applicability, Diagnostic, Severity};
-use vmdisk_source::apply_edits;
 
 use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
 use crate::lint::diff;
@@ -146,33 +145,32 @@ fn said(text: &str) -> String {
     line(&mask_message(text)).into_owned()
 }
 
-/// The fix of a finding as a diff; empty without a fix.
+/// The fix of a finding, as a diff if its lines are not too long; empty without a fix.
 fn fix(path: &str, report: &DocumentReport, finding: &Diagnostic) -> Markup {
-    let fixed = finding.fix.as_ref().and_then(|fix| {
-        let after = apply_edits(&report.text, &fix.edits).ok()?;
-        let (before, after) = (mask(&report.text), mask(&after));
-        Some((
-            fix.applicability,
-            diff::unified(Path::new(path), &before, &after),
-        ))
-    });
-    let Some((applicability, diff)) = fixed else {
+    let Some(fix) = &finding.fix else {
         return html! {};
     };
-    let command = match applicability {
+    let command = match fix.applicability {
         Applicability::Safe => "vmdisk lint --fix",
         Applicability::Unsafe => "vmdisk lint --fix --unsafe-fixes",
     };
+    let (text, lines_of) = (&report.text, &report.lines);
+    let diff = diff::of_edits(Path::new(path), text, lines_of, &fix.edits, mask);
     html! {
-        p { code { (command) } " changes:" }
-        pre {
-            @for text in lines(&diff).lines() {
-                @let class = match text.as_bytes().first() {
-                    Some(b'+') => "added",
-                    Some(b'-') => "removed",
-                    _ => "context",
-                };
-                span class=(class) { (text) "\n" }
+        @match diff {
+            None => { p { code { (command) } " fixes it" } }
+            Some(diff) => {
+                p { code { (command) } " changes:" }
+                pre {
+                    @for text in lines(&diff).lines() {
+                        @let class = match text.as_bytes().first() {
+                            Some(b'+') => "added",
+                            Some(b'-') => "removed",
+                            _ => "context",
+                        };
+                        span class=(class) { (text) "\n" }
+                    }
+                }
             }
         }
     }

@@ -160,6 +160,30 @@ fn facts_of_a_newer_shape_are_refused_and_unknown_keys_only_warned_about() {
     );
 }
 
+#[test]
+fn a_pipe_that_nobody_writes_blocks_no_run_that_does_not_name_it() {
+    let place = Place::with(&[("d/a.xml", CLEAN)]);
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(place.path(name))
+            .status();
+        assert!(made.unwrap().success());
+    };
+    pipe("d/pipe.xml");
+    for path in ["d", "d/*.xml", "*/pipe.xml"] {
+        let run = place.run(&["lint", "d/a.xml", path]);
+        assert!(run.stderr.contains("1 advice in 1 file"), "{run:?}");
+    }
+    pipe("d/vmdisk.toml");
+    let run = place.run(&["lint", "d"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr
+            .contains("could not read d/vmdisk.toml: it is not a regular file"),
+        "{run:?}"
+    );
+}
+
 /// A file that root cannot read either, where there is one.
 const UNREADABLE: &str = "/proc/self/mem";
 

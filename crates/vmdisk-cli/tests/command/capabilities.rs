@@ -171,7 +171,7 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
             "recorded in version 9 of the format; this vmdisk reads version 2",
         ),
         ("other.json", "not a recording of a QEMU"),
-        ("empty", "could not start"),
+        ("empty", "it could not be started"),
         (".", "is a directory"),
         (
             "no-such-program",

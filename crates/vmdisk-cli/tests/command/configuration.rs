@@ -302,7 +302,7 @@ fn init_writes_a_file_that_is_read_and_never_replaces_one() {
 }
 
 #[test]
-fn without_a_configuration_each_directory_costs_one_failed_open() {
+fn without_a_configuration_each_directory_costs_one_failed_call() {
     let place = Place::with(&[(".git/HEAD", "")]);
     for number in 0..20 {
         place.write(&format!("d/{number}/a.xml"), CLEAN.as_bytes());
@@ -330,9 +330,7 @@ fn without_a_configuration_each_directory_costs_one_failed_open() {
         opened.len()
     );
     assert!(
-        opened
-            .iter()
-            .all(|line| line.contains("openat(") && line.contains("ENOENT")),
+        opened.iter().all(|line| line.contains("ENOENT")),
         "{opened:?}"
     );
     let asked = trace.lines().filter(|line| line.contains("/.git\""));

@@ -60,6 +60,88 @@ fn wrong_usage_is_2_and_prints_no_data() {
     }
 }
 
+/// Each message says what was expected, in words of its own, in a few lines.
+#[test]
+fn wrong_usage_is_answered_with_what_to_write() {
+    let place = Place::with(&[
+        ("a.xml", CLEAN),
+        ("s.yaml", "version: 1\ndisks:\n- raw: {path: /srv/a.img}\n"),
+    ]);
+    for (arguments, says) in [
+        (&["lint", "a.xml", "--select"][..], "`vmdisk rules` lists"),
+        (&["lint", "a.xml", "--ignore"], "`vmdisk rules` lists"),
+        (&["lint", "a.xml", "-j", "x"], "expected a number from 1 on"),
+        (&["lint", "a.xml", "-j", "0"], "expected a number from 1 on"),
+        (
+            &["generate", "s.yaml", "--vcpus", "x"],
+            "expected a number from 1 on",
+        ),
+        (
+            &[
+                "lint",
+                "a.xml",
+                "--target",
+                "qemu=9.0",
+                "--target",
+                "libvirt=9.0",
+            ],
+            "join versions with commas: --target qemu=10.0,libvirt=11.3",
+        ),
+        (&["lint", "a.xml", "--format", "sarfi"], "'sarif'"),
+        (
+            &["lint", "a.xml", "-c", "qemu:///system"],
+            "add --all-domains, or --domain NAME",
+        ),
+        (
+            &["lint", "a.xml", "--baseline", "."],
+            "baseline .: is a directory\n",
+        ),
+        (
+            &["lint", "a.xml", "--qemu", "./a.xml"],
+            "could not query ./a.xml: it could not be started: permission denied\n",
+        ),
+        (
+            &["capabilities", "--qemu", "/bin/cat"],
+            "could not query /bin/cat: QEMU exited (exit status: 1): /bin/cat: ",
+        ),
+        (
+            &["generate", "s.yaml", "--name", "a/b"],
+            "error: --name: `a/b` is not a valid",
+        ),
+        (
+            &["generate", "s.yaml", "--qemu-format", "json"],
+            "add --to qemu",
+        ),
+        (
+            &[
+                "convert",
+                "s.yaml",
+                "--to",
+                "libvirt-xml",
+                "--qemu-format",
+                "args",
+            ],
+            "add --to qemu",
+        ),
+        (
+            &["convert", "a.xml", "--to", "spec", "--style", "libvirt"],
+            "add --to qemu",
+        ),
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (2, ""),
+            "{arguments:?}: {run:?}"
+        );
+        assert!(run.stderr.contains(says), "{arguments:?}: {run:?}");
+        for noise in ["(os error", "\\u{a}", "invalid digit"] {
+            assert!(!run.stderr.contains(noise), "{arguments:?}: {run:?}");
+        }
+        assert!(run.stderr.len() < 600, "{arguments:?}: {run:?}");
+    }
+}
+
 #[test]
 fn an_unknown_rule_is_refused_with_what_was_meant() {
     let place = Place::with(&[("a.xml", CLEAN)]);

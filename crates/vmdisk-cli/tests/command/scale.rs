@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Place, Run, finish};
+use crate::{Place, Run, UNSAFE, finish};
 
 /// As many disks as one guest is tried with.
 const MANY: usize = 10_000;
@@ -335,4 +335,25 @@ fn a_chain_of_ten_thousand_nodes_on_a_command_line_comes_to_its_end() {
         let there = run_on_a_small_stack(&place, &["convert", "vm.args", "--to", form]);
         assert!(there.code == 0 || there.code == 2, "{}", there.stderr);
     }
+}
+
+#[test]
+fn a_page_about_thousands_of_fixes_on_one_line_has_no_diff_of_that_line() {
+    let disk = UNSAFE.replace('\n', "");
+    let text = format!("<devices>{}</devices>", disk.repeat(2000));
+    let place = Place::with(&[("a.xml", &text)]);
+    let run = place.run(&[
+        "lint",
+        "a.xml",
+        "--select",
+        "cache-unsafe",
+        "--format",
+        "html",
+        "-o",
+        "a.html",
+    ]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let page = place.read("a.html");
+    assert_eq!(page.matches("</code> fixes it").count(), 2000);
+    assert!(page.len() < 30_000_000, "{}", page.len());
 }

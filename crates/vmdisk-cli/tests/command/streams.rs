@@ -71,6 +71,21 @@ fn files_come_in_the_order_of_arguments_and_directories_sorted() {
     assert_eq!(files, ["z.xml", "d/a.xml", "d/b.xml"]);
 }
 
+#[test]
+fn an_argument_whose_files_another_one_names_is_not_empty() {
+    let place = Place::with(&[("d/a.xml", CLEAN)]);
+    for paths in [
+        ["d", "d"],
+        ["d/a.xml", "d"],
+        ["d", "d/*.xml"],
+        ["d/*.xml", "d"],
+    ] {
+        let run = place.run(&[&["lint"], &paths[..]].concat());
+        assert_eq!(run.code, 0, "{paths:?}: {run:?}");
+        assert!(run.stderr.contains("1 advice in 1 file"), "{run:?}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {

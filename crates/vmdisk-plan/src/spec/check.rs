@@ -65,7 +65,10 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse_unless(
             is_fit && !name.chars().any(char::is_control),
             at.key("name"),
-            format!("`{}` is not a valid name of a guest", shortened(name)),
+            format!(
+                "`{}` is not a valid name of a guest: libvirt names files after it, so it has no `/` and no control characters",
+                shortened(name)
+            ),
         );
     }
     if let Some(uuid) = uuid {

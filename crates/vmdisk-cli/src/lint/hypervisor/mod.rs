@@ -3,6 +3,7 @@
 mod processes;
 pub(crate) mod virsh;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -46,13 +47,20 @@ pub(crate) fn add(
     io: &mut Io<'_>,
 ) -> Result<Vec<Checked>, Stop> {
     let mut failed = Vec::new();
+    if args.connect.is_some() && args.domains.is_empty() && !args.all_domains {
+        return Err(Stop::new(
+            "--connect names a libvirt, but none of its guests are to be checked",
+        )
+        .help("add --all-domains, or --domain NAME"));
+    }
     if !args.domains.is_empty() || args.all_domains {
         let virsh = Virsh::new(args.connect.as_deref());
         let mut names = args.domains.clone();
         if args.all_domains {
-            let all = virsh.names().map_err(|error| stop(&error))?;
-            names.extend(all.into_iter().filter(|name| !args.domains.contains(name)));
+            names.extend(virsh.names().map_err(|error| stop(&error))?);
         }
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
         for name in names {
             let path = PathBuf::from(format!("<domain {name}>"));
             match virsh.definition(&name) {

@@ -1,0 +1,82 @@
+//! Help, the version, and mistakes in the usage.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
+
+use crate::complain;
+use crate::exit::Exit;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::sanitize;
+
+/// More possible values than this hide the message about them.
+const MAX_VALUES: usize = 20;
+
+/// Prints what clap says instead of a command line. Help and version are data; anything else is a mistake in the usage.
+pub(crate) fn end(mut error: clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
+    advise(&mut error);
+    let is_mistake = error.use_stderr();
+    let has_color = if is_mistake {
+        io.stderr_has_color
+    } else {
+        io.stdout_has_color
+    };
+    let text = error.render();
+    let mut text = if has_color {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    };
+    // An argument may be the name of a file that somebody else chose.
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        if let Cow::Owned(safe) = sanitize::line(&argument) {
+            text = text.replace(argument.as_ref(), &safe);
+        }
+    }
+    if !has_color {
+        text = sanitize::lines(&text).into_owned();
+    }
+    // clap takes escape sequences out of an argument, which is then not found above.
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") && lines.pop().is_some() {
+            lines.push_str("\\u{a}");
+        }
+        lines.push_str(line);
+    }
+    let text = lines;
+    if is_mistake {
+        io.say(&text);
+        return Exit::CouldNot;
+    }
+    match deliver(io, None, &text) {
+        Ok(()) => Exit::Clean,
+        Err(stop) => complain(&stop, io, io.stderr_has_color),
+    }
+}
+
+/// Adds what to do to messages that clap leaves without it, and drops lists that fill a screen.
+fn advise(error: &mut clap::Error) {
+    let has_long_list = matches!(
+        error.get(ContextKind::ValidValue),
+        Some(ContextValue::Strings(values)) if values.len() > MAX_VALUES
+    );
+    let is_of_target = matches!(
+        error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(argument)) if argument.starts_with("--target ")
+    );
+    let is_repeated = error.get(ContextKind::InvalidArg) == error.get(ContextKind::PriorArg);
+    let tip = if has_long_list {
+        error.remove(ContextKind::ValidValue);
+        "`vmdisk rules` lists the rules and their groups"
+    } else if is_of_target && is_repeated {
+        "join versions with commas: --target qemu=10.0,libvirt=11.3"
+    } else {
+        return;
+    };
+    let tips = vec![tip.to_owned().into()];
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+}
