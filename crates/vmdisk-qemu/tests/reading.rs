@@ -194,6 +194,28 @@ fn old_options_are_drives_on_the_boards_own_controllers() {
 }
 
 #[test]
+fn disks_on_ide_have_the_names_of_their_places_in_any_order() {
+    let names = |rest: &str| -> Vec<String> {
+        let document = read(&format!("qemu-system-x86_64 -machine pc {rest}")).unwrap();
+        let disks = document.domain.disks.iter();
+        disks.map(|disk| disk.name().to_owned()).collect()
+    };
+    for (rest, expected) in [
+        ("-hda a -cdrom c -hdb b", &["hda", "hdc", "hdb"][..]),
+        ("-cdrom c -drive file=a,format=raw", &["hdc", "hda"]),
+        ("-drive file=b,index=3,format=raw -hda a", &["hdd", "hda"]),
+        ("-fdb b -fda a", &["fdb", "fda"]),
+        (
+            "-drive file=b,format=raw,if=none,id=x -device ide-hd,drive=x,bus=ide.1,unit=1 -hda a",
+            &["hdd", "hda"],
+        ),
+        ("-hda a -hda b", &["hda", "hdb"]),
+    ] {
+        assert_eq!(names(rest), expected, "{rest}");
+    }
+}
+
+#[test]
 fn a_drive_says_everything_in_one_place() {
     let disk = disk(
         "qemu-system-x86_64 -drive id=d,if=none,file.driver=host_device,file.filename=/dev/vg0/a,driver=raw,\

@@ -78,7 +78,8 @@ impl Writer<'_> {
                         "the path of volume '{}' of pool '{}' is not known",
                         source.volume, source.pool
                     ),
-                    "pass the XML of the pool too",
+                    "name the file or the device of the volume instead, or pass the XML of the pool to `vmdisk convert` \
+                     with `--storage`",
                 );
                 return None;
             }

@@ -42,7 +42,9 @@ impl TargetNames {
         let written = own(id).or_else(|| own(node));
         let free = written.filter(|name| !self.taken.contains(name));
         let address = frontend.address.as_ref();
-        let number = id.and_then(|id| libvirt_number(bus, id.value.as_str(), address));
+        let number = id
+            .and_then(|id| libvirt_number(bus, id.value.as_str(), address))
+            .or_else(|| place_number(bus, address));
         let name = free.unwrap_or_else(|| self.free(bus, number));
         if let Some(id) = id {
             let text = id.value.as_str();
@@ -94,11 +96,26 @@ fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option
             (unit < 7).then_some(())?;
             place.controller.checked_mul(7)? + unit
         }
-        TargetBus::Sata => place.controller * 6 + place.unit,
-        TargetBus::Ide => place.controller * 4 + place.bus * 2 + place.unit,
-        TargetBus::Fdc => place.controller * 2 + place.unit,
+        _ => return place_number(bus, address),
+    };
+    usize::try_from(number).ok()
+}
+
+/// The number of a place on a bus with few places: the second channel of IDE begins with `hdc`.
+fn place_number(bus: TargetBus, address: Option<&Address>) -> Option<usize> {
+    let Some(Address::Drive(place)) = address else {
+        return None;
+    };
+    let units = match bus {
+        TargetBus::Sata => 6,
+        TargetBus::Ide => 4,
+        TargetBus::Fdc => 2,
         _ => return None,
     };
+    let unit = place.bus.checked_mul(2)?.checked_add(place.unit)?;
+    let before = place.controller.checked_mul(units)?;
+    // A place that the controller does not have has no number.
+    let number = (unit < units).then(|| before.checked_add(unit))??;
     usize::try_from(number).ok()
 }
 
