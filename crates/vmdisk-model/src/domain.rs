@@ -116,6 +116,23 @@ impl Domain {
             .map(|(_, controller)| controller)
     }
 
+    /// True if a disk is attached to a controller of this domain; of other kinds than SCSI, if a disk is on their bus.
+    pub fn has_disk_on(&self, controller: &Controller) -> bool {
+        let bus = match controller.controller_type {
+            ControllerType::Scsi => {
+                let mut own = self.disks.iter().map(|disk| self.scsi_controller_of(disk));
+                return own.any(|own| own.is_some_and(|own| std::ptr::eq(own, controller)));
+            }
+            ControllerType::Ide => TargetBus::Ide,
+            ControllerType::Sata => TargetBus::Sata,
+            ControllerType::Fdc => TargetBus::Fdc,
+            ControllerType::Usb => TargetBus::Usb,
+            ControllerType::Nvme => TargetBus::Nvme,
+        };
+        let mut disks = self.disks.iter();
+        disks.any(|disk| disk.frontend.effective_bus() == bus)
+    }
+
     /// The SCSI controllers that are written down, with their numbers.
     pub fn scsi_controllers(&self) -> impl Iterator<Item = (u32, &Controller)> {
         self.controllers

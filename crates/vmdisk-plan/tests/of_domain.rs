@@ -47,6 +47,11 @@ proptest! {
         let disks = |domain: &Domain| domain.disks.iter().map(existing).collect::<Vec<_>>();
         prop_assert_eq!(disks(&replanned.domain), disks(&planned.domain), "{}", again.to_yaml());
         prop_assert_eq!(replanned.domain.firmware, planned.domain.firmware, "{}", again.to_yaml());
+        let is_reassigned = |one: &NotCarried| one.at == FieldPath::Domain(DomainField::IoThreads);
+        if !not_carried.iter().any(is_reassigned) {
+            let around = |domain: Domain| Domain { disks: Vec::new(), ..domain };
+            prop_assert_eq!(around(replanned.domain), around(planned.domain), "{}", again.to_yaml());
+        }
     }
 }
 
@@ -73,9 +78,114 @@ fn what_no_spec_has_a_word_for_is_told_with_its_field() {
     assert_eq!(
         told,
         [
-            (FieldPath::Domain(DomainField::Devices), false),
             (FieldPath::Disk(0, DiskField::IoEventFd), false),
             (FieldPath::Image(1, 0, ImageField::Source), true),
+            (FieldPath::Controller(0, ControllerField::Controller), false),
         ]
     );
+}
+
+fn scsi_disk(target: &str) -> Disk {
+    Disk::new(
+        Frontend::new(target, TargetBus::Scsi),
+        Image::file(format!("/{target}"), Format::Raw),
+    )
+}
+
+#[test]
+fn a_scsi_controller_of_another_model_is_reported_with_both_models() {
+    let mut domain = Domain {
+        architecture: Some(Architecture::X86_64),
+        ..Domain::default()
+    };
+    domain.disks.push(scsi_disk("sda"));
+    domain.disks.push(scsi_disk("sdb"));
+    let told = |domain: &Domain| -> Vec<(FieldPath, String)> {
+        let (spec, not_carried) = Spec::of_domain(domain);
+        let planned = plan(&spec, &Facts::default(), &Target::default())
+            .unwrap()
+            .domain;
+        assert_eq!(
+            planned.controllers,
+            [Controller {
+                queues: planned.controllers[0].queues,
+                ..Controller::virtio_scsi(0)
+            }]
+        );
+        not_carried
+            .into_iter()
+            .map(|one| (one.at, one.what))
+            .collect()
+    };
+    let what = |model: &str, default: &str| {
+        format!(
+            "the SCSI controller model `{model}`{default} which becomes `virtio-scsi` in a plan,"
+        )
+    };
+    let default = ", libvirt's default,";
+    let at_disk = FieldPath::Disk(0, DiskField::TargetBus);
+    assert_eq!(told(&domain), [(at_disk, what("lsilogic", default))]);
+    let at_model = FieldPath::Controller(0, ControllerField::Model);
+    for (model, name, default) in [
+        (None, "lsilogic", default),
+        (Some(ScsiControllerModel::Auto), "lsilogic", default),
+        (Some(ScsiControllerModel::Lsilogic), "lsilogic", ""),
+        (
+            Some(ScsiControllerModel::VirtioTransitional),
+            "virtio-transitional",
+            "",
+        ),
+    ] {
+        domain.controllers = vec![Controller {
+            scsi_model: model,
+            ..Controller::virtio_scsi(0)
+        }];
+        assert_eq!(told(&domain), [(at_model, what(name, default))]);
+    }
+    domain.controllers = vec![Controller::virtio_scsi(0)];
+    assert_eq!(told(&domain), []);
+    domain.architecture = Some(Architecture::Aarch64);
+    domain.controllers.clear();
+    assert_eq!(told(&domain), []);
+}
+
+#[test]
+fn settings_of_a_controller_are_carried_or_reported_even_without_a_guest() {
+    let mut domain = Domain {
+        scope: Scope::DisksOnly,
+        ..Domain::default()
+    };
+    domain.disks.push(scsi_disk("sda"));
+    domain.controllers.push(Controller {
+        queues: Some(4),
+        max_sectors: Some(2048),
+        ..Controller::virtio_scsi(0)
+    });
+    let (spec, not_carried) = Spec::of_domain(&domain);
+    assert_eq!(spec.disks[0].queues, Some(4));
+    let told: Vec<FieldPath> = not_carried.iter().map(|one| one.at).collect();
+    assert_eq!(
+        told,
+        [FieldPath::Controller(0, ControllerField::MaxSectors)]
+    );
+}
+
+#[test]
+fn iothreads_are_numbered_from_1_as_a_plan_does() {
+    let mut disk = Disk::new(
+        Frontend::new("vda", TargetBus::Virtio),
+        Image::file("/a", Format::Raw),
+    );
+    disk.frontend.iothread = Some(IoThreadId(5));
+    let domain = Domain {
+        iothreads: vec![IoThread::new(IoThreadId(5))],
+        disks: vec![disk],
+        ..Domain::default()
+    };
+    let (spec, not_carried) = Spec::of_domain(&domain);
+    assert_eq!(spec.disks[0].iothread, Some(IoThreadSpec::Number(1)));
+    let told: Vec<FieldPath> = not_carried.iter().map(|one| one.at).collect();
+    assert_eq!(told, [FieldPath::IoThread(0, IoThreadField::Id)]);
+    let planned = plan(&spec, &Facts::default(), &Target::default());
+    assert_eq!(planned.unwrap().domain.iothreads.len(), 1);
 }

@@ -44,7 +44,7 @@ const NO_LOSSES: &[(&str, &str)] = &[
     ),
     (
         "domain/devices/controller@model",
-        "named as the list of controllers",
+        "named with the controller, which no disk uses",
     ),
     (
         "domain/devices/disk/auth@username",

@@ -20,6 +20,7 @@ mod limits;
 mod network;
 mod network_address;
 mod node;
+mod of_controllers;
 mod of_domain;
 mod of_image;
 mod of_network;
@@ -56,6 +57,7 @@ pub use path::{SpecPath, SpecSegment};
 pub(crate) use value::{Word, size_text};
 
 use node::{describe, one_line};
+use one_liner::{begins_one_liner, keys_instead};
 use section::{Keys, Reader, Slot, SpecValue, section};
 
 /// Largest spec that is read, in bytes.
@@ -119,6 +121,18 @@ impl SpecValue for SpecVersion {
     }
 }
 
+/// Reads an item of `disks`.
+fn read_disk(node: Value, reader: &mut Reader) -> Option<DiskSpec> {
+    match &node {
+        Value::Text(text) if begins_one_liner(text) => {
+            let message = "a disk of a spec has keys, and this is a disk in one line";
+            reader.refuse(message).help = Some(keys_instead(text));
+            None
+        }
+        _ => DiskSpec::read(node, reader),
+    }
+}
+
 impl Slot for Vec<DiskSpec> {
     fn keys(declared: &'static str) -> Vec<&'static str> {
         vec![declared]
@@ -131,9 +145,7 @@ impl Slot for Vec<DiskSpec> {
                 let mut disks = Vec::with_capacity(items.len());
                 for (index, item) in items.into_iter().enumerate() {
                     let at = reader.at().index(index);
-                    if let Some(disk) =
-                        reader.inside(at, |reader| DiskSpec::read(item.value, reader))
-                    {
+                    if let Some(disk) = reader.inside(at, |reader| read_disk(item.value, reader)) {
                         reader.disks.push(index);
                         disks.push(disk);
                     }

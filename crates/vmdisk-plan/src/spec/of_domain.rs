@@ -4,10 +4,11 @@ use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BootDevice, Device, Discard, Disk, DiskField, Domain, DomainField,
     DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThreadField,
-    MemoryBacking, Polling, Scope, TargetBus,
+    IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
 };
 
 use super::dropped::{DroppedFields, NotCarried};
+use super::of_controllers::report_controllers;
 use super::of_image::backend_of;
 use super::{
     BackendSpec, BusSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
@@ -50,6 +51,8 @@ impl Spec {
         for (nth, disk) in domain.disks.iter().enumerate() {
             disks.extend(disk_of(domain, nth, disk, &mut report));
         }
+        report_controllers(domain, &mut report);
+        report_iothreads(domain, &mut report);
         boot_in_order(domain, &mut disks);
         let spec = Spec {
             guest,
@@ -97,8 +100,8 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         blkiotune,
         throttle_groups,
         default_iothread,
-        iothreads: _, // counted by `iothreads_of`
-        controllers,
+        iothreads: _,   // counted by `iothreads_of`
+        controllers: _, // in `report_controllers`
         disks: _,
         scsi_host_devices: _, // no disks
         tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
@@ -139,11 +142,6 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
             DomainField::DefaultIoThread,
             default_iothread.is_some(),
             "the threads of QEMU's main loop",
-        ),
-        (
-            DomainField::Devices,
-            !controllers.is_empty(),
-            "the list of controllers, which follows from the disks,",
         ),
     ] {
         if is_set {
@@ -200,16 +198,6 @@ fn iothreads_of(domain: &Domain, report: &mut DroppedFields) -> Option<IoThreadC
         );
         may_have_one && iothread_of(domain, disk).is_none()
     };
-    for (nth, thread) in domain.iothreads.iter().enumerate() {
-        if thread.polling != Polling::default() {
-            let at = FieldPath::IoThread(nth, IoThreadField::Polling);
-            report.report_dropped(at, "how long the iothread polls", false);
-        }
-        if thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some() {
-            let at = FieldPath::IoThread(nth, IoThreadField::ThreadPoolMax);
-            report.report_dropped(at, "the size of the iothread's pool", false);
-        }
-    }
     let count = domain.iothreads.len();
     if count > 0 && domain.disks.iter().any(|disk| has_none(&disk)) {
         let what = "the list of iothreads, which a spec assigns to disks that have none here,";
@@ -221,6 +209,34 @@ fn iothreads_of(domain: &Domain, report: &mut DroppedFields) -> Option<IoThreadC
     ))
 }
 
+/// Reports the parts of iothreads that a spec does not have.
+fn report_iothreads(domain: &Domain, report: &mut DroppedFields) {
+    for (nth, thread) in domain.iothreads.iter().enumerate() {
+        let number = number_of(domain, thread.id);
+        if number != thread.id.0 {
+            let at = FieldPath::IoThread(nth, IoThreadField::Id);
+            let what = format!("the id {}, which becomes {number} in a spec,", thread.id);
+            report.report_dropped(at, what, false);
+        }
+        if thread.polling != Polling::default() {
+            let at = FieldPath::IoThread(nth, IoThreadField::Polling);
+            report.report_dropped(at, "how long the iothread polls", false);
+        }
+        if thread.thread_pool_min.is_some() || thread.thread_pool_max.is_some() {
+            let at = FieldPath::IoThread(nth, IoThreadField::ThreadPoolMax);
+            report.report_dropped(at, "the size of the iothread's pool", false);
+        }
+    }
+}
+
+/// The number of an iothread in a spec, which counts them from 1; the id of one that is not in the list.
+fn number_of(domain: &Domain, id: IoThreadId) -> u32 {
+    let mut threads = domain.iothreads.iter();
+    let place = threads.position(|thread| thread.id == id);
+    let number = place.and_then(|place| u32::try_from(place + 1).ok());
+    number.unwrap_or(id.0)
+}
+
 /// The iothreads of a disk, which a SCSI disk has from its controller.
 fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
     let frontend = &disk.frontend;
@@ -229,10 +245,11 @@ fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
         None => (&frontend.iothread, &frontend.iothread_mapping),
     };
     match (iothread, mapping.as_slice()) {
-        (Some(id), []) => Some(IoThreadSpec::Number(id.0)),
-        (_, rows @ [_, ..]) => Some(IoThreadSpec::Several(
-            rows.iter().map(|row| row.iothread.0).collect(),
-        )),
+        (Some(id), []) => Some(IoThreadSpec::Number(number_of(domain, *id))),
+        (_, rows @ [_, ..]) => {
+            let numbers = rows.iter().map(|row| number_of(domain, row.iothread));
+            Some(IoThreadSpec::Several(numbers.collect()))
+        }
         (None, []) => None,
     }
 }
@@ -286,6 +303,11 @@ fn disk_of(
     };
     spec.iothread = iothread_of(domain, disk);
     fields_of(nth, disk, &mut spec, report);
+    if bus == BusSpec::VirtioScsi {
+        // A SCSI disk has the queues of its controller.
+        let controller = domain.scsi_controller_of(disk);
+        spec.queues = controller.and_then(|controller| controller.queues);
+    }
     if has_no_aio && spec.io.take().is_some() {
         let what = "`io`, which only affects files and devices,";
         report.report_dropped(at(DiskField::Aio), what, false);

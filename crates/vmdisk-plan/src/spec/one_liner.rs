@@ -55,6 +55,32 @@ fn kinds() -> Vec<&'static str> {
     [&KINDS[..], NetworkProtocol::ALL_WORDS].concat()
 }
 
+/// A kind of one-liner among the keys of a disk, where it is not a key.
+pub(super) fn kind_among(has: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let mut kinds = kinds().into_iter();
+    kinds.find(|kind| !BackendSpec::KINDS.contains(kind) && has(kind))
+}
+
+/// True for a text that begins as a one-liner does.
+pub(super) fn begins_one_liner(text: &str) -> bool {
+    let kind = text.split_once(':').map(|(kind, _)| kind);
+    kind.is_some_and(|kind| kinds().contains(&kind))
+}
+
+/// The help for a one-liner in the place of the keys of a disk: the keys that say the same.
+pub(super) fn keys_instead(text: &str) -> String {
+    let disk = DiskSpec::from_one_liner(text).ok();
+    let keys = disk.and_then(|disk| serde_json::to_string(&disk.write()).ok());
+    let kind = text.split(':').next().unwrap_or_default();
+    match keys {
+        Some(keys) => format!("write `{keys}`"),
+        None if NetworkProtocol::ALL_WORDS.contains(&kind) => format!(
+            "write `network: {{protocol: {kind}, name: NAME, hosts: [HOST]}}`, or the disk as `--disk {kind}:NAME,hosts=HOST`"
+        ),
+        None => "write the kind as a key, such as `qcow2: {path: /srv/web1.qcow2}`".to_owned(),
+    }
+}
+
 impl DiskSpec {
     /// The form of a one-liner, for help texts.
     pub const ONE_LINER: &'static str = "KIND:LOCATION[,OPTION=VALUE]…, such as \
