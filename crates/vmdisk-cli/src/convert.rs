@@ -3,13 +3,16 @@
 mod dropped;
 mod resolve;
 mod spec;
+mod unsupported;
 
+use vmdisk::model::{Domain, Scope};
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Document, Loss, Resolved, Source, Storage};
+use vmdisk::{Document, Loss, Resolved, Source, Storage, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::generate::attach;
 use crate::generate::write::{Written, command_line, unwritable};
 use crate::io::Io;
 use crate::lint::config_files::{self, Joined};
@@ -71,13 +74,21 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         true => Some(resolve::resolved(&document, &input)?),
         false => None,
     };
-    let written = written(args, &document, &input, resolved.as_ref())?;
+    let target = target(args)?;
+    let written = written(args, &document, &input, resolved.as_ref(), &target)?;
     deliver(io, args.output.as_deref(), &written.text)?;
     if let Some(resolved) = &resolved {
         io.say(&resolve::told(resolved, args.explain));
     }
     warnings.extend(written.warnings);
+    warnings.extend(unsupported::by(&target, &written.text));
     Ok(end(args, &warnings, io, colors))
+}
+
+/// The versions that will run the result.
+fn target(args: &ConvertArgs) -> Result<Target, Stop> {
+    let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
+    crate::qemu::target(args.target.as_ref(), qemu.as_ref())
 }
 
 /// Converts a spec, which is planned as `vmdisk generate` plans it.
@@ -97,8 +108,11 @@ fn run_spec(
         return Err(Stop::new("a spec is planned, and not resolved")
             .help("convert it to libvirt-xml first"));
     }
-    let written = spec::written_from(args, input, text)?;
+    let target = target(args)?;
+    let mut written = spec::written_from(args, input, text, &target)?;
     deliver(io, args.output.as_deref(), &written.text)?;
+    let unsupported = unsupported::by(&target, &written.text);
+    written.warnings.extend(unsupported);
     Ok(end(args, &written.warnings, io, colors))
 }
 
@@ -202,27 +216,31 @@ fn written(
     document: &Document,
     input: &Input,
     resolved: Option<&Resolved>,
+    target: &Target,
 ) -> Result<Written, Stop> {
     let domain = resolved.map_or_else(|| document.domain(), |resolved| &resolved.domain);
-    let plain = |text: String| Written {
-        text,
-        warnings: Vec::new(),
-    };
     Ok(match args.to {
-        ConvertForm::LibvirtXml => plain(
-            match resolved {
+        ConvertForm::LibvirtXml => Written {
+            text: match resolved {
                 Some(resolved) => resolved.write(),
                 None => write::document_xml(document),
             }
             .map_err(unwritable)?,
-        ),
-        ConvertForm::DiskXml => plain(
-            match resolved {
+            warnings: match domain.scope {
+                Scope::WholeGuest => Vec::new(),
+                Scope::DisksOnly => {
+                    surroundings(domain, |element| !element.starts_with("<controller"))?
+                }
+            },
+        },
+        ConvertForm::DiskXml => Written {
+            text: match resolved {
                 Some(resolved) => write::resolved_disks_xml(resolved),
                 None => write::document_disks_xml(document),
             }
             .map_err(unwritable)?,
-        ),
+            warnings: surroundings(domain, |_| true)?,
+        },
         ConvertForm::Spec => spec::written(domain, document, input)?,
         ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => {
             let form = match args.to {
@@ -230,9 +248,8 @@ fn written(
                 ConvertForm::Qmp => GenerateForm::Qmp,
                 _ => GenerateForm::Qemu,
             };
-            let qemu = args.qemu.as_deref().map(crate::qemu::ask).transpose()?;
             let options = QemuOptions {
-                target: crate::qemu::target(args.target.as_ref(), qemu.as_ref())?,
+                target: target.clone(),
                 style: match args.style {
                     ConvertStyle::Readable => QemuStyle::Readable,
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,
@@ -241,4 +258,15 @@ fn written(
             command_line(domain, &options, form, args.qemu_format)?
         }
     })
+}
+
+/// A warning for each element that the disks need and that is outside the written elements.
+pub(super) fn surroundings(
+    domain: &Domain,
+    is_outside: impl Fn(&str) -> bool,
+) -> Result<Vec<Message>, Stop> {
+    let mut elements = attach::elements(domain)?;
+    elements.retain(|element| is_outside(element));
+    let message = |element| Message::warning(format!("the domain must have {element}"));
+    Ok(elements.into_iter().map(message).collect())
 }

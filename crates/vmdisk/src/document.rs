@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk};
 use vmdisk_libvirt::{RootKind, XmlSpeller};
-use vmdisk_model::{DiskField, Domain, FieldPath};
+use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
 use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax};
@@ -401,6 +401,9 @@ pub fn breadcrumb(domain: &Domain, at: FieldPath) -> String {
         FieldPath::Image(index, 0, field) => of_disk(index, &[field.label()]),
         FieldPath::Image(index, depth, field) => {
             of_disk(index, &[&format!("backing image {depth}"), field.label()])
+        }
+        FieldPath::Controller(index, ControllerField::Controller) => {
+            joined("controller ", &index.to_string(), &[])
         }
         FieldPath::Controller(index, field) => {
             joined("controller ", &index.to_string(), &[field.label()])

@@ -133,7 +133,7 @@ pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_docume
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{
     Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_beside,
-    lint_tried,
+    lint_generated, lint_tried,
 };
 pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};

@@ -114,6 +114,41 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
     report
 }
 
+/// Runs all rules over `written`, a text that was generated from a spec, and reports each finding in the words of the
+/// spec and at its places.
+///
+/// `spec` has the guest of `written`: it is [planned](LintOptions::planned) for the same host.
+pub fn lint_generated(
+    written: &Document,
+    spec: &Document,
+    options: &LintOptions<'_>,
+) -> LintReport {
+    let outcome = crate::rules::check(written.source.text(), &context_of(written, options));
+    let mut report = LintReport {
+        not_checked: outcome.not_checked,
+        ..LintReport::default()
+    };
+    let mut used = vec![false; spec.allowances().len()];
+    for finding in outcome.findings {
+        let finding = Finding {
+            // Places and edits of the written text.
+            span: None,
+            fix: None,
+            ..finding
+        };
+        let mut diagnostic = resolve(spec, finding, None, options, false);
+        diagnostic.allowed_by = allowed_by(spec, options, &diagnostic, &mut used);
+        match diagnostic.allowed_by {
+            Some(_) => report.allowed.push(diagnostic),
+            None => report.diagnostics.push(diagnostic),
+        }
+    }
+    report.keep(&options.selection);
+    let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    report.diagnostics.sort_by_key(order);
+    report
+}
+
 /// Runs all rules over `document`, and keeps findings that the options do not ask for: fixes must not cause them either.
 pub(crate) fn lint_unselected(
     document: &Document,

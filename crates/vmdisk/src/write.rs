@@ -1,7 +1,7 @@
 //! Writes the model in the formats of the field.
 
 use vmdisk_libvirt::{FlashFile, Resolved, Unmodeled, UnmodeledContent};
-use vmdisk_model::{Architecture, Controller, Disk, Domain, Firmware};
+use vmdisk_model::{Architecture, Disk, Domain, Firmware};
 use vmdisk_qemu::Flash;
 
 use crate::{Document, Source};
@@ -107,12 +107,13 @@ pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
     disks_xml_with(document.domain(), kept)
 }
 
-/// One libvirt `<controller>`.
+/// The elements outside `<disk>` that the disks of a guest need or that tune them, each as a text: controllers,
+/// iothreads, shared memory, `<blkiotune>` and throttle groups.
 ///
 /// # Errors
 /// If a name holds a character that XML cannot carry.
-pub fn controller_xml(controller: &Controller) -> Result<String, Unwritable> {
-    vmdisk_libvirt::write_controller(controller)
+pub fn surroundings_xml(domain: &Domain) -> Result<Vec<String>, Unwritable> {
+    vmdisk_libvirt::write_surroundings(domain)
 }
 
 /// A QEMU command line for the version that will run it.

@@ -2,7 +2,7 @@
 
 use vmdisk::model::Domain;
 use vmdisk::plan::{NotCarried, Spec};
-use vmdisk::{Document, breadcrumb, is_command_line};
+use vmdisk::{Document, Target, breadcrumb, is_command_line};
 
 use super::dropped::{Dropped, place_of};
 use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
@@ -33,9 +33,13 @@ fn begins_with_a_key(text: &str) -> bool {
 }
 
 /// A guest in the requested form, with a choice for every option that its spec leaves open.
-pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Result<Written, Stop> {
-    let target = args.target.clone().unwrap_or_default();
-    let (spec, plan) = planned(input.path(), text, &target)?;
+pub(super) fn written_from(
+    args: &ConvertArgs,
+    input: &Input,
+    text: &str,
+    target: &Target,
+) -> Result<Written, Stop> {
+    let (spec, plan) = planned(input.path(), text, target)?;
     let form = match args.to {
         ConvertForm::LibvirtXml => Some(GenerateForm::LibvirtXml),
         ConvertForm::DiskXml => Some(GenerateForm::DiskXml),
@@ -45,13 +49,17 @@ pub(super) fn written_from(args: &ConvertArgs, input: &Input, text: &str) -> Res
         ConvertForm::Spec => None,
     };
     let guest = match form {
-        Some(form) => write::guest(&plan, target, form, args.qemu_format)?,
+        Some(form) => write::guest(&plan, target.clone(), form, args.qemu_format)?,
         None => None,
     };
     let mut written = guest.unwrap_or_else(|| Written {
         text: spec.to_yaml(),
         warnings: Vec::new(),
     });
+    if form == Some(GenerateForm::DiskXml) {
+        let needed = super::surroundings(&plan.domain, |_| true)?;
+        written.warnings.extend(needed);
+    }
     if form.is_some() && !plan.steps.is_empty() {
         written.warnings.push(Message {
             help: Some("vmdisk generate --to script writes the steps".to_owned()),

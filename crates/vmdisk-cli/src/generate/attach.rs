@@ -2,37 +2,28 @@
 
 use std::fmt::Write as _;
 
-use vmdisk::model::{BackendSource, Disk, Domain, Protocol};
+use vmdisk::model::{Disk, Domain};
 use vmdisk::write;
 
+use super::write::unwritable;
 use crate::sanitize::line;
 use crate::stop::Stop;
 
+/// The elements outside `<disk>` that the disks need, each on one line.
+pub(crate) fn elements(domain: &Domain) -> Result<Vec<String>, Stop> {
+    let elements = write::surroundings_xml(domain).map_err(unwritable)?;
+    let on_one_line = |element: &String| {
+        let words: Vec<&str> = element.lines().map(str::trim).collect();
+        line(&words.concat()).into_owned()
+    };
+    Ok(elements.iter().map(on_one_line).collect())
+}
+
 /// A line for each thing outside the `<disk>` elements that the disks need.
 pub(super) fn requirements(domain: &Domain) -> Result<String, Stop> {
-    let mut elements = Vec::new();
-    for controller in &domain.controllers {
-        let element = write::controller_xml(controller);
-        elements.push(element.map_err(|error| Stop::new(error.to_string()))?);
-    }
-    if let Some(last) = domain.iothreads.iter().map(|thread| thread.id.0).max() {
-        elements.push(format!("<iothreads>{last}</iothreads>"));
-    }
-    let is_served = |disk: &Disk| match &disk.backend.source {
-        BackendSource::VhostUser(_) => true,
-        BackendSource::Image(image) => matches!(image.protocol, Protocol::VhostVdpa { .. }),
-        BackendSource::Empty => false,
-    };
-    if domain.disks.iter().any(is_served) {
-        elements.push(
-            "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>"
-                .to_owned(),
-        );
-    }
     let mut out = String::new();
-    for element in elements {
-        let words: Vec<&str> = element.lines().map(str::trim).collect();
-        let _ = writeln!(out, "the domain must have {}", line(&words.concat()));
+    for element in elements(domain)? {
+        let _ = writeln!(out, "the domain must have {element}");
     }
     let targets: Vec<&str> = domain.disks.iter().map(Disk::name).collect();
     let _ = writeln!(

@@ -2,11 +2,13 @@
 
 use vmdisk::plan::{Plan, facts_after};
 use vmdisk::write::{self, QemuOptions};
-use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint};
+use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint, lint_generated};
+use vmdisk_source::LineIndex;
 
+use super::spec::{Asked, AskedText};
 use super::write::refused;
 use crate::args::{GenerateArgs, GenerateForm};
-use crate::render::message::Message;
+use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::Stop;
 
 /// Facts and target of a check.
@@ -17,8 +19,8 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Lints a plan in the requested form. Errors refuse; warnings are returned.
-    pub(super) fn plan(&self, plan: &Plan) -> Result<Vec<Message>, Stop> {
+    /// Lints a plan in the requested form. Errors refuse; warnings are returned, in the words of the spec.
+    pub(super) fn plan(&self, plan: &Plan, asked: &Asked<'_>) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
         let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));
         let text = match self.args.to {
@@ -33,8 +35,7 @@ impl Check<'_> {
                     target: &target,
                     ..*self
                 };
-                let found = check.findings(&xml()?, plan)?;
-                return check.judge(found);
+                return check.written(&xml()?, plan, asked, self.target);
             }
             _ => {
                 let options = QemuOptions {
@@ -47,12 +48,42 @@ impl Check<'_> {
                 line.to_shell()
             }
         };
-        let found = self.findings(&text, plan)?;
-        self.judge(found)
+        self.written(&text, plan, asked, self.target)
+    }
+
+    /// Lints a written text, which was planned for `target`.
+    fn written(
+        &self,
+        text: &str,
+        plan: &Plan,
+        asked: &Asked<'_>,
+        target: &Target,
+    ) -> Result<Vec<Message>, Stop> {
+        let found = self.findings(text, plan)?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let nothing = Facts::default();
+        let spec = asked.text(self.facts.unwrap_or(&nothing), target);
+        let found = match &spec {
+            Some(spec) => self.findings_in(text, plan, Some(spec))?,
+            None => found,
+        };
+        self.judge(found, spec.as_ref())
     }
 
     /// The findings of a text at warning or above, on the host as the plan leaves it.
     pub(super) fn findings(&self, text: &str, plan: &Plan) -> Result<Vec<Diagnostic>, Stop> {
+        self.findings_in(text, plan, None)
+    }
+
+    /// The findings of a text in its own words, or in those of its spec.
+    fn findings_in(
+        &self,
+        text: &str,
+        plan: &Plan,
+        spec: Option<&AskedText>,
+    ) -> Result<Vec<Diagnostic>, Stop> {
         let document = vmdisk::read(text).map_err(|failure| {
             Stop::new(format!(
                 "the result cannot be read again: {}",
@@ -69,13 +100,22 @@ impl Check<'_> {
             ignored: self.args.ignore.iter().cloned().collect(),
             ..LintOptions::default()
         };
-        let mut found = lint(&document, &options).diagnostics;
+        let report = match spec {
+            Some(spec) => lint_generated(&document, &spec.document, &options),
+            None => lint(&document, &options),
+        };
+        let mut found = report.diagnostics;
         found.retain(|diagnostic| diagnostic.severity >= Severity::Warning);
         Ok(found)
     }
 
     /// Splits findings into what refuses and what is only said.
-    pub(super) fn judge(&self, found: Vec<Diagnostic>) -> Result<Vec<Message>, Stop> {
+    pub(super) fn judge(
+        &self,
+        found: Vec<Diagnostic>,
+        spec: Option<&AskedText>,
+    ) -> Result<Vec<Message>, Stop> {
+        let message = |found| message(found, spec);
         let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = found
             .into_iter()
             .partition(|diagnostic| diagnostic.severity >= Severity::Error);
@@ -91,11 +131,13 @@ impl Check<'_> {
     }
 }
 
-fn message(diagnostic: Diagnostic) -> Message {
+fn message(diagnostic: Diagnostic, spec: Option<&AskedText>) -> Message {
     let Diagnostic {
         rule,
         severity,
         title,
+        place,
+        label,
         notes,
         help,
         ..
@@ -105,9 +147,23 @@ fn message(diagnostic: Diagnostic) -> Message {
         Severity::Error => Message::error(title),
         Severity::Warning | Severity::Advice | Severity::Pedantic => Message::warning(title),
     };
-    Message {
+    let message = Message {
         notes,
         help,
         ..message
-    }
+    };
+    let Some((path, spec)) = spec.and_then(|spec| Some((spec.path.clone()?, spec))) else {
+        return message;
+    };
+    let text = &spec.document.text;
+    message.at(MessagePlace {
+        path,
+        quoted: Some(MessageText {
+            lines: LineIndex::new(text),
+            text: text.clone(),
+            span: place.span,
+            label,
+            related: Vec::new(),
+        }),
+    })
 }

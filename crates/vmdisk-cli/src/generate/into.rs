@@ -90,7 +90,7 @@ impl Existing {
         let mut found = check.findings(&text, plan)?;
         found.retain(|found| !known.contains(&key(found)));
         Ok(Written {
-            warnings: check.judge(found)?,
+            warnings: check.judge(found, None)?,
             text,
         })
     }

@@ -1,6 +1,6 @@
 //! `vmdisk generate`.
 
-mod attach;
+pub(crate) mod attach;
 mod check;
 pub(crate) mod explain;
 mod into;
@@ -107,7 +107,7 @@ fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Wri
     let Check { args, target, .. } = check;
     let plan = plan(&asked.spec, facts, target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
-    let mut warnings = check.plan(&plan)?;
+    let mut warnings = check.plan(&plan, asked)?;
     let mut written = match write::guest(&plan, (*target).clone(), args.to, args.qemu_format)? {
         Some(written) => written,
         None => Written {

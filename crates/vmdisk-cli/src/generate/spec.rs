@@ -5,7 +5,7 @@ use std::path::Path;
 use vmdisk::plan::{
     DiskSpec, GuestSpec, Plan, PlanError, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, plan,
 };
-use vmdisk::{Facts, Target};
+use vmdisk::{Document, Facts, Target};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::args::GenerateArgs;
@@ -23,6 +23,14 @@ pub(super) struct Asked<'a> {
     one_liners: &'a [String],
     /// Keys of the guest that options give.
     options: Vec<&'static str>,
+}
+
+/// A spec as a document, for findings about the guest that is planned from it.
+#[derive(Debug)]
+pub(super) struct AskedText {
+    pub(super) document: Document,
+    /// The file that has this text; `None` if the spec is not in one file.
+    pub(super) path: Option<String>,
 }
 
 /// A spec file that was read.
@@ -160,6 +168,20 @@ fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
 }
 
 impl Asked<'_> {
+    /// The spec as a document that is planned for a host; `None` if it cannot be read again.
+    pub(super) fn text(&self, facts: &Facts, target: &Target) -> Option<AskedText> {
+        let file = self
+            .file
+            .as_ref()
+            .filter(|_| self.one_liners.is_empty() && self.options.is_empty());
+        let text = file.map_or_else(|| self.spec.to_yaml(), |file| file.text.clone());
+        let document = vmdisk::read(&text).ok()?;
+        Some(AskedText {
+            document: document.planned_for(facts, target)?,
+            path: file.map(|file| file.name.clone()),
+        })
+    }
+
     /// An error of planning, shown at the place of the request.
     pub(super) fn message(&self, error: &PlanError) -> Message {
         let PlanError {

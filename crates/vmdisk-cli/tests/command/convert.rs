@@ -496,3 +496,160 @@ fn an_image_without_a_format_is_told_where_to_set_it() {
         assert!(run.stderr.contains(&help), "{option}: {run:?}");
     }
 }
+
+/// A guest with what newer versions of libvirt have, and with what its disks need beside them.
+const RICH: &str = "<domain type='kvm'>
+  <name>a</name>
+  <memory unit='KiB'>524288</memory>
+  <vcpu>2</vcpu>
+  <iothreads>2</iothreads>
+  <iothreadids>
+    <iothread id='1'/>
+    <iothread id='2'>
+      <poll max='100'/>
+    </iothread>
+  </iothreadids>
+  <blkiotune>
+    <weight>500</weight>
+  </blkiotune>
+  <os>
+    <type arch='x86_64' machine='q35'>hvm</type>
+  </os>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on' iothread='1'/>
+      <source file='/srv/a.qcow2'/>
+      <target dev='vda' bus='virtio'/>
+      <blockio discard_granularity='65536'/>
+    </disk>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw'/>
+      <source file='/srv/b.img'/>
+      <target dev='sda' bus='scsi'/>
+    </disk>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw'/>
+      <source file='/srv/c.img'/>
+      <target dev='nvme0n1' bus='nvme'/>
+      <serial>c</serial>
+    </disk>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw'/>
+      <source file='/srv/d.img'/>
+      <target dev='sdb' bus='sata'/>
+      <product>drive</product>
+    </disk>
+    <controller type='scsi' index='0' model='virtio-scsi'>
+      <driver queues='2' iothread='2'/>
+    </controller>
+  </devices>
+</domain>
+";
+
+#[test]
+fn disks_alone_come_with_what_their_domain_must_have() {
+    let place = Place::with(&[("a.xml", RICH)]);
+    let run = place.run(&["convert", "a.xml", "--to", "disk-xml"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for needed in [
+        "<controller type='scsi' index='0' model='virtio-scsi'><driver queues='2' iothread='2'/></controller>",
+        "<iothreads>2</iothreads><iothreadids>",
+        "<poll max='100'/>",
+        "<blkiotune><weight>500</weight></blkiotune>",
+    ] {
+        assert!(run.stderr.contains(needed), "{needed}: {run:?}");
+    }
+    let strict = place.run(&["convert", "a.xml", "--to", "disk-xml", "--strict"]);
+    assert_eq!(strict.code, 1, "{strict:?}");
+    // Disks alone again: nothing is left out.
+    let again = place.run_with_input(
+        &["convert", "--to", "disk-xml", "--strict"],
+        run.stdout.as_bytes(),
+    );
+    assert_eq!((again.code, again.stderr.as_str()), (0, ""), "{again:?}");
+    // The commands of QMP create the iothreads; `<devices>` has no place for them.
+    let script = place.run(&["convert", "a.xml", "--to", "qmp", "--without", "sdb"]);
+    assert_eq!(script.code, 0, "{script:?}");
+    let fragment = place.run_with_input(
+        &["convert", "--to", "libvirt-xml"],
+        script.stdout.as_bytes(),
+    );
+    assert_eq!(fragment.code, 0, "{fragment:?}");
+    assert!(
+        fragment.stdout.contains("<controller type='scsi'"),
+        "{fragment:?}"
+    );
+    let said = &fragment.stderr;
+    assert!(
+        said.contains("the domain must have <iothreads>2</iothreads>"),
+        "{said}"
+    );
+    assert!(!said.contains("must have <controller"), "{said}");
+}
+
+#[test]
+fn a_conversion_says_all_that_lint_says_of_what_its_target_does_not_support() {
+    let place = Place::with(&[("a.xml", RICH)]);
+    let mut reported = 0;
+    for target in [
+        "libvirt=7.0",
+        "libvirt=9.0",
+        "libvirt=10.0,qemu=7.2",
+        "libvirt=11.6,qemu=10.0",
+    ] {
+        for form in ["libvirt-xml", "disk-xml", "spec", "qemu"] {
+            let arguments = ["convert", "a.xml", "--to", form, "--target", target];
+            let run = place.run(&arguments);
+            if form == "qemu" && run.code == 2 {
+                continue;
+            }
+            assert_eq!(run.code, 0, "{target} {form}: {run:?}");
+            let lint = [
+                "lint",
+                "-",
+                "--target",
+                target,
+                "--select",
+                "unsupported-by-target",
+                "--format",
+                "json",
+            ];
+            let lint = place.run_with_input(&lint, run.stdout.as_bytes());
+            let report: serde_json::Value = serde_json::from_str(&lint.stdout).unwrap();
+            let findings = report["findings"].as_array().expect("a list");
+            for finding in findings {
+                let title = finding["title"].as_str().unwrap();
+                assert!(
+                    run.stderr.contains(title),
+                    "{target} {form}: {title}\n{run:?}"
+                );
+                reported += 1;
+            }
+        }
+    }
+    assert!(reported > 10, "{reported}");
+    // What the target supports is not named.
+    let run = place.run(&[
+        "convert",
+        "a.xml",
+        "--to",
+        "libvirt-xml",
+        "--target",
+        "libvirt=11.6",
+    ]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+}
+
+#[test]
+fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
+    let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
+<os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
+<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/a.img'/><target dev='sda' bus='scsi'/></disk>
+</devices></domain>";
+    let place = Place::with(&[("a.xml", text)]);
+    let run = place.run(&["convert", "a.xml", "--to", "spec", "--strict"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let said = "the SCSI controller model `lsilogic`, libvirt's default, which becomes `virtio-scsi` in a plan";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert!(!run.stderr.contains("list of controllers"), "{run:?}");
+}

@@ -684,3 +684,125 @@ fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
     let owned = xml("nfs://h/export/a.img,identity.user=+107,identity.group=+107").stderr;
     assert!(!owned.contains("schema"), "{owned}");
 }
+
+#[test]
+fn a_domain_without_devices_gets_them() {
+    let before = "<domain type='kvm'>
+  <name>a</name>
+  <memory>524288</memory>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os> <!-- new -->
+  <seclabel type='none'/>
+</domain>
+";
+    let place = Place::with(&[
+        ("a.xml", before),
+        (
+            "b.xml",
+            "<domain type='kvm'><name>a</name><memory>524288</memory></domain>",
+        ),
+    ]);
+    let disk = "raw:/srv/a.img,size=1G,bus=virtio-scsi";
+    let run = place.run(&["generate", "--into", "a.xml", "--disk", disk]);
+    let devices = "<!-- new -->
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' cache='writeback' io='threads' discard='unmap'/>
+      <source file='/srv/a.img'/>
+      <target dev='sda' bus='scsi'/>
+      <address type='drive' controller='0' bus='0' target='0' unit='0'/>
+    </disk>
+    <controller type='scsi' index='0' model='virtio-scsi'/>
+  </devices>";
+    assert_eq!(text(run), before.replace("<!-- new -->", devices));
+    let run = place.run(&["generate", "--into", "b.xml", "--disk", disk]);
+    let written = text(run);
+    assert!(written.contains("</memory><devices><disk "), "{written}");
+    assert!(written.ends_with("</devices></domain>"), "{written}");
+}
+
+#[test]
+fn findings_about_a_spec_have_its_words_and_its_places() {
+    let spec = "version: 1
+guest: {name: a}
+disks:
+- raw: {path: /srv/a.img}
+  cache: unsafe
+";
+    let place = Place::with(&[
+        ("a.yaml", spec),
+        (
+            "allowed.yaml",
+            &spec.replace(
+                "  cache: unsafe",
+                "  cache: unsafe # vmdisk: allow(cache-unsafe) scratch",
+            ),
+        ),
+    ]);
+    for form in ["libvirt-xml", "disk-xml", "qemu", "script"] {
+        let run = place.run(&["generate", "a.yaml", "--to", form]);
+        assert_eq!(run.code, 2, "{form}: {run:?}");
+        let said = &run.stderr;
+        assert!(said.contains("a.yaml:5:"), "{form}: {said}");
+        assert!(said.contains("cache: unsafe"), "{form}: {said}");
+        assert!(
+            !said.contains("='") && !said.contains("cache.no-flush"),
+            "{form}: {said}"
+        );
+        let allowed = place.run(&["generate", "allowed.yaml", "--to", form]);
+        assert!(
+            !allowed.stderr.contains("cache-unsafe"),
+            "{form}: {allowed:?}"
+        );
+    }
+    // A spec that the command line extends has the words, and no place.
+    let run = place.run(&["generate", "a.yaml", "--name", "b"]);
+    assert!(
+        run.stderr.contains("`cache: writeback`") && !run.stderr.contains("a.yaml"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_disk_in_one_line_in_a_spec_is_told_its_keys() {
+    let place = Place::with(&[]);
+    for (item, said) in [
+        (
+            "- raw:/srv/a.img",
+            r#"write `{"raw":{"path":"/srv/a.img"}}`"#,
+        ),
+        (
+            "- nbd: //store/web1",
+            r#"write `{"network":{"protocol":"nbd","name":"web1","hosts":[{"name":"store"}]}}`"#,
+        ),
+        (
+            "- nbd:store/web1",
+            "write `network: {protocol: nbd, name: NAME, hosts: [HOST]}`",
+        ),
+        (
+            "- nbd: {name: web1}",
+            "write `network: {protocol: nbd, name: NAME, hosts: [HOST]}`",
+        ),
+        (
+            "- lun: /dev/sda",
+            r#"write `{"device":{"path":"/dev/sda","as":"lun"}}`"#,
+        ),
+    ] {
+        let spec = format!("version: 1\ndisks:\n{item}\n");
+        let run = place.run_with_input(&["generate", "-"], spec.as_bytes());
+        assert_eq!(run.code, 2, "{item}: {run:?}");
+        assert!(run.stderr.contains(said), "{item}: {run:?}");
+        assert_eq!(run.stderr.matches("error: ").count(), 1, "{item}: {run:?}");
+    }
+}
+
+#[test]
+fn a_volume_without_a_path_says_what_gives_it_one() {
+    let place = Place::with(&[]);
+    let run = place.run(&["generate", "--disk", "volume:images/a", "--to", "qemu"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr
+            .contains("name the file or the device of the volume instead"),
+        "{run:?}"
+    );
+}

@@ -11,12 +11,13 @@ use super::{CannotEdit, element_span};
 use crate::controller::write_controller;
 use crate::disk::write_disk;
 use crate::unmodeled::UnmodeledContent;
+use crate::vocabulary::DOMAIN;
 use crate::{Document, Unwritable};
 
 /// The reason why devices cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAdd {
-    /// The document has no `<devices>`.
+    /// The document is not a guest.
     #[error(transparent)]
     NoPlace(#[from] CannotEdit),
     /// A device cannot be written in XML.
@@ -25,7 +26,7 @@ pub enum CannotAdd {
 }
 
 /// The edits that add controllers and disks to a guest, each after the last element of its kind and with the
-/// indentation of its siblings. The rest of the text does not change.
+/// indentation of its siblings. A guest without `<devices>` gets that element. The rest of the text does not change.
 ///
 /// `text` must be the text that `document` was read from.
 ///
@@ -59,18 +60,17 @@ pub enum CannotAdd {
 /// ```
 ///
 /// # Errors
-/// Fails if the document has no `<devices>`, or a name contains a character that XML cannot represent.
+/// Fails if the document is not a guest, or a name contains a character that XML cannot represent.
 pub fn add_devices(
     text: &str,
     document: &Document,
     controllers: &[Controller],
     disks: &[Disk],
 ) -> Result<Vec<Edit>, CannotAdd> {
-    let at = FieldPath::Domain(DomainField::Devices);
-    let place = document.source_map.place(at);
-    let devices = place
-        .and_then(|place| document.outlines.outline(text, element_span(place)))
-        .ok_or(CannotEdit::NoPlace(at))?;
+    let outline = |field| {
+        let place = document.source_map.place(FieldPath::Domain(field))?;
+        document.outlines.outline(text, element_span(place))
+    };
     let mut written = Vec::with_capacity(controllers.len() + disks.len());
     for disk in disks {
         written.push(("disk", write_disk(disk, &UnmodeledContent::default())?));
@@ -78,41 +78,70 @@ pub fn add_devices(
     for controller in controllers {
         written.push(("controller", write_controller(controller)?));
     }
-    Ok(insert(text, &devices, &written))
+    if let Some(devices) = outline(DomainField::Devices) {
+        let places: Vec<(usize, &str)> = written
+            .iter()
+            .map(|(kind, xml)| (place_in_devices(&devices, kind), xml.as_str()))
+            .collect();
+        return Ok(insert(text, &devices, &places));
+    }
+    let at = FieldPath::Domain(DomainField::Domain);
+    let domain = outline(DomainField::Domain)
+        .filter(|domain| domain.name == DOMAIN.name)
+        .ok_or(CannotEdit::NoPlace(at))?;
+    let lines = written.iter().flat_map(|(_, xml)| xml.lines());
+    let inside: String = lines.map(|line| format!("  {line}\n")).collect();
+    let devices = format!("<devices>\n{inside}</devices>\n");
+    let place = place_of_devices(&domain);
+    Ok(insert(text, &domain, &[(place, &devices)]))
 }
 
-fn insert(text: &str, devices: &Outline<'_>, written: &[(&str, String)]) -> Vec<Edit> {
-    let own = separator(text, devices.span.start);
-    let children = devices.children.iter();
+/// The end of the element that a new device of a kind follows.
+fn place_in_devices(devices: &Outline<'_>, kind: &str) -> usize {
+    let last = |name: &str| {
+        let mut all = devices.children.iter().rev();
+        all.find(|(known, _)| *known == name)
+    };
+    let before = last(kind)
+        .or_else(|| last("disk"))
+        .or_else(|| last("emulator"));
+    before.map_or(devices.tag.end.end, |(_, span)| span.end)
+}
+
+/// The end of the element of a guest that `<devices>` follows.
+fn place_of_devices(domain: &Outline<'_>) -> usize {
+    let place = |name: &str| DOMAIN.child(name).map(|(place, _)| place);
+    let is_before = |name: &&str| place(name).is_some_and(|at| Some(at) < place("devices"));
+    let mut children = domain.children.iter().rev();
+    let before = children.find(|(name, _)| is_before(name));
+    before.map_or(domain.tag.end.end, |(_, span)| span.end)
+}
+
+/// Inserts elements behind the given places of the children of an element.
+fn insert(text: &str, parent: &Outline<'_>, written: &[(usize, &str)]) -> Vec<Edit> {
+    let own = separator(text, parent.span.start);
+    let children = parent.children.iter();
     let among = children
         .map(|(_, span)| separator(text, span.start))
         .find(|separator| !separator.is_empty())
         .map_or_else(|| first_separator(own), str::to_owned);
     let mut inserted: BTreeMap<usize, String> = BTreeMap::new();
-    for (kind, xml) in written {
-        let last = |name: &str| {
-            let mut all = devices.children.iter().rev();
-            all.find(|(known, _)| *known == name)
-        };
-        let before = last(kind)
-            .or_else(|| last("disk"))
-            .or_else(|| last("emulator"));
-        let at = before.map_or(devices.tag.end.end, |(_, span)| span.end);
-        let at = behind_comments(text, at);
+    for (at, xml) in written {
+        let at = behind_comments(text, *at);
         let out = inserted.entry(at).or_default();
         for line in xml.lines() {
             out.push_str(&among);
             out.push_str(if among.is_empty() { line.trim() } else { line });
         }
     }
-    let end = devices.tag.end;
+    let end = parent.tag.end;
     if end.is_empty_element {
         let inside: String = inserted.into_values().collect();
         let rest = Span::new(end.attributes_end, end.end);
-        let name = devices.name;
+        let name = parent.name;
         return vec![Edit::replace(rest, format!(">{inside}{own}</{name}>"))];
     }
-    if devices.children.is_empty() {
+    if parent.children.is_empty() {
         // The end tag may be on the same line.
         let is_line_ended = text[end.end..]
             .trim_start_matches([' ', '\t'])
