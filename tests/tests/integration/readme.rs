@@ -83,6 +83,18 @@ fn the_commands_of_the_readme_print_what_it_shows() {
 }
 
 #[test]
+fn the_readme_gives_the_recorded_size_of_the_binary() {
+    let read = |path| std::fs::read_to_string(repository().join(path)).unwrap();
+    let record = read("xtask/costs.txt");
+    let bytes = record
+        .lines()
+        .find_map(|line| line.strip_prefix("bytes: the binary = "));
+    let bytes: f64 = bytes.expect("the size is recorded").parse().unwrap();
+    let size = format!("the binary is {:.0} MB", bytes / 1e6);
+    assert!(read("README.md").contains(&size), "{size}");
+}
+
+#[test]
 fn the_commands_of_the_guides_print_what_they_show() {
     let mut executed = 0;
     for entry in std::fs::read_dir(repository().join("docs")).unwrap() {
