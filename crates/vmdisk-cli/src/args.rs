@@ -77,7 +77,9 @@ pub(crate) enum Command {
     Bench(Deferred<BenchArgs>),
     /// Write a configuration file for lint.
     Config(Deferred<ConfigArgs>),
-    /// Edit a guest of libvirt, with a check before and after. Exits with 1 if the change is not defined.
+    /// Edit a guest of libvirt, with a check before and after.
+    ///
+    /// Exits with 1 if the change is not defined.
     Edit(Deferred<EditArgs>),
     /// Write known findings to a file, so that lint counts only new ones.
     Baseline(Deferred<BaselineArgs>),

@@ -8,7 +8,7 @@ use crate::contents::Contents;
 use crate::io::Io;
 use crate::stop::{Stop, plain};
 
-/// Writes data to `file`, or to standard output.
+/// Writes data to `file`, or to standard output, which is also the file `-`.
 ///
 /// A closed reader (`vmdisk lint … | head`) is not a failure.
 pub(crate) fn deliver(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
@@ -21,7 +21,7 @@ pub(crate) fn deliver_with(
     file: Option<&Path>,
     write: impl Contents,
 ) -> Result<(), Stop> {
-    match file {
+    match file.filter(|path| path.as_os_str() != "-") {
         Some(path) => {
             atomic::write_with(path, write).map_err(|error| Stop::file("write", path, error))
         }

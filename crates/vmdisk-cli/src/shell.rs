@@ -22,10 +22,20 @@ pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exi
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if args.shell == Shell::Bash {
         script = complete_lists(&script, &list_options(&command));
+        script = script.replacen(PREVIOUS, &[PREVIOUS, OPTION_BEFORE].concat(), 1);
     }
     deliver(io, None, &script)?;
     Ok(Exit::Clean)
 }
+
+/// The line of a bash script that sets the word before the completed one.
+const PREVIOUS: &str = "    prev=\"$3\"\n";
+
+/// For bash, `=` is a word of its own in `--option=value`.
+const OPTION_BEFORE: &str = r#"    if [[ "${prev}" == "=" && "${COMP_CWORD}" -gt 1 ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}"
+    fi
+"#;
 
 /// The long options of a command, and of those below it, whose value is a list with commas.
 fn list_options(command: &Command) -> BTreeSet<String> {

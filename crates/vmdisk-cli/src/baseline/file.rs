@@ -106,7 +106,10 @@ fn mistake(path: &Path, error: serde_json::Error) -> Stop {
         Some(at) => text[..at].to_owned(),
         None => text,
     };
-    let quoted = std::fs::read_to_string(path).ok().map(|text| {
+    let text = std::fs::read_to_string(path).ok();
+    // A configuration may name any file, whose text does not belong into a log.
+    let text = text.filter(|text| text.trim_start().starts_with(['{', '[']));
+    let quoted = text.map(|text| {
         let span = span_at(&text, error.line(), error.column());
         MessageText {
             lines: LineIndex::new(&text),

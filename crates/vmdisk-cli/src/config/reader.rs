@@ -226,15 +226,14 @@ impl Reader<'_> {
                 let span = span_of_key(levels, name);
                 self.complain(span, format!("`{name}`: {why}"), None);
             }
-            let Some((word, span)) = self.string(name, item) else {
+            let words: Vec<&str> = LEVELS.into_iter().chain(severity_words()).collect();
+            let expected = format!("one of the strings {}", words.join(", "));
+            let Some((word, span)) = self.string_among(name, item, &expected) else {
                 continue;
             };
             match level(&word) {
                 Some(level) => rules.push((name.to_owned(), level)),
-                None => {
-                    let words: Vec<&str> = LEVELS.into_iter().chain(severity_words()).collect();
-                    self.unknown_word(span, name, &word, &words);
-                }
+                None => self.unknown_word(span, name, &word, &words),
             }
         }
         rules.sort_by_key(|(name, _): &(String, Level)| Reverse(rules_of(name).len()));

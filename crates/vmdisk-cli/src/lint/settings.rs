@@ -344,7 +344,9 @@ fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop
         })?;
         if found == [path.clone()] && !path.exists() {
             let title = format!("no such file: {}", path.display());
-            return Err(config.mistake(*span, title, None).into());
+            let help =
+                "paths start at the directory of vmdisk.toml; `vmdisk facts -o FILE` writes facts";
+            return Err(config.mistake(*span, title, Some(help.to_owned())).into());
         }
         files.extend(
             found

@@ -240,6 +240,12 @@ fn a_broken_baseline_is_an_error_with_its_place() {
     let run = lint(&place, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
     assert!(run.stderr.contains("vmdisk-baseline.json:4:"), "{run:?}");
+    // The configuration of a pull request may name any file.
+    place.write(BASELINE, b"TOKEN=abc\n");
+    let other = lint(&place, &[]);
+    assert_eq!(other.code, 2, "{other:?}");
+    assert!(other.stderr.contains("not a baseline"), "{other:?}");
+    assert!(!other.stderr.contains("abc"), "{other:?}");
 }
 
 #[test]

@@ -51,6 +51,15 @@ fn bash_completes_every_word_of_a_list() {
         completed(&["vmdisk", "facts", "--group", "lvm,nv"]).unwrap(),
         ["lvm,nvme"]
     );
+    // `=` is a word of its own.
+    assert_eq!(
+        completed(&["vmdisk", "lint", "--select", "=", "startup,cache-uns"]).unwrap(),
+        ["startup,cache-unsafe"]
+    );
+    assert_eq!(
+        completed(&["vmdisk", "lint", "--format", "=", "sar"]).unwrap(),
+        ["sarif"]
+    );
     // An option with one value has no lists.
     assert_eq!(
         completed(&["vmdisk", "lint", "--format", "sar"]).unwrap(),

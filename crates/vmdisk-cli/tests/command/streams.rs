@@ -86,6 +86,25 @@ fn an_argument_whose_files_another_one_names_is_not_empty() {
     }
 }
 
+#[test]
+fn the_file_dash_is_standard_output() {
+    let place = Place::with(&[("a.xml", UNSAFE)]);
+    for arguments in [
+        &["lint", "a.xml", "--format", "json"][..],
+        &["lint", "a.xml"],
+        &["convert", "a.xml", "--to", "spec"],
+        &["generate", "--disk", "raw:/srv/a.img"],
+        &["image", "a.xml"],
+        &["trace", "a.xml"],
+    ] {
+        let plain = place.run(arguments);
+        let dash = place.run(&[arguments, &["-o", "-"]].concat());
+        assert_eq!(dash.stdout, plain.stdout, "{arguments:?}");
+        assert_eq!((dash.code, dash.stderr), (plain.code, plain.stderr));
+    }
+    assert!(!place.path("-").exists());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
