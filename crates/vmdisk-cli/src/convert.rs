@@ -3,16 +3,16 @@
 mod dropped;
 mod resolve;
 mod spec;
+mod surroundings;
 mod unsupported;
 
-use vmdisk::model::{Domain, Scope};
+use vmdisk::model::Scope;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Document, Loss, Resolved, Source, Storage, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::generate::attach;
 use crate::generate::write::{Written, command_line, unwritable};
 use crate::io::Io;
 use crate::lint::config_files::{self, Joined};
@@ -229,7 +229,7 @@ fn written(
             warnings: match domain.scope {
                 Scope::WholeGuest => Vec::new(),
                 Scope::DisksOnly => {
-                    surroundings(domain, |element| !element.starts_with("<controller"))?
+                    surroundings::warnings(domain, |element| !element.starts_with("<controller"))?
                 }
             },
         },
@@ -239,9 +239,9 @@ fn written(
                 None => write::document_disks_xml(document),
             }
             .map_err(unwritable)?,
-            warnings: surroundings(domain, |_| true)?,
+            warnings: surroundings::warnings(domain, |_| true)?,
         },
-        ConvertForm::Spec => spec::written(domain, document, input)?,
+        ConvertForm::Spec => spec::written(domain, document, input, target)?,
         ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => {
             let form = match args.to {
                 ConvertForm::Readconfig => GenerateForm::Readconfig,
@@ -258,15 +258,4 @@ fn written(
             command_line(domain, &options, form, args.qemu_format)?
         }
     })
-}
-
-/// A warning for each element that the disks need and that is outside the written elements.
-pub(super) fn surroundings(
-    domain: &Domain,
-    is_outside: impl Fn(&str) -> bool,
-) -> Result<Vec<Message>, Stop> {
-    let mut elements = attach::elements(domain)?;
-    elements.retain(|element| is_outside(element));
-    let message = |element| Message::warning(format!("the domain must have {element}"));
-    Ok(elements.into_iter().map(message).collect())
 }

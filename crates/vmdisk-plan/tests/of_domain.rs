@@ -189,3 +189,92 @@ fn iothreads_are_numbered_from_1_as_a_plan_does() {
     let planned = plan(&spec, &Facts::default(), &Target::default());
     assert_eq!(planned.unwrap().domain.iothreads.len(), 1);
 }
+
+#[test]
+fn queues_that_qemu_chooses_are_written_where_a_plan_chooses_others() {
+    for (machine, served, expected) in [
+        ("pc-q35-4.2", false, Some(1)),
+        ("pc-q35-10.0", false, None),
+        ("pc-q35-4.2", true, Some(1)),
+        ("pc-q35-10.0", true, Some(4)),
+    ] {
+        let mut disk = Disk::new(
+            Frontend::new("vda", TargetBus::Virtio),
+            Image::file("/a", Format::Raw),
+        );
+        if served {
+            disk.backend.source = BackendSource::VhostUser(VhostUserSocket::new("/run/a"));
+        }
+        let domain = Domain {
+            vcpus: Some(4),
+            machine: Some(MachineType(machine.to_owned())),
+            disks: vec![disk],
+            ..Domain::default()
+        };
+        let (spec, _) = Spec::of_domain(&domain);
+        assert_eq!(spec.disks[0].queues, expected, "{machine}");
+        let planned = plan(&spec, &Facts::default(), &Target::default())
+            .unwrap()
+            .domain;
+        let effective = planned.disks[0]
+            .frontend
+            .queues
+            .unwrap_or(planned.queues_by_default());
+        assert_eq!(effective, domain.queues_by_default(), "{machine}");
+    }
+}
+
+#[test]
+fn scsi_disks_keep_their_places_or_are_reported() {
+    let mut domain = Domain {
+        controllers: vec![Controller::virtio_scsi(0)],
+        disks: ["sda", "sdc", "sdb"].map(scsi_disk).to_vec(),
+        ..Domain::default()
+    };
+    let units = |domain: &Domain| -> Vec<Option<u32>> {
+        let disks = domain.disks.iter();
+        disks
+            .map(|disk| match disk.frontend.address {
+                Some(Address::Drive(place)) => Some(place.controller * 100 + place.unit),
+                _ => None,
+            })
+            .collect()
+    };
+    let (spec, not_carried) = Spec::of_domain(&domain);
+    assert_eq!(not_carried, []);
+    let planned = plan(&spec, &Facts::default(), &Target::default()).unwrap();
+    assert_eq!(units(&planned.domain), [Some(0), Some(2), Some(1)]);
+    // The eighth name is on a second controller, which a plan does not have.
+    domain.disks.push(scsi_disk("sdh"));
+    domain.controllers.push(Controller::virtio_scsi(1));
+    let (_, not_carried) = Spec::of_domain(&domain);
+    let told: Vec<FieldPath> = not_carried.iter().map(|one| one.at).collect();
+    assert_eq!(told, [FieldPath::Disk(3, DiskField::Address)]);
+}
+
+#[test]
+fn a_guest_without_a_machine_keeps_the_default_of_libvirt() {
+    let (spec, _) = Spec::of_domain(&Domain::default());
+    assert_eq!(spec.guest.unwrap().machine.as_deref(), Some("pc"));
+}
+
+#[test]
+fn the_cache_mode_of_an_empty_drive_is_planned_as_asked() {
+    let mut disk = Disk::new(
+        Frontend::new("sda", TargetBus::Sata),
+        Image::file("/a", Format::Raw),
+    );
+    disk.frontend.device = Some(Device::Cdrom);
+    disk.backend.source = BackendSource::Empty;
+    disk.backend.cache = Some(CacheMode::None);
+    let domain = Domain {
+        scope: Scope::DisksOnly,
+        disks: vec![disk],
+        ..Domain::default()
+    };
+    let (spec, _) = Spec::of_domain(&domain);
+    let planned = plan(&spec, &Facts::default(), &Target::default())
+        .unwrap()
+        .domain;
+    assert_eq!(planned.disks[0].backend.cache, Some(CacheMode::None));
+}

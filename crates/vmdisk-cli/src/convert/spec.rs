@@ -1,10 +1,11 @@
 //! Specs: a guest as somebody would ask for it.
 
 use vmdisk::model::Domain;
-use vmdisk::plan::{NotCarried, Spec};
-use vmdisk::{Document, Target, breadcrumb, is_command_line};
+use vmdisk::plan::{NotCarried, PlanError, Spec, plan};
+use vmdisk::{Document, Facts, Target, breadcrumb, is_command_line};
 
 use super::dropped::{Dropped, place_of};
+use super::surroundings;
 use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
 
 use crate::generate::spec::planned;
@@ -57,7 +58,7 @@ pub(super) fn written_from(
         warnings: Vec::new(),
     });
     if form == Some(GenerateForm::DiskXml) {
-        let needed = super::surroundings(&plan.domain, |_| true)?;
+        let needed = surroundings::warnings(&plan.domain, |_| true)?;
         written.warnings.extend(needed);
     }
     if form.is_some() && !plan.steps.is_empty() {
@@ -74,6 +75,7 @@ pub(super) fn written(
     domain: &Domain,
     document: &Document,
     input: &Input,
+    target: &Target,
 ) -> Result<Written, Stop> {
     let (spec, not_carried) = Spec::of_domain(domain);
     let message = |one: &NotCarried| {
@@ -100,12 +102,15 @@ pub(super) fn written(
     if !refused.is_empty() {
         return Err(Stop(refused));
     }
-    let faults = spec.check();
-    if !faults.is_empty() {
+    // A spec that cannot be planned is of no use.
+    if let Err(faults) = plan(&spec, &Facts::default(), target) {
         let faults = faults
             .iter()
-            .map(|fault| format!("a spec cannot express this: {fault}"));
-        return Err(Stop(faults.map(Message::error).collect()));
+            .map(|PlanError { at, message, help }| Message {
+                help: help.clone(),
+                ..Message::error(format!("a spec cannot express this: {at}: {message}"))
+            });
+        return Err(Stop(faults.collect()));
     }
     Ok(Written {
         text: spec.to_yaml(),

@@ -214,23 +214,38 @@ impl Planner<'_> {
         self.domain.controllers.push(controller);
     }
 
-    /// Gives disks the free units of a SCSI controller.
+    /// Gives disks free units of a SCSI controller: that of its name to a disk with a name in the spec, else the next.
     fn place_on_scsi(&mut self, controller: u32, used: &BTreeSet<u32>, members: &[usize]) {
+        let mut used = used.clone();
+        let mut unnamed = Vec::new();
+        for index in members {
+            let target = self.spec.disks[*index].target.as_deref();
+            let named = target.and_then(|name| DriveAddress::of_target(TargetBus::Scsi, name));
+            match named.filter(|place| place.controller == controller) {
+                Some(place) if used.insert(place.unit) => self.place_disk(*index, place),
+                _ => unnamed.push(*index),
+            }
+        }
         // A narrow bus keeps unit 7 for itself, and so does libvirt on every one.
         let units = (0..).filter(|unit| *unit != 7 && !used.contains(unit));
-        for (unit, index) in units.zip(members) {
-            let frontend = &mut self.domain.disks[*index].frontend;
-            // On SCSI both belong to the controller.
-            frontend.iothread = None;
-            frontend.iothread_mapping.clear();
-            frontend.queues = None;
-            frontend.address = Some(Address::Drive(DriveAddress {
+        for (unit, index) in units.zip(unnamed) {
+            let place = DriveAddress {
                 controller,
                 bus: 0,
                 target: 0,
                 unit,
-            }));
+            };
+            self.place_disk(index, place);
         }
+    }
+
+    fn place_disk(&mut self, index: usize, place: DriveAddress) {
+        let frontend = &mut self.domain.disks[index].frontend;
+        // On SCSI both belong to the controller.
+        frontend.iothread = None;
+        frontend.iothread_mapping.clear();
+        frontend.queues = None;
+        frontend.address = Some(Address::Drive(place));
     }
 }
 

@@ -1,6 +1,8 @@
 //! The cache mode: whether the host's page cache lies between the guest and its storage.
 
-use vmdisk_model::{AioMode, BackendSource, CacheMode, DiskField, HostStorage, Image, Protocol};
+use vmdisk_model::{
+    AioMode, BackendSource, CacheMode, DiskField, FieldPath, HostStorage, Image, Protocol,
+};
 
 use super::choice::Chosen;
 use super::host::Direct;
@@ -11,11 +13,21 @@ use crate::spec::DiskSpec;
 impl Planner<'_> {
     /// Decides the cache mode of a disk.
     pub(crate) fn plan_cache(&mut self, index: usize, spec: &DiskSpec) {
-        let BackendSource::Image(image) = &self.domain.disks[index].backend.source else {
+        let image = match &self.domain.disks[index].backend.source {
+            BackendSource::Image(image) => image.clone(),
+            // For the medium that somebody inserts.
+            BackendSource::Empty => {
+                self.note_asked(
+                    FieldPath::Disk(index, DiskField::Cache),
+                    "cache",
+                    spec.cache,
+                );
+                self.disk(index).backend.cache = spec.cache;
+                return;
+            }
             // The daemon of a vhost-user disk decides what it caches.
-            return;
+            BackendSource::VhostUser(_) => return,
         };
-        let image = image.clone();
         let cache = self.decide_disk(index, DiskField::Cache, "cache", spec.cache, |planner| {
             Some(choose(planner, &image, spec))
         });

@@ -16,13 +16,18 @@ pub(super) type ControllerKey = (Vec<u32>, Option<u32>);
 #[derive(Clone, Copy)]
 pub(crate) struct Existing<'a>(Option<&'a Domain>);
 
-/// The guest as a spec, as far as the choices for its disks depend on it.
-pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
+/// The machine of a guest that exists; on x86, `pc` is the default of libvirt and QEMU.
+pub(crate) fn machine_of(guest: &Domain) -> Option<String> {
     let is_pc = matches!(
         guest.architecture,
         None | Some(Architecture::X86_64 | Architecture::I686)
     );
     let machine = guest.machine.as_ref().map(|MachineType(name)| name.clone());
+    machine.or_else(|| is_pc.then(|| "pc".to_owned()))
+}
+
+/// The guest as a spec, as far as the choices for its disks depend on it.
+pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
     GuestSpec {
         name: guest.name.clone(),
         guest_type: match guest.domain_type {
@@ -30,8 +35,7 @@ pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
             Some(DomainType::Kvm | DomainType::Other(_)) | None => Some(GuestType::Kvm),
         },
         arch: guest.architecture,
-        // libvirt's default on x86.
-        machine: machine.or_else(|| is_pc.then(|| "pc".to_owned())),
+        machine: machine_of(guest),
         firmware: guest.firmware,
         vcpus: guest.vcpus,
         memory: guest.memory,

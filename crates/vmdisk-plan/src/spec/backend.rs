@@ -9,7 +9,6 @@ use super::direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec
 use super::encryption::EncryptionSpec;
 use super::network::NetworkSpec;
 use super::node::describe;
-use super::one_liner::{keys_instead, kind_among};
 use super::section::{GroupSchema, Keys, Noted, Reader, Slot, SpecValue, list_of, section};
 
 section! {
@@ -288,25 +287,6 @@ impl BackendSpec {
     }
 }
 
-/// Refuses a disk without a backend; a kind of one-liner among its keys was meant as one.
-fn refuse_without_backend(keys: &mut Keys<'_>) {
-    let Some(kind) = kind_among(|kind| keys.has(kind)) else {
-        let kinds = list_of(BackendSpec::KINDS);
-        keys.reader
-            .refuse("the backend of the disk is missing")
-            .help = Some(format!("write one of {kinds}"));
-        return;
-    };
-    let text = match keys.take(kind) {
-        Some(Value::Text(place)) => format!("{kind}:{place}"),
-        _ => kind.to_owned(),
-    };
-    let at = keys.reader.at().key(kind);
-    let message = format!("`{kind}` is a kind of `--disk`, and not a key of a spec");
-    let error = super::SpecError::key(at, message);
-    keys.reader.refuse_as(error).help = Some(keys_instead(&text));
-}
-
 impl Slot for BackendSpec {
     fn keys(_: &'static str) -> Vec<&'static str> {
         BackendSpec::KINDS.to_vec()
@@ -333,7 +313,10 @@ impl Slot for BackendSpec {
                 Err(Noted) => None,
             },
             [] => {
-                refuse_without_backend(keys);
+                let kinds = list_of(BackendSpec::KINDS);
+                keys.reader
+                    .refuse("the backend of the disk is missing")
+                    .help = Some(format!("write one of {kinds}"));
                 None
             }
             [ref first, ref rest @ ..] => {

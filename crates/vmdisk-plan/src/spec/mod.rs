@@ -57,7 +57,7 @@ pub use path::{SpecPath, SpecSegment};
 pub(crate) use value::{Word, size_text};
 
 use node::{describe, one_line};
-use one_liner::{begins_one_liner, keys_instead};
+use one_liner::{begins_one_liner, keys_instead, kind_among};
 use section::{Keys, Reader, Slot, SpecValue, section};
 
 /// Largest spec that is read, in bytes.
@@ -121,16 +121,33 @@ impl SpecValue for SpecVersion {
     }
 }
 
-/// Reads an item of `disks`.
+/// Reads an item of `disks`; a one-liner is refused with the keys that say the same.
 fn read_disk(node: Value, reader: &mut Reader) -> Option<DiskSpec> {
     match &node {
         Value::Text(text) if begins_one_liner(text) => {
             let message = "a disk of a spec has keys, and this is a disk in one line";
             reader.refuse(message).help = Some(keys_instead(text));
-            None
+            return None;
         }
-        _ => DiskSpec::read(node, reader),
+        Value::Map(entries) => {
+            let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
+            let has_backend = BackendSpec::KINDS.iter().any(|kind| entry(kind).is_some());
+            let kind = kind_among(|kind| entry(kind).is_some()).filter(|_| !has_backend);
+            if let Some(kind) = kind {
+                let text = match entry(kind).map(|entry| &entry.node.value) {
+                    Some(Value::Text(place)) => format!("{kind}:{place}"),
+                    _ => kind.to_owned(),
+                };
+                let at = reader.at().key(kind);
+                let message = format!("`{kind}` is a kind of `--disk`, and not a key of a spec");
+                let error = SpecError::key(at, message);
+                reader.refuse_as(error).help = Some(keys_instead(&text));
+                return None;
+            }
+        }
+        _ => {}
     }
+    DiskSpec::read(node, reader)
 }
 
 impl Slot for Vec<DiskSpec> {

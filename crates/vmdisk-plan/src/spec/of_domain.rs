@@ -7,6 +7,9 @@ use vmdisk_model::{
     IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
 };
 
+use crate::plan::{machine_of, plan};
+use vmdisk_facts::{Facts, Target};
+
 use super::dropped::{DroppedFields, NotCarried};
 use super::of_controllers::report_controllers;
 use super::of_image::backend_of;
@@ -58,6 +61,7 @@ impl Spec {
             guest,
             ..Spec::new(disks)
         };
+        report_scsi_places(domain, &spec, &mut report);
         (spec, report.0)
     }
 }
@@ -91,7 +95,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         uuid,
         domain_type,
         architecture,
-        machine,
+        machine: _, // `machine_of`
         vcpus,
         memory,
         memory_backing,
@@ -153,7 +157,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         uuid: uuid.clone(),
         guest_type,
         arch: *architecture,
-        machine: machine.as_ref().map(|machine| machine.0.clone()),
+        machine: machine_of(domain),
         firmware: *firmware,
         vcpus: *vcpus,
         memory: *memory,
@@ -308,6 +312,7 @@ fn disk_of(
         let controller = domain.scsi_controller_of(disk);
         spec.queues = controller.and_then(|controller| controller.queues);
     }
+    spec.queues = spec.queues.or(queues_of(domain, disk));
     if has_no_aio && spec.io.take().is_some() {
         let what = "`io`, which only affects files and devices,";
         report.report_dropped(at(DiskField::Aio), what, false);
@@ -325,6 +330,19 @@ fn disk_of(
         }
     }
     Some(spec)
+}
+
+/// The queues that QEMU gives a disk which sets none, if a plan would choose others.
+fn queues_of(domain: &Domain, disk: &Disk) -> Option<u32> {
+    let vcpus = domain.effective_vcpus();
+    let queues = domain.queues_by_default();
+    let is_other = match domain.frontend_kind(disk) {
+        FrontendKind::VirtioBlk | FrontendKind::VirtioScsi => queues != vcpus,
+        // A plan does not know how many the daemon has.
+        FrontendKind::VhostUserBlk => vcpus > 1,
+        _ => false,
+    };
+    is_other.then_some(queues)
 }
 
 /// The options with a spec key, and those without.
@@ -361,14 +379,39 @@ fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut DroppedF
     }
 }
 
-/// True if a disk is somewhere else than where libvirt puts it by its target's name.
+/// True if a disk is somewhere else than where libvirt puts it by its target's name; of SCSI disks, the plan decides.
 fn is_placed(frontend: &Frontend) -> bool {
     let target = frontend.target.as_deref().unwrap_or_default();
+    let bus = frontend.effective_bus();
     match &frontend.address {
-        Some(Address::Drive(place)) => {
-            DriveAddress::of_target(frontend.effective_bus(), target) != Some(*place)
-        }
+        Some(Address::Drive(_)) if bus == TargetBus::Scsi => false,
+        Some(Address::Drive(place)) => DriveAddress::of_target(bus, target) != Some(*place),
         Some(_) => true,
         None => false,
+    }
+}
+
+/// Reports each SCSI disk that a plan of the spec puts elsewhere.
+fn report_scsi_places(domain: &Domain, spec: &Spec, report: &mut DroppedFields) {
+    let Ok(planned) = plan(spec, &Facts::default(), &Target::default()) else {
+        return;
+    };
+    let planned = &planned.domain.disks;
+    if planned.len() != domain.disks.len() {
+        // A disk is refused.
+        return;
+    }
+    for (nth, (disk, planned)) in domain.disks.iter().zip(planned).enumerate() {
+        let frontend = &disk.frontend;
+        if frontend.effective_bus() != TargetBus::Scsi {
+            continue;
+        }
+        let target = frontend.target.as_deref().unwrap_or_default();
+        let by_name = || DriveAddress::of_target(TargetBus::Scsi, target).map(Address::Drive);
+        let own = frontend.address.clone().or_else(by_name);
+        if own.is_some() && own != planned.frontend.address {
+            let at = FieldPath::Disk(nth, DiskField::Address);
+            report.report_dropped(at, format!("`{}`", DiskField::Address.label()), false);
+        }
     }
 }
