@@ -43,47 +43,63 @@ impl Finder {
         let mut nearest = None;
         for above in directory.ancestors() {
             if let Some(found) = known.get(above) {
-                nearest.clone_from(found);
+                nearest = found
+                    .clone()
+                    .filter(|config| reaches(&config.directory, directory));
                 break;
             }
-            passed.push(above.to_owned());
-            if let Some(config) = open(above)? {
-                nearest = Some(Rc::new(config));
-                break;
+            passed.push(above);
+            let path = above.join(NAME);
+            if !is_there(&path) {
+                continue;
             }
+            // One that does not reach is not read: anybody may write a file to `/tmp`.
+            match reaches(above, directory) {
+                true => nearest = Some(Rc::new(read(&shown(path))?)),
+                false => passed.retain(|directory| !reaches(above, directory)),
+            }
+            break;
         }
         for directory in passed {
-            let holds = nearest.clone().filter(|config| reaches(config, &directory));
-            known.insert(directory, holds);
+            let holds = nearest
+                .clone()
+                .filter(|config| reaches(&config.directory, directory));
+            known.insert(directory.to_owned(), holds);
         }
         Ok(known.get(directory).cloned().flatten())
     }
 }
 
-fn open(directory: &Path) -> Result<Option<Config>, Stop> {
-    let path = directory.join(NAME);
+/// True if there may be a file at a path. The inputs report a directory that may not be searched, or has an impossible
+/// name.
+fn is_there(path: &Path) -> bool {
     match path.metadata() {
-        Ok(metadata) if metadata.is_file() => Config::read(&shown(path)).map(Some),
-        // To open a pipe would block.
-        Ok(_) => Err(Stop::file("read", &shown(path), "it is not a regular file")),
+        Ok(_) => true,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
+            false
         }
-        // Of a directory that may not be searched, or has an impossible name, the inputs say so.
-        Err(_) if path.symlink_metadata().is_err() => Ok(None),
-        Err(error) => Err(Stop::file("read", &path, plain(&error))),
+        Err(_) => path.symlink_metadata().is_ok(),
     }
 }
 
-/// True if a configuration holds in a directory: its own, or one below it in the same repository. Otherwise a file in
-/// `/tmp` would decide about everything below it.
-fn reaches(config: &Config, directory: &Path) -> bool {
-    if config.directory == directory {
+fn read(path: &Path) -> Result<Config, Stop> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => Config::read(path),
+        // To open a pipe would block.
+        Ok(_) => Err(Stop::file("read", path, "it is not a regular file")),
+        Err(error) => Err(Stop::file("read", path, plain(&error))),
+    }
+}
+
+/// True if a configuration of one directory holds in another: the same, or one below it in the same repository. Otherwise a
+/// file in `/tmp` would decide about everything below it.
+fn reaches(from: &Path, directory: &Path) -> bool {
+    if from == directory {
         return true;
     }
     let is_top = |directory: &&Path| directory.join(".git").exists();
     match directory.ancestors().find(is_top) {
-        Some(top) => config.directory.starts_with(top),
+        Some(top) => from.starts_with(top),
         None => false,
     }
 }

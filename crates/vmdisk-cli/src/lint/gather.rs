@@ -146,10 +146,10 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
         .trouble
         .iter()
         .map(|(path, why)| {
-            let is_named = *path == search.path;
+            let is_closed = *path != search.path && why == "permission denied";
             let help = "let this user search it, or name it in `exclude` in vmdisk.toml";
             let message = format!("could not be read: {why}");
-            complain(path, message, Vec::new(), (!is_named).then_some(help))
+            complain(path, message, Vec::new(), is_closed.then_some(help))
         })
         .collect();
     if !holds_ours && all.is_empty() && !search.may_be_empty {

@@ -41,10 +41,12 @@ use crate::baseline::known::{Baseline, left_out};
 use crate::baseline::report;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
+use crate::config::NAME;
 use crate::exit::Exit;
 use crate::hosts::Hosts;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
+use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::wanted::Wanted;
@@ -214,6 +216,7 @@ fn check(
     }
     .deliver(args, mode, io)?;
     finish_baselines(args, &baselines, io, colors)?;
+    say_unconfigured(args, plan, io, colors);
     say_unchecked(args, incomplete, io);
     say_age(args, &old_facts, io, colors);
     Ok(exit)
@@ -409,6 +412,22 @@ fn say_age(args: &LintArgs, old: &[OldFacts], io: &mut Io<'_>, colors: Colors) {
     if !args.quiet {
         io.say(&age::summary(old));
     }
+}
+
+/// Warns if the configuration of the current directory does not apply to an input below it.
+fn say_unconfigured(args: &LintArgs, plan: &Plan, io: &mut Io<'_>, colors: Colors) {
+    let Some(input) = plan.unconfigured.as_ref().filter(|_| !args.quiet) else {
+        return;
+    };
+    let title = format!(
+        "{NAME} does not apply to {}: below its directory, it applies only within a repository",
+        input.display()
+    );
+    let warning = Message {
+        help: Some(format!("use --config {NAME}, or --no-config")),
+        ..Message::warning(title)
+    };
+    io.say(&warning.render(colors.stderr));
 }
 
 /// Says why `--fail-on-unchecked` fails the run, if it does: the number of rules.

@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) sources: Vec<Source>,
     /// The number of the settings of each input.
     pub(crate) of_input: Vec<usize>,
+    /// An input below the current directory to which the configuration there does not apply.
+    pub(crate) unconfigured: Option<PathBuf>,
     /// Baselines that cannot be opened, each with the place in the configuration that names it.
     pub(crate) missing_baselines: Vec<(PathBuf, Message)>,
     /// Numbers of settings by configurations, which live as long as the search for them, and entries of `files`.
@@ -71,6 +73,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         (None, true) => Finder::Nowhere,
         (None, false) => Finder::nearest(),
     };
+    let here = config::absolute(Path::new("."));
     let mut plan = Plan::default();
     let mut kept = Vec::with_capacity(inputs.files.len());
     // Inputs of one directory follow each other.
@@ -102,11 +105,20 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
                 plan.add(args, Some(config), config.matching(&path), host)?
             }
         };
+        if place.config.is_none()
+            && plan.unconfigured.is_none()
+            && place.directory.starts_with(&here)
+        {
+            plan.unconfigured = Some(input.file.clone());
+        }
         last = Some(place);
         plan.of_input.push(number);
         kept.push(input);
     }
     inputs.files = kept;
+    if !matches!(finder, Finder::Nearest(_)) || !Path::new(config::NAME).is_file() {
+        plan.unconfigured = None;
+    }
     for search in &mut inputs.searches {
         forget_excluded_trouble(search, &mut finder)?;
     }
