@@ -384,8 +384,9 @@ fn without_a_configuration_each_directory_costs_one_failed_call() {
         .filter(|line| line.contains("vmdisk.toml"))
         .collect();
     let directories = 21 + place.path("").ancestors().count();
+    // The current directory is asked once more, for the warning about a file that does not apply.
     assert!(
-        opened.len() <= directories,
+        opened.len() <= directories + 1,
         "{} of {directories}",
         opened.len()
     );
