@@ -23,7 +23,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn host_storage(&mut self, above: usize, image: &'a Image, path: &'a str) -> usize {
+    pub(crate) fn host_storage(&mut self, above: usize, image: &Image, path: &'a str) -> usize {
         let is_device = matches!(image.protocol.on_host(), Some(HostStorage::Device(_)));
         let direct = self.direct_io(image, path);
         let discard = match is_device {
@@ -327,7 +327,7 @@ fn served(name: &str) -> Results {
 }
 
 /// Storage that nothing describes.
-fn undescribed(name: &str, decides: &str) -> Results {
+pub(crate) fn undescribed(name: &str, decides: &str) -> Results {
     std::array::from_fn(|_| {
         let missing = Missing::new(format!("what {name} is"), format!("{decides} decides"));
         unknown(missing, Vec::new())

@@ -1,8 +1,9 @@
 //! The format of an image, and its backing chain.
 
-use vmdisk_model::{Backing, Discard, DiskField, Format, Image, Switch};
+use vmdisk_model::{Discard, DiskField, Format, Image, Switch};
 use vmdisk_rule::image_facts::header;
 
+use crate::chain::Below;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Tracer, collect, lacking, property, property_of, result};
 
@@ -12,27 +13,52 @@ impl<'a> Tracer<'a> {
     /// Adds the format of an image, its storage and the images below it.
     pub(crate) fn image(&mut self, above: usize, image: &'a Image, depth: usize) {
         let format = image.format.unwrap_or(Format::Raw);
+        let below = self.below(image, format);
+        let number = self.format(above, image, depth, &below);
+        let storage = self.backend(number, image, depth);
+        self.steps[storage].image = Some(depth);
+        let path = image.host_path();
+        match (&image.data_file, path) {
+            (Some(data), _) => {
+                self.backend(number, data, depth);
+            }
+            (None, Some(path)) if image.creation.is_none() && image.is_headed_by_its_format() => {
+                self.recorded_data_file(number, path, format);
+            }
+            (None, _) => {}
+        }
+        match (below, path) {
+            (Below::Configured(below), _) => self.image(number, below, depth + 1),
+            (Below::Recorded(recorded), Some(path)) => {
+                self.recorded_chain(number, path, recorded, depth + 1);
+            }
+            (Below::Recorded(_) | Below::Nothing | Below::Unknown(_), _) => {}
+        }
+    }
+
+    /// Adds the format of an image, and returns the number of its step.
+    pub(crate) fn format(
+        &mut self,
+        above: usize,
+        image: &Image,
+        depth: usize,
+        below: &Below<'_>,
+    ) -> usize {
+        let format = image.format.unwrap_or(Format::Raw);
         let name = match depth {
             0 => format.to_string(),
             _ => format!("{format}, backing image {depth}"),
         };
         let results = [
-            self.format_reads(image, format),
-            self.format_writes(image, format, depth),
+            format_reads(image, format, below),
+            format_writes(format, depth, below),
             format_flushes(format, depth),
             self.format_discards(image, format, depth),
         ];
         let properties = self.format_properties(image, format);
         let number = self.add(Some(above), Layer::Format, name, properties, results);
         self.steps[number].image = Some(depth);
-        let storage = self.backend(number, image, depth);
-        self.steps[storage].image = Some(depth);
-        if let Some(data) = &image.data_file {
-            self.backend(number, data, depth);
-        }
-        if let Backing::Image(below) = &image.backing {
-            self.image(number, below, depth + 1);
-        }
+        number
     }
 
     fn format_properties(&self, image: &Image, format: Format) -> Vec<Property> {
@@ -69,54 +95,6 @@ impl<'a> Tracer<'a> {
             }
         }
         properties
-    }
-
-    fn format_reads(&self, image: &Image, format: Format) -> (RequestOutcome, Statement) {
-        match (format, &image.backing) {
-            (Format::Raw, _) => result(
-                RequestOutcome::Passed,
-                "at the same offset",
-                StatementBasis::source(RAW),
-            ),
-            (_, Backing::Image(_)) => result(
-                RequestOutcome::Split,
-                "clusters that the image does not have are read from the backing image",
-                StatementBasis::source("QEMU block/qcow2.c, qcow2_co_preadv_part"),
-            ),
-            (_, Backing::Unspecified | Backing::Terminated) => result(
-                RequestOutcome::Split,
-                "looked up cluster by cluster; clusters that were never written read as zeroes",
-                StatementBasis::source("QEMU block/qcow2.c, qcow2_co_preadv_part"),
-            ),
-        }
-    }
-
-    fn format_writes(
-        &self,
-        image: &Image,
-        format: Format,
-        depth: usize,
-    ) -> (RequestOutcome, Statement) {
-        if depth > 0 {
-            return not_written();
-        }
-        match (format, &image.backing) {
-            (Format::Raw, _) => result(
-                RequestOutcome::Passed,
-                "at the same offset",
-                StatementBasis::source(RAW),
-            ),
-            (_, Backing::Image(_)) => result(
-                RequestOutcome::Split,
-                "the first write to a cluster allocates it, and copies the rest of it from the backing image",
-                StatementBasis::source("QEMU block/qcow2-cluster.c, perform_cow"),
-            ),
-            (_, Backing::Unspecified | Backing::Terminated) => result(
-                RequestOutcome::Split,
-                "the first write to a cluster allocates it, which writes metadata",
-                StatementBasis::source("QEMU block/qcow2-cluster.c, qcow2_alloc_host_offset"),
-            ),
-        }
     }
 
     fn format_discards(
@@ -161,6 +139,73 @@ impl<'a> Tracer<'a> {
     }
 }
 
+/// The driver of a format, with its function in qcow2.
+fn driver(format: Format, qcow2: &str) -> StatementBasis {
+    let source = match format.qemu_driver() {
+        None | Some("qcow2") => format!("QEMU block/{qcow2}"),
+        Some("luks") => "QEMU block/crypto.c".to_owned(),
+        Some(driver) => format!("QEMU block/{driver}.c"),
+    };
+    StatementBasis::Source { source }
+}
+
+fn format_reads(image: &Image, format: Format, below: &Below<'_>) -> (RequestOutcome, Statement) {
+    const READ: &str = "qcow2.c, qcow2_co_preadv_part";
+    const FROM_BELOW: &str =
+        "clusters that the image does not have are read from the backing image";
+    let split = |text: &str, basis| result(RequestOutcome::Split, text, basis);
+    match (format, below) {
+        (Format::Raw, _) => result(
+            RequestOutcome::Passed,
+            "at the same offset",
+            StatementBasis::source(RAW),
+        ),
+        (Format::Luks, _) => result(RequestOutcome::Passed, "decrypted", driver(format, READ)),
+        (_, Below::Configured(_)) => split(FROM_BELOW, driver(format, READ)),
+        (_, Below::Recorded(recorded)) => {
+            let path = image.host_path().unwrap_or_default();
+            let fact = format!("{path} image.backing.path = {}", recorded.path);
+            split(FROM_BELOW, StatementBasis::fact(fact))
+        }
+        (_, Below::Nothing) => split(
+            "looked up cluster by cluster; clusters that were never written read as zeroes",
+            driver(format, READ),
+        ),
+        (_, Below::Unknown(missing)) => {
+            let path = image.host_path();
+            let command = path.map_or_else(Vec::new, |path| collect(&[], path));
+            split(
+                "looked up cluster by cluster; there may be a backing image for the others",
+                lacking(missing.clone(), command),
+            )
+        }
+    }
+}
+
+fn format_writes(format: Format, depth: usize, below: &Below<'_>) -> (RequestOutcome, Statement) {
+    if depth > 0 {
+        return not_written();
+    }
+    match (format, below) {
+        (Format::Raw, _) => result(
+            RequestOutcome::Passed,
+            "at the same offset",
+            StatementBasis::source(RAW),
+        ),
+        (Format::Luks, _) => result(RequestOutcome::Passed, "encrypted", driver(format, "")),
+        (_, Below::Configured(_) | Below::Recorded(_)) => result(
+            RequestOutcome::Split,
+            "the first write to a cluster allocates it, and copies the rest of it from the backing image",
+            driver(format, "qcow2-cluster.c, perform_cow"),
+        ),
+        (_, Below::Nothing | Below::Unknown(_)) => result(
+            RequestOutcome::Split,
+            "the first write to a cluster allocates it, which writes metadata",
+            driver(format, "qcow2-cluster.c, qcow2_alloc_host_offset"),
+        ),
+    }
+}
+
 /// The result of a request that changes data, on a backing image.
 fn not_written() -> (RequestOutcome, Statement) {
     result(
@@ -180,12 +225,17 @@ fn format_flushes(format: Format, depth: usize) -> (RequestOutcome, Statement) {
             "to the storage",
             StatementBasis::source(RAW),
         ),
-        _ => result(
+        Format::Qcow2 => result(
             RequestOutcome::Passed,
             "writes cached metadata, and flushes the storage",
             StatementBasis::source(
                 "QEMU block/io.c, bdrv_co_flush; block/qcow2.c, qcow2_co_flush_to_os",
             ),
+        ),
+        _ => result(
+            RequestOutcome::Passed,
+            "to the storage",
+            StatementBasis::source("QEMU block/io.c, bdrv_co_flush"),
         ),
     }
 }

@@ -9,6 +9,7 @@
 
 mod attach;
 mod backend;
+mod chain;
 mod device;
 mod frontend;
 mod host;

@@ -423,3 +423,126 @@ fn the_exit_status_tells_findings_and_failures() {
         assert_eq!(traced.code, code, "{arguments:?}: {}", traced.stderr);
     }
 }
+
+/// A disk on a qcow2 image, of which the configuration does not list the images below.
+const OVERLAY: &str = "<disk type='file' device='disk'>
+  <driver name='qemu' type='qcow2'/>
+  <source file='/srv/images/top.qcow2'/>
+  <target dev='vda' bus='virtio'/>
+</disk>";
+
+/// Facts about `/srv/images/top.qcow2` with this header, and other files.
+fn image_facts(header: &str, others: &str) -> Facts {
+    let text = format!(
+        r#"{{"schema": "{schema}", "schema_version": "1.0",
+        "mounts": [{{"id": "m1", "point": "/srv", "fs": "f1"}}],
+        "filesystems": [{{"id": "f1", "kind": "ext4", "devices": ["b1"]}}],
+        "blockdevs": [{{"id": "b1", "kind": "disk", "paths": ["/dev/sda"]}}],
+        "files": [{{"path": "/srv/images/top.qcow2", "present": true, "kind": "regular", "mount": "m1",
+          "image": {{"format": "qcow2", {header}}}}}{others}]}}"#,
+        schema = vmdisk::facts::SCHEMA,
+    );
+    Facts::parse(&text).unwrap().facts
+}
+
+/// The layers and names of the steps from the format of the top image on.
+fn storage_steps(path: &IoPath) -> Vec<String> {
+    let steps = path.steps.iter();
+    let steps = steps.skip_while(|step| step.layer != Layer::Format);
+    steps
+        .map(|step| format!("{} {}", step.layer.name(), step.name))
+        .collect()
+}
+
+#[test]
+fn the_images_that_headers_name_are_steps() {
+    let path = traced(
+        OVERLAY,
+        &image_facts(
+            r#""data_file": null, "backing": {"path": "base.qcow2", "format": "qcow2"}"#,
+            r#", {"path": "/srv/images/base.qcow2", "present": true, "kind": "regular", "mount": "m1",
+              "image": {"format": "qcow2", "data_file": "base.data", "backing": {"path": "/dev/sdb", "format": null}}},
+            {"path": "/srv/images/base.data", "present": true, "kind": "regular", "mount": "m1"},
+            {"path": "/dev/sdb", "present": true, "kind": "block", "image": {"format": "raw", "probed": "raw"}}"#,
+        ),
+    )
+    .path;
+    assert_eq!(
+        storage_steps(&path)[..8],
+        [
+            "format qcow2",
+            "file /srv/images/top.qcow2",
+            "file system ext4 on /srv",
+            "drive /dev/sda",
+            "format qcow2, backing image 1",
+            "file /srv/images/base.qcow2",
+            "file /srv/images/base.data",
+            "format raw, backing image 2",
+        ]
+    );
+    assert_eq!(storage_steps(&path)[8], "host device /dev/sdb");
+    let top = path.steps.iter().find(|step| step.layer == Layer::Format);
+    let [read, write, ..] = &top.unwrap().effects[..] else {
+        panic!("{top:?}");
+    };
+    assert_eq!(
+        read.statement.text,
+        "clusters that the image does not have are read from the backing image"
+    );
+    assert!(write.statement.text.contains("copies the rest"));
+    // Only reads reach the images below.
+    for step in path.steps.iter().filter(|step| step.image > Some(0)) {
+        assert_eq!(
+            step.effect(RequestKind::Write).outcome,
+            RequestOutcome::Absent
+        );
+        assert!(step.effect(RequestKind::Read).outcome.goes_on());
+    }
+}
+
+#[test]
+fn nothing_is_said_of_clusters_below_an_unknown_header() {
+    let read = |facts: &Facts| {
+        let path = traced(OVERLAY, facts).path;
+        let mut formats = path.steps.into_iter();
+        let top = formats.find(|step| step.layer == Layer::Format).unwrap();
+        top.effect(RequestKind::Read).statement.clone()
+    };
+    for facts in [
+        Facts::default(),
+        image_facts(r#""data_file": null"#, ""),
+        image_facts(r#""backing": {"unknown": "permission", "detail": "x"}"#, ""),
+    ] {
+        let read = read(&facts);
+        assert!(!read.text.contains("zeroes"), "{read:?}");
+        assert!(
+            matches!(read.basis, StatementBasis::Missing { .. }),
+            "{read:?}"
+        );
+    }
+    let alone = read(&image_facts(r#""backing": null"#, ""));
+    assert!(alone.text.contains("zeroes"), "{alone:?}");
+}
+
+#[test]
+fn names_in_headers_that_are_not_collected_files_end_the_path_in_the_unknown() {
+    for (name, step) in [
+        ("base.qcow2", "unknown /srv/images/base.qcow2"),
+        ("nbd://server/base", "unknown nbd://server/base"),
+        ("json:{}", "unknown json:{}"),
+    ] {
+        let header = format!(r#""backing": {{"path": "{name}", "format": "qcow2"}}"#);
+        let path = traced(OVERLAY, &image_facts(&header, "")).path;
+        assert!(storage_steps(&path).contains(&step.to_owned()), "{path:#?}");
+    }
+    // A loop has an end.
+    let path = traced(
+        OVERLAY,
+        &image_facts(r#""backing": {"path": "top.qcow2", "format": "qcow2"}"#, ""),
+    );
+    let formats = path.path.steps.iter();
+    assert_eq!(
+        formats.filter(|step| step.layer == Layer::Format).count(),
+        1
+    );
+}

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use vmdisk::Diagnostic;
 use vmdisk::plan::shell_word;
-use vmdisk::trace::{DiskTrace, RequestEffect, Statement, StatementBasis, TraceStep};
+use vmdisk::trace::{
+    DiskTrace, RequestEffect, RequestOutcome, Statement, StatementBasis, TraceStep,
+};
 
 use super::traced::Traced;
 use crate::sanitize::line;
@@ -101,7 +103,9 @@ fn write_effects(out: &mut String, effects: &[RequestEffect]) {
         _ => names.join(", "),
     };
     let text = match &statement.basis {
-        StatementBasis::Missing { .. } => outcome.name().to_owned(),
+        StatementBasis::Missing { .. } if *outcome == RequestOutcome::Unknown => {
+            outcome.name().to_owned()
+        }
         _ => format!("{}: {}", outcome.name(), statement.text),
     };
     write_line(out, &names, &text, &statement.basis);
