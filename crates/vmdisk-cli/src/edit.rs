@@ -36,7 +36,6 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         configuration,
     } = args;
     let virsh = Virsh::new(connect.as_deref());
-    let failed = |error: VirshError| Stop::new(error.to_string()).help(error.help());
     let before = virsh.whole_definition(&name).map_err(failed)?;
     // Only the user may read it: a definition may have passwords.
     let private = fs::Permissions::from_mode(0o700);
@@ -52,47 +51,115 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         configuration,
         ..LintArgs::of(vec![file.clone()])
     };
-    // Whatever is found, it can be edited.
-    let _ = lint::run(&check, io, colors)?;
-    let mut answer = Answer::Edit;
-    loop {
-        if answer == Answer::Edit {
-            start_editor(&file)?;
-            let after = fs::read(&file);
-            let after = after.map_err(|error| Stop::file("read", &file, plain(&error)))?;
-            if after == before {
-                io.say(&format!("{} was not changed\n", line(&name)));
-                return Ok(Exit::Clean);
-            }
-            let _ = lint::run(&check, io, colors)?;
+    let guest = Guest {
+        name: &name,
+        before,
+        file: &file,
+    };
+    let ended = guest.edit(&virsh, &check, io, colors);
+    let is_edited = fs::read(&file).is_ok_and(|now| now != guest.before);
+    let name = line(&name);
+    match ended {
+        Ok(End::Unchanged) => {
+            io.say(&format!("{name} was not changed\n"));
+            Ok(Exit::Clean)
         }
-        answer = ask(&name, io)?;
-        match answer {
-            Answer::Edit => {}
-            Answer::Leave => {
+        Ok(End::Defined) => {
+            io.say(&format!("{name} was defined\n"));
+            Ok(Exit::Clean)
+        }
+        Ok(End::AsBefore) => {
+            let kept = keep(folder, &file);
+            io.say(&format!(
+                "libvirt accepted the text, but {name} is as before: the text defines another guest, or libvirt drops \
+                 the change; {kept}\n"
+            ));
+            Ok(Exit::Findings)
+        }
+        Ok(End::NotDefined) => {
+            let kept = keep(folder, &file);
+            io.say(&format!("{name} was not defined; {kept}\n"));
+            Ok(Exit::Findings)
+        }
+        Err(stop) => {
+            if is_edited {
                 let kept = keep(folder, &file);
-                io.say(&format!("{} was not defined; {kept}\n", line(&name)));
-                return Ok(Exit::Findings);
+                io.say(&format!("{name} was not defined; {kept}\n"));
             }
-            Answer::Define => {
-                let now = virsh.whole_definition(&name).map_err(failed)?;
-                if now != before {
-                    let kept = keep(folder, &file);
-                    return Err(
-                        Stop::new(format!("{name} was changed by somebody else; {kept}"))
-                            .help("run `vmdisk edit` again, and repeat your changes"),
-                    );
+            Err(stop)
+        }
+    }
+}
+
+/// How an edit ended.
+enum End {
+    /// The text is the same.
+    Unchanged,
+    /// libvirt has the new definition.
+    Defined,
+    /// libvirt took the text, and the definition is the same.
+    AsBefore,
+    /// The user does not want the new definition.
+    NotDefined,
+}
+
+/// A guest, and the file with its definition.
+struct Guest<'a> {
+    name: &'a str,
+    before: Vec<u8>,
+    file: &'a Path,
+}
+
+impl Guest<'_> {
+    /// Lets the user edit the file until libvirt takes it, or the user gives up.
+    fn edit(
+        &self,
+        virsh: &Virsh,
+        check: &LintArgs,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<End, Stop> {
+        let Guest { name, before, file } = self;
+        let definition = || virsh.whole_definition(name).map_err(failed);
+        // Whatever is found, it can be edited.
+        let _ = lint::run(check, io, colors)?;
+        let mut answer = Answer::Edit;
+        loop {
+            if answer == Answer::Edit {
+                start_editor(file)?;
+                let after = fs::read(file);
+                let after = after.map_err(|error| Stop::file("read", file, plain(&error)))?;
+                if after == *before {
+                    return Ok(End::Unchanged);
                 }
-                match virsh.define(&file) {
-                    Ok(()) => {
-                        io.say(&format!("{} was defined\n", line(&name)));
-                        return Ok(Exit::Clean);
+                let _ = lint::run(check, io, colors)?;
+            }
+            answer = ask(name, io)?;
+            match answer {
+                Answer::Edit => {}
+                Answer::Leave => return Ok(End::NotDefined),
+                Answer::Define => {
+                    if definition()? != *before {
+                        return Err(Stop::new(format!("{name} was changed by somebody else"))
+                            .help("run `vmdisk edit` again, and repeat your changes"));
                     }
-                    Err(error) => io.say(&format!("{}\n", line(&error.to_string()))),
+                    match virsh.define(file) {
+                        // A guest with another name and UUID is another guest.
+                        Ok(()) if definition().is_ok_and(|now| now == *before) => {
+                            return Ok(End::AsBefore);
+                        }
+                        Ok(()) => return Ok(End::Defined),
+                        Err(error) => io.say(&format!("{}\n", line(&error.to_string()))),
+                    }
                 }
             }
         }
     }
+}
+
+fn failed(error: VirshError) -> Stop {
+    let help = error.help();
+    Stop::new(error.to_string()).help(help)
 }
 
 /// Keeps the edited text, and says where it is.

@@ -209,6 +209,34 @@ fn nothing_is_defined_without_a_yes_and_the_text_is_kept() {
     let failed = libvirt.edit("exit 3", "y\n");
     assert_eq!(failed.code, 2, "{failed:?}");
     assert!(failed.stderr.contains("set VISUAL or EDITOR"), "{failed:?}");
+    assert!(!failed.stderr.contains("the text is in"), "{failed:?}");
+}
+
+#[test]
+fn an_edited_text_is_kept_if_the_editor_or_virsh_fails() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let undefine = format!("virsh --quiet --connect '{}' undefine 'web 1'", libvirt.uri);
+    for (ending, answers) in [("exit 3", ""), (&*undefine, "y\n")] {
+        let run = libvirt.edit(&format!("sed -i s/unsafe/none/ \"$2\"\n{ending}"), answers);
+        assert_eq!(run.code, 2, "{run:?}");
+        let (_, rest) = run.stderr.split_once("the text is in ").unwrap();
+        let kept = std::fs::read_to_string(rest.lines().next().unwrap()).unwrap();
+        assert!(kept.contains("cache='none'"), "{kept}");
+    }
+}
+
+#[test]
+fn a_text_that_defines_another_guest_does_not_count_as_defined() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let before = libvirt.definition();
+    let run = libvirt.edit("sed -i 's/>web 1</>web 2</; /<uuid>/d' \"$2\"", "y\n");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("web 1 is as before"), "{run:?}");
+    assert_eq!(libvirt.definition(), before);
 }
 
 #[test]
