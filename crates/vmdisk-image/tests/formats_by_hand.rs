@@ -158,6 +158,7 @@ fn the_footer_of_a_streamed_vmdk_counts() {
     };
     let image = Image::zeros(4096)
         .put(0, &header(0, u64::MAX).0)
+        .put(512, b"CID=1\nparentCID=ffffffff\n")
         .put(3072, &header(2048, 5).0);
     let Header::Vmdk(vmdk) = image.header() else {
         panic!()

@@ -31,6 +31,25 @@ fn vmdk_refuses_what_qemu_refuses() {
         Field(77, 2),
     ];
     sweep(directory, "vmdk", Order::Little, &vmdk, &fields, FEW);
+    let mut differences = Vec::new();
+    for (from, to) in [
+        ("CID=", "XID="),
+        ("parentCID=", "parentXID="),
+        ("CID=", "CID=xyz"),
+        ("CID=", "CID= "),
+        ("CID=", "CID=-"),
+        ("# Disk", "\0 Disk"),
+    ] {
+        let at = vmdk.0.windows(from.len());
+        let at = at.into_iter().position(|it| it == from.as_bytes()).unwrap();
+        differences.extend(compare(
+            directory,
+            "vmdk",
+            &format!("{from} -> {to} in a sparse file"),
+            &Image(vmdk.0.clone()).put(at, to.as_bytes()),
+        ));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
     qemu::create(
         directory,
         "vmdk",
@@ -61,6 +80,7 @@ fn vmdk_refuses_what_qemu_refuses() {
         ("version=1", "version=2"),
         ("version=1", "version=3"),
         ("CID=", "CID=xyz"),
+        ("CID=", "XID="),
     ];
     let mut differences = Vec::new();
     for (from, to) in damaged {

@@ -74,6 +74,23 @@ pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) -> Doubts
     doubts
 }
 
+/// True if QEMU finds both content ids; as in QEMU, the end of `parentCID=` also counts as `CID=`.
+pub(super) fn has_ids(bytes: &[u8]) -> bool {
+    let text = until_nul(bytes);
+    [&b"CID="[..], b"parentCID="].into_iter().all(|key| {
+        let at = text.windows(key.len()).position(|window| window == key);
+        // C's `scanf` skips white space and accepts a sign.
+        at.is_some_and(|at| {
+            let value = text[at + key.len()..].trim_ascii_start();
+            let digits = value.strip_prefix(b"-").or(value.strip_prefix(b"+"));
+            digits
+                .unwrap_or(value)
+                .first()
+                .is_some_and(u8::is_ascii_hexdigit)
+        })
+    })
+}
+
 /// Checks an image that consists of a descriptor.
 pub(super) fn check_image(header: &mut VmdkHeader, offset: u64, doubts: Doubts) {
     match &header.create_type {

@@ -26,6 +26,10 @@ const HEADER_LENGTH: usize = 512;
 const MAX_DESCRIPTOR: usize = 64 * 1024;
 /// The offset of a grain directory at the end of the image, which then has a footer.
 const AT_END: u64 = u64::MAX;
+/// The bytes in which QEMU looks for the content ids: of a sparse file from its second sector on, whatever its header
+/// says.
+const IDS_LENGTH: usize = 20 * 512;
+const IDS_OF_SPARSE: u64 = 512;
 /// QEMU's limits: 1 GiB per grain, 512 entries per grain table, 512 Mi entries in the grain directory.
 const MAX_GRAIN_SECTORS: u64 = 0x20_0000;
 const MAX_TABLE_ENTRIES: u32 = 512;
@@ -139,6 +143,7 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader
         let mut header = VmdkHeader::new(VmdkKind::Descriptor);
         let length = window.image_length().unwrap_or(u64::MAX);
         let doubts = read_descriptor(&mut header, window, 0, length);
+        check_ids(&mut header, window, 0);
         descriptor::check_image(&mut header, 0, doubts);
         header.virtual_size = descriptor::sum_of_extents(&header.extents);
         header
@@ -195,6 +200,7 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
             return header;
         }
     }
+    check_ids(&mut header, window, IDS_OF_SPARSE);
     if long(&fields, 56) == AT_END {
         read_footer(&mut header, window, &mut fields);
     }
@@ -250,6 +256,22 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
         );
     }
     header
+}
+
+/// Checks that QEMU finds the content ids, without which it opens a file only as an extent of another image.
+fn check_ids<R: ReadAt + ?Sized>(header: &mut VmdkHeader, window: &mut Window<'_, R>, offset: u64) {
+    // A part that cannot be read is reported with the rest of the descriptor.
+    let Ok(bytes) = window.fetch(offset, IDS_LENGTH) else {
+        return;
+    };
+    if !descriptor::has_ids(&bytes) {
+        header.found(
+            offset,
+            DefectKind::Descriptor {
+                problem: "lacks a CID or parentCID, so QEMU opens the file only as an extent",
+            },
+        );
+    }
 }
 
 fn le16_is(fields: &[u8], at: usize, value: u16) -> bool {
