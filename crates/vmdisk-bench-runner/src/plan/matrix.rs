@@ -44,7 +44,11 @@ pub struct PlanOptions {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a group of keys such as `version` and `configurations`"
+)]
 struct PlanFile {
     version: u32,
     name: String,
@@ -76,7 +80,10 @@ struct PlanFile {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a group of the keys `when` and `because`"
+)]
 struct Exclude {
     when: Mapping,
     because: String,

@@ -450,6 +450,10 @@ fn mistakes_are_reported_together_and_syntax_errors_with_a_line() {
     for text in ["", "[", "version: 2", "a: &a [*a]", "\u{0}"] {
         assert!(read_plan(text, "x", &options()).is_err(), "{text:?}");
     }
+    for text in ["", "- 1", "x"] {
+        let error = read_plan(text, "x", &options()).unwrap_err().to_string();
+        assert!(error.contains("expected a group of keys"), "{error}");
+    }
     let many = format!(
         "matrix: {{queues: [{}], vcpus: [{}]}}",
         (1..=200)
