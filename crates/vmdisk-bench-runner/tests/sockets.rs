@@ -129,7 +129,7 @@ fn a_disk_behind_a_given_socket_is_measured_within_its_size_and_its_daemon_goes_
             .as_ref()
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let direction = measured.read.as_ref().or(measured.write.as_ref()).unwrap();
-        assert!(direction.operations > 10, "{name}: {measured:?}");
+        assert!(direction.operations > 0, "{name}: {measured:?}");
         assert_eq!(
             measured.semantics.flushes_asked.is_some(),
             name.contains("sync"),

@@ -130,7 +130,11 @@ impl Place {
         // The directory of the built command may be closed to others.
         let copy = self.path("vmdisk");
         if !copy.exists() {
-            std::fs::copy(env!("CARGO_BIN_EXE_vmdisk"), &copy).unwrap();
+            // Another program writes it: a child of another test would have it open for writing, and no program starts then.
+            let copied = Command::new("cp")
+                .args([Path::new(env!("CARGO_BIN_EXE_vmdisk")), &copy])
+                .status();
+            assert!(copied.unwrap().success());
             let open = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(self.path(""), open).unwrap();
         }
