@@ -7,8 +7,9 @@ use vmdisk_rule::image_facts::header;
 use vmdisk_rule::{Context, Missing};
 
 use crate::backend::undescribed;
+use crate::image::not_written;
 use crate::path::Layer;
-use crate::tracer::{Tracer, collect};
+use crate::tracer::{Results, Tracer, collect, unknown};
 
 /// QEMU and libvirt refuse longer chains.
 const MAX_IMAGES: usize = 200;
@@ -95,11 +96,21 @@ impl<'a> Tracer<'a> {
             let below = match named_file(path, &recorded.path) {
                 NamedFile::Path(below) => below,
                 NamedFile::Protocol(_) | NamedFile::Json | NamedFile::Unresolvable => {
-                    return self.not_followed(above, &recorded.path, path);
+                    let results = from_backing(undescribed(&recorded.path, &decides(path)));
+                    self.add(
+                        Some(above),
+                        Layer::Unknown,
+                        &*recorded.path,
+                        Vec::new(),
+                        results,
+                    );
+                    return;
                 }
             };
             let Some(file) = host.file(&below) else {
-                return self.not_collected(above, &below);
+                let results = from_backing(not_collected(&below));
+                self.add(Some(above), Layer::Unknown, below, Vec::new(), results);
+                return;
             };
             let identity = identity_of(&file.path);
             // `chain-too-long` reports a loop.
@@ -108,7 +119,9 @@ impl<'a> Tracer<'a> {
             }
             seen.push(identity);
             let Some(format) = format_of(recorded, file) else {
-                return self.not_followed(above, &below, path);
+                let results = from_backing(undescribed(&below, &decides(path)));
+                self.add(Some(above), Layer::Unknown, below, Vec::new(), results);
+                return;
             };
             let image = Image::new(Some(format), protocol_of(file));
             let next = self.recorded(&file.path, format);
@@ -134,28 +147,34 @@ impl<'a> Tracer<'a> {
         let Fact::Known(name) = &header.data_file else {
             return;
         };
-        let NamedFile::Path(data) = named_file(path, name) else {
-            return self.not_followed(above, name, path);
+        let results = match named_file(path, name) {
+            NamedFile::Path(data) => match host.file(&data) {
+                Some(file) => {
+                    let image = Image::new(Some(Format::Raw), protocol_of(file));
+                    self.host_storage(above, &image, &file.path);
+                    return;
+                }
+                None => not_collected(&data),
+            },
+            _ => undescribed(name, &decides(path)),
         };
-        match host.file(&data) {
-            Some(file) => {
-                let image = Image::new(Some(Format::Raw), protocol_of(file));
-                self.host_storage(above, &image, &file.path);
-            }
-            None => self.not_collected(above, &data),
-        }
+        self.add(Some(above), Layer::Unknown, &**name, Vec::new(), results);
     }
+}
 
-    /// Adds a step for a name in a header that is not followed.
-    fn not_followed(&mut self, above: usize, name: &str, path: &str) {
-        let results = undescribed(name, &format!("the header of {path}"));
-        self.add(Some(above), Layer::Unknown, name, Vec::new(), results);
-    }
+fn decides(path: &str) -> String {
+    format!("the header of {path}")
+}
 
-    fn not_collected(&mut self, above: usize, path: &str) {
-        let missing = Missing::new(format!("what {path} is"), "not collected");
-        self.undescribed_storage(above, path, &missing, &collect(&[], path));
-    }
+/// Storage that no fact describes.
+fn not_collected(path: &str) -> Results {
+    let missing = Missing::new(format!("what {path} is"), "not collected");
+    std::array::from_fn(|_| unknown(missing.clone(), collect(&[], path)))
+}
+
+/// The results at a backing image: only reads reach it.
+fn from_backing([read, ..]: Results) -> Results {
+    [read, not_written(), not_written(), not_written()]
 }
 
 /// The recorded format of a backing file, or the format that QEMU probes.

@@ -207,7 +207,7 @@ fn format_writes(format: Format, depth: usize, below: &Below<'_>) -> (RequestOut
 }
 
 /// The result of a request that changes data, on a backing image.
-fn not_written() -> (RequestOutcome, Statement) {
+pub(crate) fn not_written() -> (RequestOutcome, Statement) {
     result(
         RequestOutcome::Absent,
         "a backing image is not written",

@@ -112,7 +112,10 @@ fn unflushed(steps: &[TraceStep]) -> (Survival, Vec<Statement>) {
         Survival::Lost
     } else if of(RequestOutcome::Unknown).next().is_some()
         // A server and its client may cache writes: librbd does, unless the cache mode is none or directsync.
-        || steps.iter().any(|it| matches!(it.layer, Layer::Unknown | Layer::Server))
+        || steps.iter().any(|it| {
+            matches!(it.layer, Layer::Unknown | Layer::Server)
+                && it.effect(RequestKind::Write).outcome != RequestOutcome::Absent
+        })
     {
         Survival::Unknown
     } else {

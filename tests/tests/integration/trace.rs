@@ -435,11 +435,12 @@ const OVERLAY: &str = "<disk type='file' device='disk'>
 fn image_facts(header: &str, others: &str) -> Facts {
     let text = format!(
         r#"{{"schema": "{schema}", "schema_version": "1.0",
-        "mounts": [{{"id": "m1", "point": "/srv", "fs": "f1"}}],
-        "filesystems": [{{"id": "f1", "kind": "ext4", "devices": ["b1"]}}],
-        "blockdevs": [{{"id": "b1", "kind": "disk", "paths": ["/dev/sda"]}}],
+        "mounts": [{{"id": "m1", "point": "/srv", "fs": "f1", "options": {{"nobarrier": null, "discard": null}}}}],
+        "filesystems": [{{"id": "f1", "kind": "ext4", "devices": ["b1"], "ext4": {{"data_mode": "ordered"}}}}],
+        "blockdevs": [{{"id": "b1", "kind": "disk", "paths": ["/dev/sda"],
+          "queue": {{"write_cache": "write through"}}}}],
         "files": [{{"path": "/srv/images/top.qcow2", "present": true, "kind": "regular", "mount": "m1",
-          "image": {{"format": "qcow2", {header}}}}}{others}]}}"#,
+          "dio": {{"dioalign": "set", "mem": 512, "off": 512}}, "image": {{"format": "qcow2", {header}}}}}{others}]}}"#,
         schema = vmdisk::facts::SCHEMA,
     );
     Facts::parse(&text).unwrap().facts
@@ -534,6 +535,12 @@ fn names_in_headers_that_are_not_collected_files_end_the_path_in_the_unknown() {
         let header = format!(r#""backing": {{"path": "{name}", "format": "qcow2"}}"#);
         let path = traced(OVERLAY, &image_facts(&header, "")).path;
         assert!(storage_steps(&path).contains(&step.to_owned()), "{path:#?}");
+        // Writes never reach it, so it decides nothing about their survival.
+        assert_eq!(path.loss.flushed, Survival::Kept, "{path:#?}");
+        let overlay = OVERLAY.replace("type='qcow2'", "type='qcow2' cache='none'");
+        let facts = image_facts(&header, "");
+        let direct = traced(&overlay, &facts).path;
+        assert_eq!(direct.loss.unflushed, Survival::Kept, "{direct:#?}");
     }
     // A loop has an end.
     let path = traced(
