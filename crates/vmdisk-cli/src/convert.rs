@@ -63,9 +63,9 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         let writes_os = args.to == ConvertForm::LibvirtXml && !args.resolved;
         warnings = left_behind(&document, &input, writes_os)?;
         let notes = match args.to {
-            ConvertForm::LibvirtXml | ConvertForm::DiskXml | ConvertForm::Spec => {
-                vmdisk::complete(&mut document)
-            }
+            ConvertForm::LibvirtXml | ConvertForm::Spec => vmdisk::complete(&mut document),
+            // Without the machine.
+            ConvertForm::DiskXml => vmdisk::unfit_disks(&document),
             ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => Vec::new(),
         };
         warnings.extend(notes.into_iter().map(Message::warning));

@@ -19,11 +19,20 @@ pub fn complete(document: &mut Document) -> Vec<String> {
     let Source::QemuCommandLine(source) = &mut document.source else {
         return notes;
     };
-    let domain = &mut source.domain;
-    if domain.scope == Scope::WholeGuest {
-        complete_machine(domain, &mut notes);
+    if source.domain.scope == Scope::WholeGuest {
+        complete_machine(&mut source.domain, &mut notes);
     }
-    for disk in &domain.disks {
+    notes.extend(unfit_disks(document));
+    notes
+}
+
+/// Settings of disks on a command line that libvirt needs in another form; none of other documents.
+pub fn unfit_disks(document: &Document) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Source::QemuCommandLine(source) = &document.source else {
+        return notes;
+    };
+    for disk in &source.domain.disks {
         for path in disk.backend.image().into_iter().flat_map(relative_paths) {
             notes.push(format!(
                 "disk {}: `{path}` is relative to where QEMU is started, and libvirt needs the full path",

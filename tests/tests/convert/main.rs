@@ -5,5 +5,6 @@
 mod conversion;
 mod inputs;
 mod options;
+mod plans;
 mod schema;
 mod xml;

@@ -45,6 +45,14 @@ fn secrets_go_by_reference_there_and_back() {
 }
 
 #[test]
+fn disks_alone_need_no_name_of_their_guest() {
+    let place = Place::with(&[]);
+    let line = b"qemu-system-x86_64 -drive file=/a,format=raw,if=virtio";
+    let run = place.run_with_input(&["convert", "--to", "disk-xml", "--strict"], line);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+}
+
+#[test]
 fn what_is_not_about_disks_is_named() {
     let place = Place::with(&[]);
     let line = b"qemu-system-x86_64 -drive file=/a,format=raw,if=virtio -netdev user,id=n -vga std";
