@@ -370,7 +370,10 @@ impl<'t> Reader<'t> {
                 "it belongs to one of type `{first}`; one of them is wrong"
             ));
         }
-        let problem = self.problem(&rules::unknown_attribute::RULE, element.at, span, message);
+        // The field that was meant is not missing.
+        let field = meant.and_then(|meant| element.spec.attribute(meant)?.fields[0]);
+        let at = self.path(field, element.owner).unwrap_or(element.at);
+        let problem = self.problem(&rules::unknown_attribute::RULE, at, span, message);
         problem.help = Some(help.unwrap_or_else(|| CHECK_SPELLING.to_owned()));
         if let Some(meant) = meant {
             problem.fix = vec![Edit::replace(span, meant)];
@@ -476,7 +479,9 @@ impl<'t> Reader<'t> {
         let message = format!("unknown element `<{}>` in `<{}>`", name, element.spec.name);
         let fix = meant.map(|meant| self.rename(child.node, meant));
         let span = child.name_span();
-        let problem = self.problem(&rules::unknown_element::RULE, element.at, span, message);
+        let field = meant.and_then(|meant| element.spec.child(meant)?.1.fields[0]);
+        let at = self.path(field, element.owner).unwrap_or(element.at);
+        let problem = self.problem(&rules::unknown_element::RULE, at, span, message);
         problem.help = Some(match meant {
             Some(meant) => format!("did you mean `<{meant}>`?"),
             None => CHECK_SPELLING.to_owned(),

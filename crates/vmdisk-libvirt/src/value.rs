@@ -39,6 +39,9 @@ impl ValueSpec {
             ValueSpec::Port if unsigned32(text).is_none_or(|port| port > 0xffff) => {
                 fault("expected a number from 0 to 65535")
             }
+            ValueSpec::PoolPort if text.trim_start().parse::<i32>().is_err() => {
+                fault("expected a number from 0 to 65535")
+            }
             ValueSpec::Unsigned64 if unsigned64(text).is_none() => {
                 fault("expected a number from 0 to 18446744073709551615")
             }

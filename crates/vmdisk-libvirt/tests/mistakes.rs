@@ -519,3 +519,37 @@ fn a_pci_address_is_within_the_limits_of_pci() {
         assert!(written.contains(&format!("'{value}'")), "{written}");
     }
 }
+
+#[test]
+fn ports_have_the_range_that_libvirt_accepts_in_each_place() {
+    let backup = |port: &str| {
+        format!(
+            "<domainbackup mode='pull'><server transport='tcp' name='localhost' port='{port}'/></domainbackup>"
+        )
+    };
+    let pool = |port: &str| {
+        format!(
+            "<pool type='iscsi'><name>a</name><source><host name='h' port='{port}'/>\
+             <device path='iqn.2026-11.example:a'/></source>\
+             <target><path>/dev/disk/by-path</path></target></pool>"
+        )
+    };
+    for text in [
+        backup("65535"),
+        pool("65536"),
+        pool("-1"),
+        pool("2147483647"),
+    ] {
+        assert_eq!(read(&text).unwrap().problems, [], "{text}");
+    }
+    for (text, port) in [
+        (backup("65536"), "65536"),
+        (backup("70000"), "70000"),
+        (pool("2147483648"), "2147483648"),
+        (pool("x"), "x"),
+    ] {
+        let problem = only_problem(&text);
+        let at = problem.span.slice(&text);
+        assert_eq!((problem.rule.name, at), ("invalid-value", Some(port)));
+    }
+}

@@ -90,6 +90,10 @@ fn what_no_server_takes_is_refused_at_its_key() {
             "the name ends as names of `qcow2` images do, but without a format it is read as raw",
         ),
         (
+            "https://store.example/images/windows.vhdx",
+            "the name ends as names of `vhd` images do, but without a format it is read as raw",
+        ),
+        (
             "rbd://mon1/pool/a",
             "line 1, column 1: addresses cannot start with `rbd:`",
         ),

@@ -137,7 +137,17 @@ impl<'a> Index<'a> {
 
     /// A `-drive` by its id.
     pub(crate) fn drive(&self, id: &str) -> Option<usize> {
-        self.drives.get(id).copied()
+        let named = self.drives.get(id).copied();
+        named.or_else(|| self.unnamed_drive(id))
+    }
+
+    /// The `-drive if=none` without an id that QEMU calls `none0`, `none1`, …: by its number among all of `if=none`.
+    fn unnamed_drive(&self, id: &str) -> Option<usize> {
+        let number: usize = id.strip_prefix("none")?.parse().ok()?;
+        let drives = self.of_name("drive");
+        let mut loose = drives.filter(|(_, drive)| drive.value("if") == Some("none"));
+        let (option, drive) = loose.nth(number)?;
+        drive.peek("id").is_none().then_some(option)
     }
 
     /// A `-chardev` by its id.

@@ -11,19 +11,10 @@ use crate::syntax::properties::Properties;
 
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[
-    "",
-    "cdrom",
     "enable-kvm",
-    "fda",
-    "fdb",
-    "hda",
-    "hdb",
-    "hdc",
-    "hdd",
     "nodefaults",
     // Reported with the file, or read with it.
     READCONFIG,
-    "sd",
     "snapshot",
 ];
 
@@ -204,13 +195,14 @@ impl Leftovers {
 
     fn drive(&mut self, option: &WrittenOption, drive: &Properties) {
         match drive.value("if") {
+            // A machine without a default interface creates no device.
+            None => self.part(option, "without if", false),
             Some(interface @ ("pflash" | "none")) => {
                 let name = drive.value("id").or(drive.value("file"));
                 let name = name.unwrap_or_default();
                 self.part(option, &format!("if={interface},{name}"), false);
             }
-            interface => {
-                let interface = interface.unwrap_or_default();
+            Some(interface) => {
                 self.part(option, &format!("if={interface}"), true);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use vmdisk_model::{DiskField, FieldPath, Switch};
+use vmdisk_model::{DiskField, FieldPath, ImageField, Switch};
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
 use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
@@ -304,6 +304,16 @@ impl<'a> Notes<'a> {
             .suggestions
             .nearest(&property.key, vocabulary::words(name));
         let span = property.key_span;
+        // The field that was meant is not missing.
+        let meant = near.zip(at.disk());
+        let at = match meant.filter(|_| matches!(name, "drive" | "blockdev")) {
+            Some(("format", nth)) => FieldPath::Image(nth, 0, ImageField::Format),
+            Some(("cache", nth)) => FieldPath::Disk(nth, DiskField::Cache),
+            Some(("aio", nth)) => FieldPath::Disk(nth, DiskField::Aio),
+            Some(("discard", nth)) => FieldPath::Disk(nth, DiskField::Discard),
+            Some(("detect-zeroes", nth)) => FieldPath::Disk(nth, DiskField::DetectZeroes),
+            _ => at,
+        };
         let problem = self.problem(&property_refused::RULE, at, span, message);
         problem.help = Some(match near {
             Some(near) => format!("did you mean `{near}`?"),

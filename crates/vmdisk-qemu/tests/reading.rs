@@ -462,3 +462,39 @@ fn what_is_only_read_is_not_transient() {
     let transient: Vec<bool> = disks.map(|disk| disk.backend.is_transient).collect();
     assert_eq!(transient, [false, true, false]);
 }
+
+#[test]
+fn microvm_has_no_device_for_a_drive_without_an_interface() {
+    let head = "qemu-system-x86_64 -machine microvm";
+    for options in [
+        "-hda /a.img",
+        "-cdrom /a.iso",
+        "-drive file=/a.img,format=raw",
+    ] {
+        let document = read(&format!("{head} {options}")).unwrap();
+        assert_eq!(document.domain.disks, [], "{options}");
+        // A conversion names what it leaves out.
+        assert_eq!(document.others.len(), 1, "{options}");
+    }
+    let text =
+        format!("{head} -drive file=/a.img,format=raw,id=d -device virtio-blk-device,drive=d");
+    assert_eq!(disk(&text).frontend.bus, Some(TargetBus::Virtio));
+}
+
+#[test]
+fn a_device_finds_a_drive_by_the_name_that_qemu_gives_it() {
+    let drives = "-drive file=/a.img,format=raw,if=none,id=d -drive file=/b.img,format=raw,if=none";
+    let text = format!("qemu-system-x86_64 {drives} -device virtio-blk-pci,drive=none1");
+    let image = disk(&text)
+        .backend
+        .image()
+        .and_then(Image::host_path)
+        .map(str::to_owned);
+    assert_eq!(image.as_deref(), Some("/b.img"));
+    let none = format!("qemu-system-x86_64 {drives} -device virtio-blk-pci,drive=none0");
+    assert_eq!(
+        read(&none).unwrap().problems.len(),
+        1,
+        "the first one has an id"
+    );
+}

@@ -1,11 +1,12 @@
 //! The results of rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_model::{DomainField, DomainType, FieldPath, ImageField};
+use vmdisk_model::{DiskField, DomainField, DomainType, FieldPath, ImageField};
+use vmdisk_source::SourcePath;
 
-use crate::reading::INVALID_VALUE;
-use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule};
+use crate::reading::{INVALID_VALUE, MISSING_VALUE};
+use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule, Severity};
 
 /// The results of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,24 +72,53 @@ fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
     );
 }
 
-/// The model lacks a value that could not be read: drops findings of rules about the model that call it unset.
+/// The model lacks a value that could not be read, is misspelt or is missing: drops findings of rules about the model
+/// that call it unset, unless they are graver than the finding about its text.
 fn drop_about_unread(outcome: &mut Outcome) {
-    // An element with parts is not a value. The size of a metadata cache is not a part of a format in any syntax.
-    let is_value =
-        |at: FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Format)) || !at.has_parts();
-    let unread: BTreeSet<FieldPath> = outcome
-        .findings
-        .iter()
-        .filter(|finding| finding.rule.name == INVALID_VALUE.name && is_value(finding.at))
-        .map(|finding| finding.at)
-        .collect();
+    let mut unread: BTreeMap<FieldPath, Severity> = BTreeMap::new();
+    for finding in &outcome.findings {
+        if let Some(at) = unread_field(finding) {
+            let severity = unread.entry(at).or_insert(finding.severity);
+            *severity = finding.severity.max(*severity);
+        }
+    }
     if unread.is_empty() {
         return;
     }
-    let is_of_model = |rule: &Rule| matches!(rule.check, Check::Model(_));
-    outcome
-        .findings
-        .retain(|finding| !is_of_model(finding.rule) || !unread.contains(&finding.at));
+    let is_about_unread = |finding: &Finding| {
+        let is_unread = |at: &FieldPath| {
+            let severity = unread.get(at);
+            severity.is_some_and(|severity| finding.severity <= *severity)
+        };
+        let outer = std::iter::successors(finding.at.parent(), |at| at.parent());
+        let is_format = |at: &FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Format));
+        matches!(finding.rule.check, Check::Model(_))
+            && (is_unread(&finding.at)
+                || outer.filter(|at| !is_format(at)).any(|at| is_unread(&at)))
+    };
+    outcome.findings.retain(|finding| !is_about_unread(finding));
+}
+
+/// The field whose value is not in the model, because of the mistake that a finding is about.
+fn unread_field(finding: &Finding) -> Option<FieldPath> {
+    let at = finding.at;
+    // An element with parts is not a value. The size of a metadata cache is not a part of a format in any syntax.
+    let is_value = matches!(at, FieldPath::Image(_, _, ImageField::Format)) || !at.has_parts();
+    match (finding.rule.name, at) {
+        (name, _) if name == INVALID_VALUE.name => is_value.then_some(at),
+        // The rest of the target is not known either: the bus follows from the name.
+        (name, FieldPath::Disk(disk, DiskField::TargetDev)) if name == MISSING_VALUE.name => {
+            Some(FieldPath::Disk(disk, DiskField::Target))
+        }
+        ("unknown-attribute" | "property-refused", _) => {
+            (is_value && finding.fix.is_some()).then_some(at)
+        }
+        // A misspelt element, but not its parent.
+        ("unknown-element", FieldPath::Disk(_, field)) => {
+            (field != DiskField::Disk && finding.fix.is_some()).then_some(at)
+        }
+        _ => None,
+    }
 }
 
 /// One cause gives one finding: drops findings of rules that another rule's finding on the same disk supersedes.

@@ -3,5 +3,6 @@
 
 mod allow;
 mod harmless;
+mod misspelt;
 mod releases;
 mod spelling;

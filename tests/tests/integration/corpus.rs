@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use vmdisk::{LintOptions, ReadFailure, Severity, lint, read_bytes};
 use vmdisk_tests::{corpus, real};
 
+/// The reason of SD cards in guests whose machine is a PC.
+const NO_SD_SLOT: &str =
+    "an SD card in a PC, which QEMU does not start: `machine type does not support if=sd`";
+
 const NO_SUCH_UNIT: &str = "an IDE disk at a bus or unit that PCs do not have, which QEMU refuses \
     (`Can't create IDE unit 2, bus supports only 2 units`)";
 
@@ -60,6 +64,12 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         NO_SUCH_UNIT,
     ),
     ("disk-ide-split.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-serial.x86_64-latest.xml",
+        "device-bus-refused",
+        NO_SD_SLOT,
+    ),
+    ("disk-serial.xml", "device-bus-refused", NO_SD_SLOT),
     (
         "disk-serial.x86_64-latest.xml",
         "unit-out-of-range",

@@ -1,6 +1,6 @@
 //! Buses, units and slots.
 
-use crate::row::{row, try_rows};
+use crate::row::{row, silent, try_rows};
 
 #[test]
 fn places_that_qemu_refuses_are_reported() {
@@ -45,6 +45,112 @@ fn places_that_qemu_refuses_are_reported() {
             "bus-missing",
             "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=nope",
             "Bus 'nope' not found",
+            "",
+        ),
+        row(
+            "bus-missing",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pcie.0",
+            "Bus 'pcie.0' not found",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pci.0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pci.0",
+            "Bus 'pci.0' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pcie.0",
+        ),
+        row(
+            "bus-missing",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pci.1",
+            "Bus 'pci.1' not found",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device pci-bridge,chassis_nr=1 -device virtio-blk-pci,drive=f0,bus=pci.1",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0",
+            "Bus 's0' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=s0.0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device scsi-hd,drive=f0,bus=scsi.0",
+            "Bus 'scsi.0' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci -device scsi-hd,drive=f0,bus=scsi.0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device qemu-xhci,id=u0 -device usb-storage,drive=f0,bus=usb-bus.0",
+            "Bus 'usb-bus.0' not found",
+            "-usb -blockdev driver=file,node-name=f0,filename={a.raw} -device usb-storage,drive=f0,bus=usb-bus.0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device pcie-root-port,id=rp -device virtio-blk-pci,drive=f0,bus=rp.0",
+            "Bus 'rp.0' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device pcie-root-port,id=rp -device virtio-blk-pci,drive=f0,bus=rp",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme,id=n0,serial=a -device nvme-ns,drive=f0,bus=n0.0",
+            "Bus 'n0.0' not found",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device nvme,serial=a -device nvme-ns,drive=f0,bus=nvme-bus.0",
+        ),
+        row(
+            "bus-missing",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-scsi-pci,id=s0 -device virtio-blk-pci,drive=f0,bus=s0.0",
+            "Device 'virtio-blk-pci' can't go on SCSI bus",
+            "",
+        ),
+        row(
+            "bus-missing",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=ide.0",
+            "Device 'virtio-blk-pci' can't go on IDE bus",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.0",
+        ),
+        row(
+            "bus-missing",
+            "-machine microvm -drive file={a.raw},format=raw,if=virtio",
+            "No 'PCI' bus found for device 'virtio-blk-pci'",
+            "-machine microvm,pcie=on -drive file={a.raw},format=raw,if=virtio",
+        ),
+        silent(
+            "node-unused",
+            "-machine microvm -drive file={a.raw},format=raw",
+            "-machine microvm -drive file={a.raw},format=raw,id=d0 -device virtio-blk-device,drive=d0",
+        ),
+        silent(
+            "node-unused",
+            "-drive file={a.raw},format=raw,if=none",
+            "-drive file={a.raw},format=raw,if=none -device virtio-blk-pci,drive=none0",
+        ),
+        row(
+            "property-refused",
+            "-drive file={a.raw},format=raw,if=virtio,boot=on",
+            "does not support the option 'boot'",
+            "-drive file={a.raw},format=raw,if=virtio",
+        ),
+        row(
+            "invalid-value",
+            "-drive file={a.raw},format=raw,if=virtio,index=0,unit=3",
+            "index cannot be used with bus and unit",
+            "-drive file={a.raw},format=raw,if=virtio,index=0,bus=0",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=raw,node-name=f0,file.filename={a.raw} -device virtio-blk-pci,drive=f0",
+            "Parameter 'file.driver' is missing",
+            "-blockdev driver=raw,node-name=f0,file.driver=file,file.filename={a.raw} -device virtio-blk-pci,drive=f0",
+        ),
+        row(
+            "unit-out-of-range",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device ide-hd,drive=f0,bus=ide.2",
+            "Bus 'ide.2' not found",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device ahci -device ide-hd,drive=f0,bus=ide.2",
+        ),
+        row(
+            "drive-protocol-unknown",
+            "-hda backup:a.img",
+            "Unknown protocol 'backup'",
             "",
         ),
         row(

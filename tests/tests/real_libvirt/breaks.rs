@@ -180,11 +180,23 @@ pub(crate) const BREAKS: &[Break] = &[
         },
     ),
     ("Only 1 IDE controller is supported", |guest, dice| {
-        guest
-            .on("pc")
-            .only("ide", dice)
-            .children
-            .push(drive(1, 0, 0, 0));
+        let by_name = dice.below(2) == 0;
+        let name = ["hde", "hdh", "hdz"][dice.below(3)];
+        let disk = guest.on("pc").only("ide", dice);
+        if by_name {
+            disk.child("target").set("dev", name);
+        } else {
+            disk.children.push(drive(1, 0, 0, 0));
+        }
+    }),
+    ("Only PCI domain 0 is available", |guest, dice| {
+        let address = Element::new("address")
+            .with("type", "pci")
+            .with("domain", "0x0001")
+            .with("bus", "0x00")
+            .with("slot", format!("{:#x}", 5 + dice.below(20)))
+            .with("function", "0x0");
+        guest.on("pc").only("virtio", dice).children.push(address);
     }),
     ("target must be 0 for ide controller", |guest, dice| {
         guest
@@ -194,7 +206,13 @@ pub(crate) const BREAKS: &[Break] = &[
             .push(drive(0, 0, 1, 0));
     }),
     ("Only 1 fdc controller is supported", |guest, dice| {
-        guest.only("floppy", dice).children.push(drive(1, 0, 0, 0));
+        let by_name = dice.below(2) == 0;
+        let disk = guest.only("floppy", dice);
+        if by_name {
+            disk.child("target").set("dev", "fdc");
+        } else {
+            disk.children.push(drive(1, 0, 0, 0));
+        }
     }),
     ("target must be 0 for controller fdc", |guest, dice| {
         guest.only("floppy", dice).children.push(drive(0, 0, 1, 0));
@@ -208,6 +226,20 @@ pub(crate) const BREAKS: &[Break] = &[
         guest.only("sata", dice).children.push(drive(0, 0, 1, unit));
     }),
     ("Attempted double use of PCI Address …", |guest, dice| {
+        if dice.below(2) == 0 {
+            let (machine, slot, functions) = [
+                ("pc", "0x01", ["0x0", "0x3"]),
+                ("q35", "0x1f", ["0x0", "0x2"]),
+            ][dice.below(2)];
+            let address = Element::new("address")
+                .with("type", "pci")
+                .with("bus", "0x00")
+                .with("slot", slot)
+                .with("function", functions[dice.below(2)]);
+            let disk = guest.on(machine).only("virtio", dice);
+            disk.children.push(address);
+            return;
+        }
         let slot = format!("{:#x}", 5 + dice.below(20));
         two(guest.on("pc"), "virtio", dice, |disk| {
             let address = Element::new("address")

@@ -66,6 +66,13 @@ pub(crate) fn name(case: &Case<'_>) -> Option<&'static str> {
             "a SCSI unit without a source is taken, and the guest does not start",
         ),
         (
+            case.only(&["device-bus-refused"])
+                && ["bus='xen'", "bus='uml'", "bus='sd'"]
+                    .iter()
+                    .any(|bus| case.has(bus)),
+            "a disk on a bus of another hypervisor, or an SD card in a PC, is taken, and the guest does not start",
+        ),
+        (
             case.only(&["lun-on-virtio-blk"]),
             "a SCSI unit of the host on virtio-blk is taken while QEMU has the option, and QEMU refuses it at the start",
         ),

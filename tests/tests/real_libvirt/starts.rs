@@ -162,6 +162,29 @@ const ROWS: &[Row] = &[
         },
     },
     Row {
+        says: "missing secret info for 'luks' driver",
+        rule: "encryption-refused",
+        since: ANY,
+        disk: |folder| {
+            let mut disk = in_file("raw", &folder.join("alone.qcow2"));
+            let encryption = Element::new("encryption").with("format", "luks");
+            disk.child("source").children.push(encryption);
+            disk
+        },
+    },
+    Row {
+        says: "unsupported disk bus '…' with device setup",
+        rule: "device-bus-refused",
+        since: ANY,
+        disk: |folder| on_bus("xen", "xvda", folder),
+    },
+    Row {
+        says: "unsupported disk bus '…' with device setup",
+        rule: "device-bus-refused",
+        since: ANY,
+        disk: |folder| on_bus("uml", "ubda", folder),
+    },
+    Row {
         says: "Cannot access backing file",
         rule: "backing-missing",
         since: ANY,
@@ -224,6 +247,14 @@ fn on_server(protocol: &str, name: &str, servers: usize) -> Element {
                 .with("dev", "vda")
                 .with("bus", "virtio"),
         )
+}
+
+/// A disk on another bus than virtio.
+fn on_bus(bus: &str, target: &str, folder: &Path) -> Element {
+    let mut disk = in_file("qcow2", &folder.join("alone.qcow2"));
+    disk.child("target").set("dev", target);
+    disk.child("target").set("bus", bus);
+    disk
 }
 
 /// A disk in a file.

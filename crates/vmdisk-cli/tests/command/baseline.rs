@@ -78,9 +78,9 @@ fn known_findings_do_not_count_and_new_ones_do() {
 fn more_findings_of_one_kind_than_the_baseline_counts_are_new() {
     let two = UNSAFE.replace(
         "<driver",
-        "<driver name='qemu' typ='raw' cach='x'/>\n  <driver",
+        "<driver name='qemu' colour='raw' shape='x'/>\n  <driver",
     );
-    let three = two.replace("cach='x'", "cach='x' i='y'");
+    let three = two.replace("shape='x'", "shape='x' taste='y'");
     let place = Place::with(&[("d/a.xml", &two)]);
     let of = |place: &Place| {
         let run = place.run(&["baseline", "create", "d", "--force"]);

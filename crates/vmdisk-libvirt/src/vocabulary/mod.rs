@@ -95,6 +95,8 @@ pub enum ValueSpec {
     Positive32,
     /// The number of a TCP port, up to 65535 (`virStringParsePort`; libvirt 9.0 refuses larger ones).
     Port,
+    /// A number from -2^31 to 2^31 - 1: libvirt 9.0 and 11.3 define a pool with any such port of its server.
+    PoolPort,
     /// A number up to 2^64 - 1.
     Unsigned64,
     /// A UUID as libvirt reads it: 32 digits of base 16, with dashes and blanks between.

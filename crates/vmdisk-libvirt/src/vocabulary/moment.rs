@@ -4,7 +4,7 @@
 //! they name none, the version of the parent element. The rows for 9.0 and 11.3 were compared with
 //! the schemas and libraries of these releases.
 
-use super::ValueSpec::{Text, Unsigned32, Unsigned64, Words};
+use super::ValueSpec::{Port, Text, Unsigned32, Unsigned64, Words};
 use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
 use super::source::{ENCRYPTION, RESERVATIONS, SECLABEL, SLICES};
 use super::{AttributeSpec, ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
@@ -140,7 +140,7 @@ static SERVER: ElementSpec = ElementSpec::new("server").attributes(&[
     )
     .later(&[("fd", (11, 3, 0), None)]),
     attribute("name", (6, 0, 0), Text),
-    attribute("port", (6, 0, 0), Unsigned32),
+    attribute("port", (6, 0, 0), Port),
     attribute("socket", (6, 0, 0), Text),
     attribute("tls", (6, 6, 0), YES_NO),
     attribute("fdgroup", (11, 3, 0), Text),

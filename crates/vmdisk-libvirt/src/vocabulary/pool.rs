@@ -5,7 +5,7 @@
 
 use vmdisk_model::{Format, PoolType, VolumeType};
 
-use super::ValueSpec::{Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::ValueSpec::{PoolPort, Text, Unsigned64, Words, WordsAnd};
 use super::source::{AUTH, ENCRYPTION, INITIATOR};
 use super::{AttributeSpec, ElementSpec, attribute, child};
 
@@ -68,7 +68,7 @@ static SOURCE: ElementSpec = ElementSpec::new("source").children(&[
 
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 4, 1), Text),
-    attribute("port", (0, 4, 1), Unsigned32),
+    attribute("port", (0, 4, 1), PoolPort),
 ]);
 
 static DEVICE: ElementSpec = ElementSpec::new("device")

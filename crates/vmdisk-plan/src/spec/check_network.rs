@@ -117,6 +117,8 @@ pub(super) fn format_in_name(name: Option<&str>) -> Option<Format> {
         "vmdk" => Some(Format::Vmdk),
         "vdi" => Some(Format::Vdi),
         "vhd" | "vpc" => Some(Format::Vpc),
+        // libvirt's word for VHDX is `vhd`.
+        "vhdx" => Some(Format::Vhd),
         _ => None,
     }
 }

@@ -24,7 +24,7 @@ section! {
         /// names them.
         hosts: Option<Vec<NetworkHostSpec>> = "hosts",
         /// Format of the image; default `raw`, never guessed. Required if the name ends in `.qcow2`, `.qcow`,
-        /// `.qed`, `.vmdk`, `.vdi`, `.vhd` or `.vpc`.
+        /// `.qed`, `.vmdk`, `.vdi`, `.vhd`, `.vhdx` or `.vpc`.
         format: Option<Format> = "format",
         /// What follows the `?` of the address; http and https.
         query: Option<String> = "query",

@@ -168,6 +168,7 @@ impl<'a> DiskReader<'_, 'a> {
             // Drives for a -device, firmware, flash of a board; and values that QEMU refuses.
             Some(_) => return None,
             None => match self.buses.board() {
+                Board::Mmio if Board::is_microvm(self.index) => return None,
                 Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
                 Board::Pseries => TargetBus::Scsi,
                 Board::Q35 | Board::I440fx | Board::OtherPci | Board::Unknown => {
@@ -184,17 +185,19 @@ impl<'a> DiskReader<'_, 'a> {
         word: &str,
         properties: &'a Properties,
     ) {
-        let ide = self.interface(None).unwrap_or(TargetBus::Ide);
         let (bus, device, index) = match word {
-            "" | "hda" => (ide, Device::Disk, 0),
-            "hdb" => (ide, Device::Disk, 1),
-            "hdc" => (ide, Device::Disk, 2),
-            "hdd" => (ide, Device::Disk, 3),
-            "cdrom" => (ide, Device::Cdrom, 2),
-            "fda" => (TargetBus::Fdc, Device::Floppy, 0),
-            "fdb" => (TargetBus::Fdc, Device::Floppy, 1),
-            "sd" => (TargetBus::Sd, Device::Disk, 0),
+            "" | "hda" => (None, Device::Disk, 0),
+            "hdb" => (None, Device::Disk, 1),
+            "hdc" => (None, Device::Disk, 2),
+            "hdd" => (None, Device::Disk, 3),
+            "cdrom" => (None, Device::Cdrom, 2),
+            "fda" => (Some(TargetBus::Fdc), Device::Floppy, 0),
+            "fdb" => (Some(TargetBus::Fdc), Device::Floppy, 1),
+            "sd" => (Some(TargetBus::Sd), Device::Disk, 0),
             _ => return,
+        };
+        let Some(bus) = bus.or_else(|| self.interface(None)) else {
+            return;
         };
         let nth = self.disks.len();
         let mut nodes = self.nodes().read_nodes(nth, NodeAt::of(option, properties));

@@ -20,7 +20,7 @@ use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::object::read_throttle::FilterGroups;
 use crate::syntax::properties::{Kind, Properties};
-use crate::syntax::value::{is_open, number_of};
+use crate::syntax::value::{is_open, number_of, switch_of};
 
 /// Reads disks, in the order of their options.
 pub(crate) struct DiskReader<'r, 'a> {
@@ -289,7 +289,9 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                     .problem(&INVALID_VALUE, at(DiskField::Cache), span, message)
                     .help = Some("write \"on\" or \"off\" between quotes".to_owned());
             }
-            self.notes.switch(at(DiskField::Cache), property)
+            let words = &["on", "off", "auto"];
+            self.notes
+                .word(at(DiskField::Cache), property, words, switch_of)
         });
         nodes.settle_cache(nth, write_cache, self.notes);
     }

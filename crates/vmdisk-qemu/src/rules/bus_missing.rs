@@ -6,7 +6,7 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, base_of};
-use super::places::{Present, span_of};
+use super::places::{BusKind, Present, span_of};
 use crate::board::Board;
 use crate::syntax::properties::{Properties, Syntax};
 use crate::syntax::value::is_open;
@@ -17,7 +17,9 @@ declare_rule! {
     /// ## What it reports
     /// Reports disk devices on a command line without their controller: SCSI disks without a SCSI controller, USB disks
     /// without a USB controller, NVMe namespaces without `nvme`, and floppies on q35 without `isa-fdc`. It also reports
-    /// virtio devices with the wrong transport, a `bus` that no device provides, and `-drive if=scsi` on a PC.
+    /// virtio devices with the wrong transport, a `bus` that no device provides (`pcie.0` on `pc`, or `scsi0` instead of
+    /// `scsi0.0`), a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, and `-drive if=virtio` on `microvm`.
+    /// It checks nothing if a `-readconfig` file is not available, because the file may contain the controller.
     ///
     /// ## Why it matters
     /// QEMU does not add controllers, as libvirt does. It exits at start with
@@ -32,6 +34,13 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device scsi-hd,drive=f0,id=sda
+    /// ```
+    ///
+    /// The first PCI bus is `pcie.0` on q35, and `pci.0` on `pc`:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine pc \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,bus=pcie.0
     /// ```
     ///
     /// Without `-machine`, `qemu-system-x86_64` uses `pc`:
@@ -89,6 +98,7 @@ const BUILT_IN: &[&str] = &[
     "isa",
     "usb-bus",
     "usb",
+    "nvme-bus",
     "scsi",
     "main-system-bus",
     "virtio-mmio-bus",
@@ -102,19 +112,26 @@ const BUILT_IN: &[&str] = &[
 ];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
+    if !line.document.config_files.is_empty() {
+        return;
+    }
     let present = Present::of(&line.index);
     for (option, driver, device) in line.index.devices() {
         let span = span_of(line, option, device);
         check_bus(line, report, option, driver, device, span, &present);
         check_bus_of_json(line, report, option, device, &present.late);
     }
-    check_interfaces(line, report);
+    check_interfaces(line, report, &present);
 }
 
-/// Interfaces of `-drive` that need a controller which a PC does not have.
-fn check_interfaces(line: &Line<'_>, report: &mut Report) {
+const NO_SD: &str = "if=sd: a PC has no slot for an SD card";
+
+/// Interfaces of `-drive` that need a controller which the machine does not have.
+fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>) {
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    if !is_pc || !line.has_machine() {
+    let has_no_pci =
+        line.board() == Board::Mmio && !present.has_pcie && Board::is_microvm(&line.index);
+    if !is_pc && !has_no_pci || !line.has_machine() {
         return;
     }
     for (option, drive) in line.index.of_name("drive") {
@@ -122,14 +139,22 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
             continue;
         };
         let (message, help) = match interface.value.as_str() {
-            "scsi" => (
+            "virtio" if has_no_pci => (
+                "if=virtio: microvm has no PCI bus without pcie=on",
+                "use if=none with an id, and add -device virtio-blk-device with drive set to the id",
+            ),
+            "scsi" if is_pc => (
                 "if=scsi: a PC has no built-in SCSI controller",
                 "use if=none, and add -device virtio-scsi-pci and -device scsi-hd",
             ),
-            "sd" => ("if=sd: a PC has no slot for an SD card", "write if=virtio"),
+            "sd" if is_pc => (NO_SD, "write if=virtio"),
             _ => continue,
         };
         line.refuse(report, option, interface.span, message, help);
+    }
+    for (option, _) in line.index.of_name("sd").filter(|_| is_pc) {
+        let help = "use -drive if=virtio with file and format";
+        line.refuse(report, option, line.index.span(option), NO_SD, help);
     }
 }
 
@@ -145,20 +170,13 @@ fn check_bus(
 ) {
     if let Some(bus) = device.peek("bus") {
         let name = bus.value.as_str();
-        let owner = match name.rsplit_once('.') {
-            Some((owner, number)) if number.bytes().all(|it| it.is_ascii_digit()) => owner,
-            Some(_) | None => name,
-        };
-        let is_known = present.ids.contains(name)
-            || present.ids.contains(owner)
-            || BUILT_IN.contains(&owner)
-            || is_open(name)
-            // A bus named by its device path.
-            || name.starts_with('/');
-        let is_disk = crate::device::driver::disk_driver(driver).is_some();
-        if !is_known && is_disk && line.domain().scope == Scope::WholeGuest {
-            let message = format!("bus `{name}` is not defined");
-            let help = format!("add the device with id={owner}, or use another bus");
+        // A name with a slash is a device path.
+        let is_checked =
+            line.domain().scope == Scope::WholeGuest && !is_open(name) && !name.starts_with('/');
+        if is_checked
+            && let Some(wanted) = BusKind::of_device(driver)
+            && let Some((message, help)) = mistake_in_bus(line, present, driver, wanted, name)
+        {
             line.refuse(report, option, bus.span, message, help);
         }
         return;
@@ -197,6 +215,94 @@ fn check_bus(
         let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
         line.refuse(report, option, span, message, help);
     }
+}
+
+/// The mistake in the name of a bus, and the remedy.
+fn mistake_in_bus(
+    line: &Line<'_>,
+    present: &Present<'_>,
+    driver: &str,
+    wanted: BusKind,
+    name: &str,
+) -> Option<(String, String)> {
+    let (owner, number) = match name.rsplit_once('.') {
+        Some((owner, number)) if number.bytes().all(|it| it.is_ascii_digit()) => {
+            (owner, Some(number))
+        }
+        _ => (name, None),
+    };
+    let missing = |help: String| Some((format!("bus `{name}` is not defined"), help));
+    let undefined = || {
+        missing(format!(
+            "add the device with id={owner}, or use another bus"
+        ))
+    };
+    let (provider, is_whole) = match (present.ids.get(name), present.ids.get(owner)) {
+        (Some(provider), _) => (provider, true),
+        (None, Some(provider)) => (provider, false),
+        (None, None) => {
+            let found = mistake_in_given_name(line, present, driver, wanted, name)?;
+            return found.or_else(undefined);
+        }
+    };
+    let kind = BusKind::provided_by(provider)?;
+    match (kind.is_named_by_id(), is_whole) {
+        (true, false) => return missing(format!("use bus={owner}: the bus has no number")),
+        (false, true) => return missing(format!("use bus={name}.0")),
+        // Ports of AHCI have rules of their own.
+        (false, false) if kind != BusKind::Ide && number != Some("0") => {
+            return missing(format!("use bus={owner}.0"));
+        }
+        _ => {}
+    }
+    wrong_kind(driver, wanted, name, kind)
+}
+
+/// As [`mistake_in_bus`], for a bus whose name QEMU chose; `None` if it is right, `Some(None)` if there is no such bus.
+fn mistake_in_given_name(
+    line: &Line<'_>,
+    present: &Present<'_>,
+    driver: &str,
+    wanted: BusKind,
+    name: &str,
+) -> Option<Option<(String, String)>> {
+    let (owner, number) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx) && line.has_machine();
+    let Some(kind) = BusKind::of_name(owner).filter(|_| is_pc) else {
+        return (!BUILT_IN.contains(&owner)).then_some(None);
+    };
+    let root = line.board().root_bus().unwrap_or_default();
+    let is_present = match kind {
+        _ if number.is_empty() => false,
+        BusKind::Pci => name == root || present.unnamed.contains(&kind),
+        BusKind::Scsi | BusKind::Usb | BusKind::Nvme => present.unnamed.contains(&kind),
+        BusKind::Ide | BusKind::Floppy => true,
+    };
+    if is_present {
+        return wrong_kind(driver, wanted, name, kind).map(Some);
+    }
+    if kind == BusKind::Pci && wanted == kind {
+        let message = format!("{} has no bus `{name}`", line.board().name());
+        return Some(Some((message, format!("use bus={root}"))));
+    }
+    Some(None)
+}
+
+fn wrong_kind(
+    driver: &str,
+    wanted: BusKind,
+    name: &str,
+    kind: BusKind,
+) -> Option<(String, String)> {
+    (wanted != kind).then(|| {
+        (
+            format!(
+                "`{driver}` cannot be attached to `{name}`, which is a bus for {} devices",
+                kind.name()
+            ),
+            format!("use a bus for {} devices", wanted.name()),
+        )
+    })
 }
 
 /// True for boards that are known to have no PCI bus; many other Arm boards have one.

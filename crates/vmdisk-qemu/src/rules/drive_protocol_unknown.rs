@@ -10,8 +10,9 @@ declare_rule! {
     /// A file name with a colon is read as an unknown protocol.
     ///
     /// ## What it reports
-    /// Reports a `-drive` whose `file` has a colon before its first slash, if the part before the colon is not a
-    /// protocol of QEMU.
+    /// Reports a `-drive`, `-hda` or similar option whose file name has a colon before its first slash, if the part
+    /// before the colon is not a protocol of QEMU. Paths with the letter of a Windows drive, such as `D:\vm\a.img` or
+    /// `D:/vm/a.img`, are not reported: on Windows, QEMU opens the file.
     ///
     /// ## Why it matters
     /// `-drive` reads the part before the colon as the name of a protocol. For a file such as `backup:1.img`, QEMU
@@ -32,6 +33,9 @@ declare_rule! {
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=./backup:2026.img,format=raw,if=virtio
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive file=D:/vm/a.img,format=raw,if=virtio
     /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
@@ -88,9 +92,16 @@ const PROTOCOLS: &[&str] = &[
     "vxhs",
 ];
 
+/// `-drive` and the options that are short for it.
+const OPTIONS: [&str; 10] = [
+    "drive", "", "hda", "hdb", "hdc", "hdd", "cdrom", "fda", "fdb", "sd",
+];
+
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    for (option, drive) in line.index.of_name("drive") {
-        check_protocol(line, report, option, drive);
+    for name in OPTIONS {
+        for (option, drive) in line.index.of_name(name) {
+            check_protocol(line, report, option, drive);
+        }
     }
 }
 
@@ -99,10 +110,12 @@ fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: &P
         return;
     };
     let name = file.value.as_str();
-    let Some((before, _)) = name.split_once(':') else {
+    let Some((before, after)) = name.split_once(':') else {
         return;
     };
-    if before.contains('/') || is_open(name) {
+    let is_windows_drive = matches!(before.as_bytes(), [letter] if letter.is_ascii_alphabetic())
+        && after.starts_with(['\\', '/']);
+    if before.contains('/') || is_windows_drive || is_open(name) {
         return;
     }
     // `nbd+unix:` and `gluster+tcp:` name a protocol with its transport.

@@ -7,6 +7,7 @@ use vmdisk_source::nearest;
 use super::line::{Line, base_of};
 use super::nodes::nodes;
 use crate::device::driver::disk_driver;
+use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_open, number_of};
 
 /// The range of a number: device, property, minimum and maximum.
@@ -191,6 +192,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
             let help = "use media=cdrom for a CD drive, or remove media";
             line.refuse(report, option, media.span, message, help);
         }
+        check_index(line, report, option, drive);
         let Some(interface) = drive.peek("if") else {
             continue;
         };
@@ -203,5 +205,20 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
             };
             line.refuse(report, option, interface.span, message, help);
         }
+    }
+}
+
+/// Reports an index together with a bus or a unit.
+fn check_index(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
+    let Some(index) = drive.peek("index") else {
+        return;
+    };
+    let is_elsewhere = drive
+        .peek("bus")
+        .is_some_and(|bus| number_of(bus.value.as_str()).is_some_and(|bus| bus > 0));
+    if drive.peek("unit").is_some() || is_elsewhere {
+        let message = "index cannot be used together with bus and unit";
+        let help = "remove index, or bus and unit";
+        line.refuse(report, option, index.span, message, help);
     }
 }

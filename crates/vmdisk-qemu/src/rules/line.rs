@@ -79,6 +79,14 @@ pub(super) fn base_of(driver: &str) -> &str {
         .unwrap_or(driver)
 }
 
+/// True for a `-drive` that creates no device.
+pub(super) fn is_loose(line: &Line<'_>, drive: &Properties) -> bool {
+    match drive.value("if") {
+        Some(interface) => interface == "none",
+        None => line.board() == Board::Mmio && Board::is_microvm(&line.index),
+    }
+}
+
 /// The names of the nodes that an option defines.
 pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
     node.iter()

@@ -74,6 +74,22 @@ fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
     let driver = node.driver();
     let has_file =
         node.peek("file").is_some() || node.properties.has_within(&format!("{}file.", node.prefix));
+    // A nested node is written with its members, of which `driver` is required.
+    for child in ["file", "backing"] {
+        let member = |key: &'static str| {
+            let keys = node.properties.iter().filter_map(|it| {
+                let inside = it.key.strip_prefix(node.prefix.as_str())?;
+                inside.strip_prefix(child)?.strip_prefix('.')
+            });
+            keys.filter(move |it| key.is_empty() || *it == key)
+        };
+        if member("").next().is_some() && member("driver").next().is_none() {
+            let path = format!("{}{child}.driver", node.prefix);
+            let message = format!("the node below `{driver}` has no {path}");
+            let help = format!("set {path}=file, or the driver of the image");
+            line.refuse(report, node.option, node.span(), message, help);
+        }
+    }
     if ABOVE_A_FILE.contains(&driver) && !has_file {
         let span = node.span();
         let message = format!("the `{driver}` node has no file");

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
-use super::line::{Line, node_names};
+use super::line::{Line, is_loose, node_names};
+use crate::board::Board;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
@@ -12,15 +13,18 @@ declare_rule! {
     /// A drive or block node is not attached to a device.
     ///
     /// ## What it reports
-    /// Reports a `-blockdev` and a `-drive if=none` that nothing on the command line uses. Command lines with a monitor
-    /// (`-qmp`, `-mon`, `-monitor`) are not checked, because the disk can be attached later.
+    /// Reports a `-blockdev` and a `-drive if=none` that nothing on the command line uses. On the machine `microvm`, which
+    /// creates no device for a drive without `if=`, it reports `-drive` without `if=`, and `-hda` and similar options.
+    /// Command lines with a monitor (`-qmp`, `-mon`, `-monitor`) are not checked, because the disk can be attached
+    /// later.
     ///
     /// ## Why it matters
     /// QEMU opens the image without a message, but the guest does not see the disk. Usually the node name is misspelled
     /// or the `-device` is missing.
     ///
     /// ## Use instead
-    /// Attach the node: `-device virtio-blk-pci,drive=NODE`. Otherwise remove it.
+    /// Attach the node: `-device virtio-blk-pci,drive=NODE`, or on `microvm`
+    /// `-drive if=none,id=d0,…` with `-device virtio-blk-device,drive=d0`. Otherwise remove it.
     ///
     /// ## Reported
     /// ```args,reported
@@ -28,6 +32,10 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -blockdev driver=file,node-name=f1,filename=/srv/data.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine microvm -hda /srv/a.img
     /// ```
     ///
     /// ## Not reported
@@ -97,13 +105,22 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         }
     }
     for (option, drive) in line.index.of_name("drive") {
-        let is_loose = drive
-            .peek("if")
-            .is_some_and(|it| it.value.as_str() == "none");
-        if let Some(id) = drive.peek("id").filter(|_| is_loose)
-            && !used.contains(id.value.as_str())
-        {
-            unused.push((option, id.value.as_str().to_owned(), id.span));
+        if !is_loose(line, drive) {
+            continue;
+        }
+        match drive.peek("id") {
+            Some(id) if used.contains(id.value.as_str()) => {}
+            Some(id) => unused.push((option, id.value.as_str().to_owned(), id.span)),
+            // QEMU calls it `none0`, `none1`, …
+            None if used.iter().any(|value| is_given_name(value)) => {}
+            None => report_unnamed(line, report, option),
+        }
+    }
+    if Board::is_microvm(&line.index) {
+        for name in SHORT {
+            for (option, _) in line.index.of_name(name) {
+                report_unnamed(line, report, option);
+            }
         }
     }
     for (option, name, span) in unused {
@@ -111,4 +128,20 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let help = format!("add a -device with drive={name}, or remove it");
         line.refuse(report, option, span, message, help);
     }
+}
+
+/// The options that are a `-drive` for the default interface of the machine.
+const SHORT: [&str; 6] = ["", "hda", "hdb", "hdc", "hdd", "cdrom"];
+
+/// True for the names that QEMU gives to drives of `if=none` without an id.
+fn is_given_name(value: &str) -> bool {
+    let number = value.strip_prefix("none").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// Reports a drive without an id that no device uses.
+fn report_unnamed(line: &Line<'_>, report: &mut Report, option: usize) {
+    let message = "no device uses this drive, so the guest does not have this disk";
+    let help = "use -drive if=none,id=d0 with file and format, and add a -device with drive=d0";
+    line.refuse(report, option, line.index.span(option), message, help);
 }

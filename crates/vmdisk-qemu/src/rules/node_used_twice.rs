@@ -53,7 +53,7 @@ declare_rule! {
                 source: "hw/core/qdev-properties-system.c, set_drive_helper",
             },
         ],
-        supersedes: &[],
+        supersedes: &["duplicate-disk-source"],
         check: Text,
     }
 }

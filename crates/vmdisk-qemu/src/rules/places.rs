@@ -1,6 +1,6 @@
 //! Buses of a guest, and the addresses on them that devices use.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use vmdisk_source::Span;
 
@@ -12,7 +12,10 @@ use crate::syntax::value::{is_on, number_of};
 
 /// The parts of a guest that addresses depend on.
 pub(super) struct Present<'a> {
-    pub(super) ids: HashSet<&'a str>,
+    /// The drivers of devices, by id.
+    pub(super) ids: HashMap<&'a str, &'a str>,
+    /// The kinds of buses whose names QEMU chooses, because their devices have no id.
+    pub(super) unnamed: HashSet<BusKind>,
     /// Devices in JSON, which QEMU creates after all others, regardless of their position.
     pub(super) late: HashSet<&'a str>,
     pub(super) root_ports: HashSet<&'a str>,
@@ -41,28 +44,109 @@ impl<'a> Present<'a> {
             .collect();
         let has = |wanted: &[&str]| wanted.iter().any(|name| drivers.contains(name));
         let has_emulated_scsi = has(&EMULATED_SCSI);
-        let is_usb = |driver: &&str| {
-            let kinds = ["xhci", "ehci", "uhci", "ohci"];
-            kinds.iter().any(|kind| driver.contains(kind))
-        };
         let is_machine_with = |key| {
             let mut machines = index.machines();
             machines.any(|(_, machine)| is_on(machine.peek(key)))
         };
+        let has_usb_option = index.has("usb") || index.has("usbdevice") || is_machine_with("usb");
         Present {
-            ids: ids(&|_, _| true),
+            ids: index
+                .devices()
+                .filter_map(|(_, driver, device)| Some((device.value("id")?, driver)))
+                .collect(),
+            unnamed: index
+                .devices()
+                .filter(|(_, _, device)| device.peek("id").is_none())
+                .filter_map(|(_, driver, _)| BusKind::provided_by(driver))
+                .chain(has_usb_option.then_some(BusKind::Usb))
+                .collect(),
             late: ids(&|_, device| is_json(device)),
             root_ports: ids(&|driver, _| is_root_port(driver)),
             has_scsi: has_emulated_scsi || has(&OTHER_SCSI),
             has_emulated_scsi,
-            has_usb: index.has("usb")
-                || index.has("usbdevice")
-                || is_machine_with("usb")
-                || drivers.iter().any(is_usb),
+            has_usb: has_usb_option || drivers.iter().any(|driver| is_usb(driver)),
             has_pcie: is_machine_with("pcie"),
             drivers,
         }
     }
+}
+
+/// The kind of a bus for disks and their controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum BusKind {
+    Pci,
+    Ide,
+    Scsi,
+    Usb,
+    Nvme,
+    Floppy,
+}
+
+impl BusKind {
+    /// The bus that a device provides, if vmdisk knows the device.
+    pub(super) fn provided_by(driver: &str) -> Option<Self> {
+        Some(match base_of(driver) {
+            "pcie-root-port" | "ioh3420" | "x3130-upstream" | "xio3130-downstream"
+            | "pci-bridge" | "pcie-pci-bridge" | "i82801b11-bridge" | "pxb" | "pxb-pcie" => {
+                BusKind::Pci
+            }
+            "ahci" | "ich9-ahci" => BusKind::Ide,
+            "nvme" => BusKind::Nvme,
+            "isa-fdc" => BusKind::Floppy,
+            base if EMULATED_SCSI.contains(&base) || OTHER_SCSI.contains(&base) => BusKind::Scsi,
+            _ if is_usb(driver) => BusKind::Usb,
+            _ => return None,
+        })
+    }
+
+    /// The bus that a device is attached to.
+    pub(super) fn of_device(driver: &str) -> Option<Self> {
+        Some(match base_of(driver) {
+            _ if is_pci(driver) => BusKind::Pci,
+            "floppy" => BusKind::Floppy,
+            "nvme-ns" => BusKind::Nvme,
+            "usb-storage" | "usb-bot" | "usb-uas" => BusKind::Usb,
+            base if is_scsi_disk(base) => BusKind::Scsi,
+            base if is_ide_disk(base) => BusKind::Ide,
+            _ => return None,
+        })
+    }
+
+    /// The kind of a bus with a name that QEMU chose, without its number.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "pci" | "pcie" => BusKind::Pci,
+            "ide" => BusKind::Ide,
+            "scsi" => BusKind::Scsi,
+            "usb-bus" => BusKind::Usb,
+            "nvme-bus" => BusKind::Nvme,
+            "floppy-bus" => BusKind::Floppy,
+            _ => return None,
+        })
+    }
+
+    /// True if the bus of a device with an id has that name; otherwise a number follows.
+    pub(super) const fn is_named_by_id(self) -> bool {
+        matches!(self, BusKind::Pci | BusKind::Nvme)
+    }
+
+    /// The name in messages.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            BusKind::Pci => "PCI",
+            BusKind::Ide => "IDE",
+            BusKind::Scsi => "SCSI",
+            BusKind::Usb => "USB",
+            BusKind::Nvme => "NVMe",
+            BusKind::Floppy => "floppy",
+        }
+    }
+}
+
+/// True for USB controllers.
+fn is_usb(driver: &str) -> bool {
+    let kinds = ["xhci", "ehci", "uhci", "ohci"];
+    kinds.iter().any(|kind| driver.contains(kind))
 }
 
 /// A number of a device, with its span.
@@ -116,7 +200,7 @@ impl<'a> IdePlace<'a> {
     pub(super) fn of(
         line: &Line<'a>,
         device: &'a Properties,
-        ids: &HashSet<&'a str>,
+        present: &Present<'a>,
         span: Span,
     ) -> Option<Self> {
         let (units, buses) = match line.board() {
@@ -131,16 +215,22 @@ impl<'a> IdePlace<'a> {
         // Without a bus QEMU uses the first one, even if it is full.
         let name = bus.map_or("ide.0", |bus| bus.value.as_str());
         let (owner, port) = name.rsplit_once('.')?;
-        let (units, buses) = if ids.contains(owner) {
+        let (units, buses) = if present.ids.contains_key(owner) {
             (1, 6)
         } else {
             (units, buses)
         };
+        let port = port.parse().ok();
+        // The buses of a controller without an id continue the numbers of the built-in ones.
+        let is_built_in = port.is_none_or(|port| port < buses);
+        if !is_built_in && present.unnamed.contains(&BusKind::Ide) {
+            return None;
+        }
         Some(IdePlace {
             bus: name,
             names_bus: bus.is_some(),
             span: bus.map_or(span, |bus| bus.span),
-            port: port.parse().ok(),
+            port,
             unit: number(device, "unit"),
             units,
             buses,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_facts::{Answer, Basis, Capability, MemberTable, Owner, ValueKind, Version};
+use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_rule::{
     Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
 };
@@ -109,10 +110,10 @@ const UNRECORDED: &[&str] = &[
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     // One mistake gives one finding: problems found while reading are not reported again.
     let problems = line.document.problems.iter();
-    let known = problems.filter(|it| it.rule == &RULE).map(|it| it.span);
+    let known = problems.filter(|it| it.rule == &RULE || it.rule == &INVALID_VALUE);
     let mut check = Check {
         line,
-        known: known.collect(),
+        known: known.map(|it| it.span).collect(),
         suggestions: Suggestions::default(),
     };
     check.devices(report);
@@ -305,7 +306,10 @@ impl Check<'_, '_> {
             && table
                 .members(owner)
                 .is_some_and(|all| all.contains_key(key));
-        if let Some(expected) = expected(kind, is_node, property).filter(|_| is_whole) {
+        if is_whole
+            && !self.known.contains(&property.span)
+            && let Some(expected) = expected(kind, is_node, property)
+        {
             let value = property.value.as_str();
             let message = format!("`{key}` is `{value}`, but QEMU expects {expected}");
             let help = format!("use {expected}");
@@ -478,6 +482,11 @@ fn check_limits_of_groups(line: &Line<'_>, report: &mut Report) {
 
 fn check_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
+        if let Some(boot) = drive.peek("boot") {
+            let message = "-drive does not support `boot`";
+            let help = "remove it; bootindex on a -device, or -boot, sets the boot order";
+            line.refuse(report, option, boot.key_span, message, help);
+        }
         for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.peek(key)) {
             let key = &property.key;
             let message = format!("-drive does not support `{key}` since QEMU 3.0");

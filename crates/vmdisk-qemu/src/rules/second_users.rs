@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::line::Line;
+use super::line::{Line, is_loose};
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::{is_on, is_open};
 
@@ -33,7 +33,7 @@ pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
         }
         let legacy = line.index.drive(name);
         let legacy = legacy.and_then(|drive| line.index.properties(drive));
-        let has_device = legacy.is_some_and(|drive| drive.value("if") != Some("none"));
+        let has_device = legacy.is_some_and(|drive| !is_loose(line, drive));
         let first = if has_device {
             None
         } else {

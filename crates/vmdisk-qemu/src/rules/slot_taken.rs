@@ -109,7 +109,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         let found = if is_scsi_disk(base) {
             taken.scsi_place(device, span)
         } else if is_ide_disk(base) {
-            let place = IdePlace::of(line, device, &present.ids, span);
+            let place = IdePlace::of(line, device, &present, span);
             place.and_then(|place| taken.ide_place(&place))
         } else if base == "nvme" || base == "nvme-ns" {
             taken.namespace(base, device)

@@ -215,7 +215,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
         if is_scsi_disk(base) {
             check_scsi(device, &present, &mut refuse);
         } else if is_ide_disk(base) {
-            let place = IdePlace::of(line, device, &present.ids, span);
+            let place = IdePlace::of(line, device, &present, span);
             if let Some((span, message, most)) = place.and_then(|place| place.excess()) {
                 refuse(span, message, most);
             }

@@ -2,16 +2,19 @@
 
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
-    Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
+    Address, Disk, DiskField, Domain, DriveAddress, FieldPath, MachineType, PciAddress,
+    ScsiControllerModel, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A disk's drive address does not exist on its controller.
+    /// A disk's address does not exist on its controller.
     ///
     /// ## What it reports
-    /// Reports drive addresses on a second IDE or floppy controller; a `bus` other than 0 on SCSI and SATA controllers;
-    /// and a `target` other than 0 on IDE, SATA, floppy and emulated LSI controllers.
+    /// Reports drive addresses on a second IDE or floppy controller, also if they are derived from a target name: `hde`
+    /// is a fifth IDE disk, `fdc` a third floppy. Also reports a `bus` other than 0 on SCSI and SATA controllers; a
+    /// `target` other than 0 on IDE, SATA, floppy and emulated LSI controllers; and PCI addresses with another `domain`
+    /// than 0.
     ///
     /// ## Why it matters
     /// A drive address has four numbers (controller, bus, target, unit), but only virtio-scsi uses target and unit
@@ -20,7 +23,8 @@ declare_rule! {
     /// has no targets either.
     ///
     /// ## Use instead
-    /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. To keep an address,
+    /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. With more than four IDE
+    /// disks or two floppies, move the others to another bus. To keep an address,
     /// change only `unit` (IDE has two units per bus, SATA six), or use
     /// `<controller type='scsi' model='virtio-scsi'/>`.
     ///
@@ -32,6 +36,21 @@ declare_rule! {
     ///   <target dev='sda' bus='sata'/>
     ///   <address type='drive' controller='0' bus='1' target='0' unit='0'/>
     /// </disk>
+    /// ```
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='hde' bus='ide'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
     /// ```
     ///
     /// ## Not reported
@@ -56,6 +75,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
             Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
             Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+            Evidence::refused_by_libvirt("Only PCI domain 0 is available", "src/conf/domain_addr.c, virDomainPCIAddressValidate"),
             Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
             Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         ],
@@ -65,28 +85,76 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    // libvirt's limits of IDE are those of a PC; `device-bus-refused` reports IDE on q35.
+    let machine = context.domain.machine.as_ref();
+    let has_no_ide = machine.is_some_and(MachineType::is_q35);
     for (index, disk) in context.disks() {
-        let Some(Address::Drive(place)) = &disk.frontend.address else {
+        let bus = disk.frontend.effective_bus();
+        let at = FieldPath::Disk(index, DiskField::Address);
+        let (at, found) = match &disk.frontend.address {
+            Some(Address::Drive(place)) => (at, beyond(context.domain, disk, bus, place)),
+            Some(Address::Pci(address)) => (at, beyond_pci(address)),
+            Some(_) => continue,
+            None => {
+                let at = FieldPath::Disk(index, DiskField::TargetDev);
+                (
+                    at,
+                    beyond_by_name(disk, bus).filter(|_| !(bus == TargetBus::Ide && has_no_ide)),
+                )
+            }
+        };
+        let Some((what, help)) = found else {
             continue;
         };
-        let bus = disk.frontend.effective_bus();
-        let Some((what, help)) = beyond(context.domain, disk, bus, place) else {
-            continue;
+        let title = match at {
+            FieldPath::Disk(_, DiskField::Address) => phrase!(
+                "the address of {disk} does not exist: {what}",
+                disk = DiskName(index),
+                what
+            ),
+            _ => phrase!(
+                "the target name of {disk} means an address that does not exist: {what}",
+                disk = DiskName(index),
+                what
+            ),
         };
         report
-            .finding(
-                FieldPath::Disk(index, DiskField::Address),
-                phrase!(
-                    "the address of {disk} does not exist: {what}",
-                    disk = DiskName(index),
-                    what
-                ),
-            )
+            .finding(at, title)
             .label("no such address")
             .note("libvirt refuses the guest")
             .help(help);
     }
 }
+
+/// The limit that the address exceeds which libvirt derives from the target name, and the remedy.
+fn beyond_by_name(disk: &Disk, bus: TargetBus) -> Option<(&'static str, &'static str)> {
+    let help = match bus {
+        TargetBus::Ide => "use an unused name from `hda` to `hdd`, or move the disk to another bus",
+        TargetBus::Fdc => "use `fda` or `fdb`",
+        _ => return None,
+    };
+    let place = DriveAddress::of_target(bus, disk.frontend.target.as_deref()?)?;
+    (place.controller > 0).then(|| {
+        (
+            if bus == TargetBus::Ide {
+                ONE_IDE
+            } else {
+                ONE_FLOPPY
+            },
+            help,
+        )
+    })
+}
+
+fn beyond_pci(address: &PciAddress) -> Option<(&'static str, &'static str)> {
+    (address.domain != 0).then_some((
+        "QEMU's machines have only PCI domain 0",
+        "use `domain='0x0000'`",
+    ))
+}
+
+const ONE_IDE: &str = "there is one IDE controller, with two buses of two units";
+const ONE_FLOPPY: &str = "there is one floppy controller, with two units";
 
 /// The limit of the bus, and the remedy.
 fn beyond(
@@ -108,14 +176,11 @@ fn beyond(
             "use `target='0'`, or `<controller type='scsi' model='virtio-scsi'/>`",
         ),
         TargetBus::Ide if controller != 0 => (
-            "there is one IDE controller, with two buses of two units",
+            ONE_IDE,
             "use `controller='0'`, or move the disk to another bus",
         ),
         TargetBus::Ide if target != 0 => ("IDE has no targets", "use `target='0'`"),
-        TargetBus::Fdc if controller != 0 => (
-            "there is one floppy controller, with two units",
-            "use `controller='0'`",
-        ),
+        TargetBus::Fdc if controller != 0 => (ONE_FLOPPY, "use `controller='0'`"),
         TargetBus::Fdc if target != 0 => ("floppy drives have no targets", "use `target='0'`"),
         TargetBus::Sata if channel != 0 => (
             "a SATA controller has one bus, with six units",

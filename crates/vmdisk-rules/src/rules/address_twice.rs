@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use vmdisk_fields::{DiskName, Piece, phrase};
-use vmdisk_model::{Address, ControllerField, DiskField, FieldPath, PciAddress};
+use vmdisk_model::{
+    Address, ControllerField, ControllerType, DiskField, Domain, FieldPath, PciAddress,
+};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -11,10 +13,12 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports disks and disk controllers with the same PCI address, and USB disks at the same port of the same
-    /// controller.
+    /// controller. Also reports PCI addresses of devices that are built into a PC: on `pc` 00:01.0 (ISA bridge), 00:01.1
+    /// (IDE), 00:01.2 (USB, unless the guest has another USB controller or none) and 00:01.3 (power management); on q35
+    /// 00:1f.0 (ISA bridge), 00:1f.2 (SATA) and 00:1f.3 (SMBus).
     ///
     /// ## Why it matters
-    /// This usually happens when a disk's XML is copied together with its address. libvirt refuses to define the guest
+    /// This usually happens when a disk's XML is copied together with its address, or the machine is changed. libvirt refuses to define the guest
     /// with `Attempted double use of PCI Address` or `Duplicate USB address`. The message names the address, but
     /// neither of the two devices.
     ///
@@ -40,6 +44,22 @@ declare_rule! {
     ///       <source file='/srv/b.img'/>
     ///       <target dev='vdb' bus='virtio'/>
     ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x07' function='0x0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x1f' function='0x2'/>
     ///     </disk>
     ///   </devices>
     /// </domain>
@@ -122,6 +142,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(place) = place(address) else {
             continue;
         };
+        if let DeviceSlot::Pci(0, 0, slot, function) = place
+            && !is_built_in(context.domain, at)
+            && let Some(device) = built_in(context.domain, slot, function)
+        {
+            report
+                .finding(
+                    at,
+                    phrase!(
+                        "the PCI address of {owner} belongs to a built-in device",
+                        owner = owner(disk)
+                    ),
+                )
+                .label(phrase!("{device} of the machine", device))
+                .note("libvirt refuses the guest, or QEMU does not start")
+                .help(phrase!(
+                    "remove {address}; libvirt assigns a free one",
+                    address = at
+                ));
+            continue;
+        }
         let what = match place {
             DeviceSlot::Pci(..) => "PCI address",
             DeviceSlot::Usb(..) => "port of a USB controller",
@@ -130,11 +170,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             taken.insert(place, at);
             continue;
         };
-        let owner = disk.map_or(Piece::from("a controller"), |index| DiskName(index).into());
         report
             .finding(
                 at,
-                phrase!("the {what} of {owner} is already in use", what, owner),
+                phrase!(
+                    "the {what} of {owner} is already in use",
+                    what,
+                    owner = owner(disk)
+                ),
             )
             .label("already in use")
             .related(*first, "used by this device")
@@ -144,4 +187,53 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 address = at
             ));
     }
+}
+
+fn owner(disk: Option<usize>) -> Piece {
+    disk.map_or(Piece::from("a controller"), |index| DiskName(index).into())
+}
+
+/// True for the controllers that a PC has itself, and that libvirt writes with their addresses.
+fn is_built_in(domain: &Domain, at: FieldPath) -> bool {
+    let FieldPath::Controller(nth, _) = at else {
+        return false;
+    };
+    !matches!(
+        domain.controllers[nth].controller_type,
+        ControllerType::Scsi | ControllerType::Nvme
+    )
+}
+
+/// The device of the machine at an address on the first PCI bus; libvirt src/qemu/qemu_domain_address.c,
+/// qemuDomainValidateDevicePCISlotsPIIX3 and qemuDomainValidateDevicePCISlotsQ35.
+fn built_in(domain: &Domain, slot: u32, function: u32) -> Option<&'static str> {
+    let machine = domain.machine.as_ref()?;
+    let device = match (slot, function) {
+        (1, 0) => "the ISA bridge",
+        (1, 1) => "the IDE controller",
+        (1, 2) if has_first_usb(domain) => "the USB controller",
+        (1, 3) => "the power management",
+        (0x1f, 0) => "the ISA bridge",
+        (0x1f, 2) => "the SATA controller",
+        (0x1f, 3) => "the SMBus controller",
+        _ => return None,
+    };
+    let has_it = if slot == 1 {
+        machine.is_i440fx()
+    } else {
+        machine.is_q35()
+    };
+    has_it.then_some(device)
+}
+
+/// True if libvirt uses the USB controller of `pc`: the configured one has its model, or none is configured.
+fn has_first_usb(domain: &Domain) -> bool {
+    let mut controllers = domain.controllers.iter();
+    let first = controllers.find(|controller| {
+        controller.controller_type == ControllerType::Usb && controller.index.unwrap_or(0) == 0
+    });
+    first.is_none_or(|controller| match &controller.other_model {
+        Some(model) => model == "piix3-uhci",
+        None => controller.address.is_none(),
+    })
 }

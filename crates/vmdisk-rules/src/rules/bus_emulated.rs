@@ -135,6 +135,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut names = TargetNames::of(context.domain);
     let boots_from = boot::disk(context.domain);
     for (index, disk) in context.disks() {
+        if disk.frontend.bus.is_none() && disk.frontend.target.is_none() {
+            continue;
+        }
         let bus = disk.frontend.effective_bus();
         if !matches!(bus, TargetBus::Sata | TargetBus::Ide) || !is_data_disk(disk) {
             continue;

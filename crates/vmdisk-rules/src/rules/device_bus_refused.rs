@@ -9,13 +9,16 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a floppy drive on any bus but fdc, any other device on fdc, a CD drive on virtio or sd, the IDE bus on a
-    /// q35 machine, and a passed-through SCSI device (`device='lun'`) on any bus but scsi or virtio.
+    /// q35 machine, and a passed-through SCSI device (`device='lun'`) on any bus but scsi or virtio. For guests that QEMU
+    /// runs, it also reports the buses `xen` and `uml`, and the bus `sd` on a PC, which has no slot for SD cards.
     ///
     /// ## Why it matters
-    /// QEMU has no such device. libvirt refuses the guest.
+    /// QEMU has no such device. libvirt refuses the guest. It defines a guest with a disk on `xen`, `uml` or `sd`, but
+    /// cannot start it: `unsupported disk bus 'xen' with device setup`. Such disks are left over from guests of Xen;
+    /// without a `bus`, the target name `xvda` means the bus `xen`.
     ///
     /// ## Use instead
-    /// Use bus `sata` or `scsi` for CD drives, `fdc` for floppy drives, `scsi` for passed-through SCSI devices, and
+    /// Use bus `virtio` for disks of a former Xen guest. Use bus `sata` or `scsi` for CD drives, `fdc` for floppy drives, `scsi` for passed-through SCSI devices, and
     /// `sata` instead of IDE on q35. The guest sees another controller and needs a driver for it.
     ///
     /// ## Reported
@@ -24,6 +27,14 @@ declare_rule! {
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// libvirt defines a guest of type `kvm` or `qemu` with this disk, and refuses to start it:
+    /// ```xml
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='xvda' bus='xen'/>
     /// </disk>
     /// ```
     ///
@@ -48,6 +59,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("Invalid bus type '…' for disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("disk type of '…' does not support ejectable media", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("disk device='lun' is not supported for bus='…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+            Evidence::refused_by_libvirt_at_start("unsupported disk bus '…' with device setup", "src/qemu/qemu_command.c, qemuBuildDiskDeviceProps"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -57,15 +69,30 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     let machine = context.domain.machine.as_ref();
     let has_no_ide = machine.is_some_and(MachineType::is_q35);
+    let is_pc = has_no_ide || machine.is_some_and(MachineType::is_i440fx);
+    // A disk without its guest can belong to Xen.
+    let is_run_by_qemu = context.domain.domain_type.is_some();
     for (index, disk) in context.disks() {
         let (device, bus) = (
             disk.frontend.effective_device(),
             disk.frontend.effective_bus(),
         );
-        let buses = if bus == TargetBus::Ide && has_no_ide {
+        let refused = if bus == TargetBus::Ide && has_no_ide {
             Some("bus `sata` on a q35 machine")
         } else {
             supported_buses(device, bus)
+        };
+        let is_missing = match bus {
+            TargetBus::Xen | TargetBus::Uml => is_run_by_qemu,
+            TargetBus::Sd => is_pc,
+            _ => false,
+        };
+        let (buses, note) = match refused {
+            Some(_) => (refused, "libvirt refuses the guest"),
+            None => (
+                is_missing.then(|| other_buses(device)),
+                "libvirt defines the guest, but cannot start it",
+            ),
         };
         let Some(buses) = buses else {
             continue;
@@ -93,7 +120,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 FieldPath::Disk(index, DiskField::Device),
                 "the type of device",
             )
-            .note("libvirt refuses the guest")
+            .note(note)
             .help(phrase!("use {buses}, or another type of device", buses));
     }
 }
@@ -113,4 +140,12 @@ fn supported_buses(device: Device, bus: TargetBus) -> Option<&'static str> {
         Device::Lun => "bus `scsi`",
     };
     (!is_supported).then_some(buses)
+}
+
+/// The buses that support such a device on most machines.
+const fn other_buses(device: Device) -> &'static str {
+    match device {
+        Device::Cdrom => "bus `sata`, `scsi` or `usb`",
+        _ => "bus `virtio`, `scsi`, `sata` or `usb`",
+    }
 }

@@ -13,16 +13,18 @@ declare_rule! {
     /// ## What it reports
     /// Reports a cipher or initial vector generator with LUKS; the legacy encryption of qcow and qcow2; encryption of
     /// images other than raw and qcow2; luks2 and luks-any with QEMU's engine; more than one secret with QEMU's engine;
-    /// and the engine librbd on a source that is not on the network.
+    /// the engine librbd on a source that is not on the network; and encryption without a `<secret>`.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest. The cipher is recorded in the image header when the image is created, and cannot be
-    /// chosen later.
+    /// chosen later. A guest without the secret can be defined, but not started: for a raw image libvirt says
+    /// `missing secret info for 'luks' driver`, for a qcow2 image QEMU has no key, and libvirt 9.0 crashes with librbd.
     ///
     /// ## Use instead
     /// Use LUKS in a raw or qcow2 image. `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=ID
     /// --object secret,id=ID,file=KEYFILE IMAGE NEW` encrypts an existing image; it needs space for a second copy, and
-    /// encryption costs CPU time.
+    /// encryption costs CPU time. `virsh secret-define` stores the secret, and
+    /// `<secret type='passphrase' usage='…'/>` names it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -32,6 +34,16 @@ declare_rule! {
     ///     <encryption format='luks'>
     ///       <secret type='passphrase' usage='disk'/>
     ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// libvirt defines a guest with this disk, and refuses to start it:
+    /// ```xml
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'>
+    ///     <encryption format='luks'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -64,6 +76,7 @@ declare_rule! {
             Evidence::refused_by_libvirt("'luks-any' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("qemu encryption engine expects only a single secret", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("librbd encryption is supported only with RBD backed disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+            Evidence::refused_by_libvirt_at_start("missing secret info for 'luks' driver", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetCryptoProps"),
         ],
         supersedes: &[],
         check: Model(check),
@@ -78,17 +91,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(encryption) = &image.encryption else {
                 continue;
             };
-            let Some((what, help)) = wrong(image, encryption, accepts_more_secrets) else {
-                continue;
-            };
-            report
-                .finding(
-                    FieldPath::Image(index, depth, ImageField::Encryption),
-                    phrase!("{disk} {what}", disk = DiskName(index), what),
-                )
-                .label("not supported here")
-                .note("libvirt refuses the guest")
-                .help(help);
+            let at = FieldPath::Image(index, depth, ImageField::Encryption);
+            if let Some((what, help)) = wrong(image, encryption, accepts_more_secrets) {
+                report
+                    .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                    .label("not supported here")
+                    .note("libvirt refuses the guest")
+                    .help(help);
+            } else if encryption.secrets.is_empty() {
+                report
+                    .finding(
+                        at,
+                        phrase!(
+                            "{disk} is encrypted, but its configuration has no secret",
+                            disk = DiskName(index)
+                        ),
+                    )
+                    .label("no `<secret>` opens the image")
+                    .note("libvirt defines the guest, but cannot start it")
+                    .help("add `<secret type='passphrase' usage='…'/>`, with a secret that `virsh secret-define` stored");
+            }
         }
     }
 }

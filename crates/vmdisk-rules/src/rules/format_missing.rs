@@ -129,7 +129,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .filter(|_| image.is_headed_by_its_format())
             .and_then(|path| host::header_format(context, path).ok())
             .flatten();
-        let is_written = disk.is_writable() && disk.frontend.effective_device() == Device::Disk;
+        let is_written = disk.is_writable()
+            && match disk.frontend.effective_device() {
+                Device::Disk => true,
+                // libvirt always uses raw.
+                Device::Floppy => context.consumer == Consumer::Qemu,
+                _ => false,
+            };
         match (context.consumer, header) {
             (Consumer::Libvirt, Some(header)) if is_container(header) => {
                 report_container(report, index, image, header);
@@ -262,5 +268,11 @@ fn header_note(image: &Image, header: &str) -> Phrase {
 /// The format other than raw that the extension of the file name means.
 fn format_by_name(image: &Image) -> Option<Format> {
     let (_, extension) = image.host_path()?.rsplit_once('.')?;
-    Format::from_wire(extension).filter(|format| *format != Format::Raw && *format != Format::Iso)
+    let format = match extension {
+        // libvirt's word for VHDX is `vhd`; files with that extension are Virtual PC's.
+        "vhd" => Some(Format::Vpc),
+        "vhdx" => Some(Format::Vhd),
+        _ => Format::from_wire(extension),
+    };
+    format.filter(|format| *format != Format::Raw && *format != Format::Iso)
 }

@@ -86,6 +86,11 @@ fn is_worse(before: &[Severity], after: &[Severity]) -> bool {
         .any(|(nth, severity)| before.get(nth).is_none_or(|before| before < severity))
 }
 
+/// True for rules whose fix corrects the spelling of a name.
+fn is_misspelling(rule: &Rule) -> bool {
+    matches!(rule.name, "unknown-attribute" | "unknown-element")
+}
+
 /// Compares the findings before and after fixes of the findings in `batch`.
 pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) -> Result<(), Blame> {
     let old = counted(before);
@@ -103,14 +108,21 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
     };
     for diagnostic in &after.diagnostics {
         let seen = Seen::of(diagnostic);
-        // A pedantic finding says that nothing is wrong.
-        let is_harmless = seen.severity == Severity::Pedantic;
+        let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
+        // A pedantic finding says that nothing is wrong. Advice about what a misspelt word meant is not worse than a word
+        // without effect.
+        let is_harmless = match seen.severity {
+            Severity::Pedantic => true,
+            Severity::Advice => {
+                !near.is_empty() && near.iter().all(|nth| is_misspelling(batch[*nth].rule))
+            }
+            Severity::Warning | Severity::Error => false,
+        };
         let key = seen.key();
         let was = old.get(&key).map_or(&[][..], Vec::as_slice);
         let is = &new[&key];
         let own = fixed.get(&key).map_or(&[][..], Vec::as_slice);
         if is_worse(was, is) && !is_harmless {
-            let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
             let is_expected = if seen.disk.is_some() && !near.is_empty() {
                 near.iter()
                     .any(|nth| may_follow(batch[*nth].rule.name, key.0))
