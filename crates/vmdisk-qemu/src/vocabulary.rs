@@ -226,6 +226,7 @@ const DRIVE: &[&str] = &[
     "snapshot",
     "stats-account-failed",
     "stats-account-invalid",
+    "stats-intervals",
     "throttling",
     "trans",
     "unit",

@@ -498,3 +498,17 @@ fn a_device_finds_a_drive_by_the_name_that_qemu_gives_it() {
         "the first one has an id"
     );
 }
+
+#[test]
+fn every_spelling_that_qemu_accepts_is_read() {
+    let head = "qemu-system-x86_64 -drive file=/a.img,format=raw,if=none,id=d,stats-intervals.0=1";
+    let sizes = "logical_block_size=4096,physical_block_size=4k,discard_granularity=1M";
+    let rest = "werror=auto,rerror=auto,bootindex=-1,write-cache=auto";
+    let text = format!("{head} -device virtio-blk-pci,drive=d,{sizes},{rest}");
+    let document = read(&text).unwrap();
+    assert_eq!(problems(&document, &text), []);
+    let frontend = &disk(&text).frontend;
+    assert_eq!(frontend.physical_block_size, Some(4096));
+    assert_eq!(frontend.discard_granularity, Some(1 << 20));
+    assert_eq!((frontend.boot_order, frontend.error_policy), (None, None));
+}

@@ -19,7 +19,7 @@ use crate::index::Index;
 use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::object::read_throttle::FilterGroups;
-use crate::syntax::properties::{Kind, Properties};
+use crate::syntax::properties::{Kind, Properties, Property};
 use crate::syntax::value::{is_open, number_of, switch_of};
 
 /// Reads disks, in the order of their options.
@@ -238,6 +238,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             let slot = frontend.field_mut(*field);
             if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
                 && let Some(property) = find(*field)
+                && !is_default(*field, property)
             {
                 read_value(
                     at(*field),
@@ -341,4 +342,13 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 .extend(self.notes.number32(at, property));
         }
     }
+}
+
+/// True for a word of QEMU that means the default, for which the model has no value.
+fn is_default(field: DiskField, property: &Property) -> bool {
+    matches!(
+        (field, property.value.as_str()),
+        (DiskField::ErrorPolicy | DiskField::ReadErrorPolicy, "auto")
+            | (DiskField::BootOrder, "-1")
+    )
 }

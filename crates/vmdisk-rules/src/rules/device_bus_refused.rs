@@ -29,14 +29,6 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// libvirt defines a guest of type `kvm` or `qemu` with this disk, and refuses to start it:
-    /// ```xml
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source file='/srv/a.img'/>
-    ///   <target dev='xvda' bus='xen'/>
-    /// </disk>
-    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

@@ -38,16 +38,6 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// libvirt defines a guest with this disk, and refuses to start it:
-    /// ```xml
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source file='/srv/a.img'>
-    ///     <encryption format='luks'/>
-    ///   </source>
-    ///   <target dev='vda' bus='virtio'/>
-    /// </disk>
-    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
