@@ -98,7 +98,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage::end(error, &arguments, io),
+        Err(error) => {
+            let end = usage::end(error, &arguments, io);
+            return end.unwrap_or_else(|stop| complain(&stop, io, io.stderr_has_color));
+        }
     };
     let colors = Colors::choose(cli.color, io);
     match dispatch(cli.command, io, colors) {
@@ -129,7 +132,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
     }
 }
 
-pub(crate) fn complain(stop: &Stop, io: &mut Io<'_>, colored: bool) -> Exit {
+fn complain(stop: &Stop, io: &mut Io<'_>, colored: bool) -> Exit {
     let messages: Vec<String> = stop
         .0
         .iter()

@@ -5,17 +5,21 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 
-use crate::complain;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
+use crate::stop::Stop;
 
 /// More possible values than this hide the message about them.
 const MAX_VALUES: usize = 20;
 
 /// Prints what clap says instead of a command line. Help and version are data; anything else is a mistake in the usage.
-pub(crate) fn end(mut error: clap::Error, arguments: &[OsString], io: &mut Io<'_>) -> Exit {
+pub(crate) fn end(
+    mut error: clap::Error,
+    arguments: &[OsString],
+    io: &mut Io<'_>,
+) -> Result<Exit, Stop> {
     advise(&mut error);
     let is_mistake = error.use_stderr();
     let has_color = if is_mistake {
@@ -50,12 +54,10 @@ pub(crate) fn end(mut error: clap::Error, arguments: &[OsString], io: &mut Io<'_
     let text = lines;
     if is_mistake {
         io.say(&text);
-        return Exit::CouldNot;
+        return Ok(Exit::CouldNot);
     }
-    match deliver(io, None, &text) {
-        Ok(()) => Exit::Clean,
-        Err(stop) => complain(&stop, io, io.stderr_has_color),
-    }
+    deliver(io, None, &text)?;
+    Ok(Exit::Clean)
 }
 
 /// Adds what to do to messages that clap leaves without it, and drops lists that fill a screen.
