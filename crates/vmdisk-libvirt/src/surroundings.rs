@@ -106,7 +106,7 @@ fn uses_iothreads(domain: &Domain) -> bool {
     })
 }
 
-/// True for a controller with disks that is not one of those that libvirt adds.
+/// True for a controller with disks, unless libvirt adds the same controller.
 fn is_needed(domain: &Domain, controller: &Controller) -> bool {
     let is_usual = |field: &ControllerField| {
         matches!(

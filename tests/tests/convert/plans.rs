@@ -11,7 +11,7 @@ use vmdisk::{Facts, Target, read};
 use vmdisk_fields::{DISK_FIELDS, disk as row};
 use vmdisk_tests::corpus;
 
-/// What the guest sees of a disk: each property with the field under which a loss is named.
+/// The properties of a disk that the guest sees, each with the field under which a loss is named.
 fn properties(domain: &Domain, nth: usize) -> Vec<(FieldPath, String)> {
     let disk = &domain.disks[nth];
     let at = |field| FieldPath::Disk(nth, field);

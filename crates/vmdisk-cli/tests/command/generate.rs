@@ -806,3 +806,26 @@ fn a_volume_without_a_path_says_what_gives_it_one() {
         "{run:?}"
     );
 }
+
+#[test]
+fn a_key_of_a_disk_in_its_backend_is_told_its_place() {
+    let place = Place::with(&[]);
+    for (key, said) in [
+        ("cache: none", "write `cache` in the item of `disks`"),
+        (
+            "metadata-cache-size: 4M",
+            "write `metadata-cache-size` in the item of `disks`",
+        ),
+        (
+            "cache-size: 4M",
+            "write `metadata-cache-size` in the item of `disks`",
+        ),
+        ("sze: 4M", "did you mean `size`?"),
+        ("colour: red", "the keys here are `path`"),
+    ] {
+        let spec = format!("version: 1\ndisks:\n- qcow2: {{path: /srv/a.qcow2, {key}}}\n");
+        let run = place.run_with_input(&["generate", "-"], spec.as_bytes());
+        assert_eq!(run.code, 2, "{key}: {run:?}");
+        assert!(run.stderr.contains(said), "{key}: {run:?}");
+    }
+}

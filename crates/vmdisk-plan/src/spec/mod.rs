@@ -303,6 +303,7 @@ impl Reading {
     /// Reads the values of a spec; what fits together is not checked.
     pub(crate) fn of(value: Value) -> Self {
         let mut reader = Reader::new(Vec::new());
+        reader.of_disk = DiskSpec::keys();
         let spec = Spec::read(value, &mut reader);
         Reading {
             spec,

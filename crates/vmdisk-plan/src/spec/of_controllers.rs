@@ -25,7 +25,7 @@ pub(super) fn report_controllers(domain: &Domain, report: &mut DroppedFields) {
     }
 }
 
-/// Reports each SCSI controller of another model than the one that a plan chooses.
+/// Reports each SCSI controller whose model differs from the model in a plan.
 fn report_models(domain: &Domain, report: &mut DroppedFields) {
     let planned = ScsiControllerModel::VirtioScsi;
     let mut reported = BTreeSet::new();

@@ -17,6 +17,14 @@ pub enum SpecSegment {
 pub struct SpecPath(pub Vec<SpecSegment>);
 
 impl SpecPath {
+    /// True for a group of a disk, such as `disks[0].qcow2`.
+    pub(crate) fn is_below_disk(&self) -> bool {
+        matches!(
+            self.0.as_slice(),
+            [SpecSegment::Key(list), SpecSegment::Index(_), SpecSegment::Key(_), ..] if list == "disks"
+        )
+    }
+
     /// The nth disk, from 0.
     pub fn disk(index: usize) -> Self {
         SpecPath::default().key("disks").index(index)

@@ -18,6 +18,8 @@ pub(crate) struct Reader {
     pub(crate) errors: Vec<SpecError>,
     /// Keys allowed next to the keys at the top: in a one-liner, the keys of the backend.
     beside: Vec<&'static str>,
+    /// Keys of a disk, which are refused in the groups below it.
+    pub(crate) of_disk: Vec<&'static str>,
     at: SpecPath,
     /// Numbers of the disks that could be read.
     pub(crate) disks: Vec<usize>,
@@ -29,6 +31,7 @@ impl Reader {
         Reader {
             errors: Vec::new(),
             beside,
+            of_disk: Vec::new(),
             at: SpecPath::default(),
             disks: Vec::new(),
         }
@@ -163,9 +166,15 @@ impl<'a> Keys<'a> {
                 return;
             }
             let at = reader.at().key(key.as_str());
-            let help = explain(&key, &value).unwrap_or_else(|| match nearest(&key, &known) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the keys here are {}", list_of(&known)),
+            let is_below_disk = reader.at().is_below_disk();
+            let of_disk = nearest(&key, &reader.of_disk).filter(|_| is_below_disk);
+            let is_of_disk = of_disk == Some(key.as_str());
+            let help = explain(&key, &value).unwrap_or_else(|| {
+                match (nearest(&key, &known).filter(|_| !is_of_disk), of_disk) {
+                    (Some(meant), _) => format!("did you mean `{meant}`?"),
+                    (None, Some(meant)) => format!("write `{meant}` in the item of `disks`"),
+                    (None, None) => format!("the keys here are {}", list_of(&known)),
+                }
             });
             let message = format!("unknown key `{}`", shortened(&key));
             reader.refuse_as(SpecError::key(at, message)).help = Some(help);
