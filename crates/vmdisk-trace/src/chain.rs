@@ -7,9 +7,8 @@ use vmdisk_rule::image_facts::header;
 use vmdisk_rule::{Context, Missing};
 
 use crate::backend::undescribed;
-use crate::image::not_written;
 use crate::path::Layer;
-use crate::tracer::{Results, Tracer, collect, unknown};
+use crate::tracer::{Results, Tracer, collect, not_written, unknown};
 
 /// QEMU and libvirt refuse longer chains.
 const MAX_IMAGES: usize = 200;

@@ -5,7 +5,7 @@ use vmdisk_rule::image_facts::header;
 
 use crate::chain::Below;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Tracer, collect, lacking, property, property_of, result};
+use crate::tracer::{Tracer, collect, lacking, not_written, property, property_of, result};
 
 const RAW: &str = "QEMU block/raw-format.c: a request has the same offset in the storage";
 
@@ -204,15 +204,6 @@ fn format_writes(format: Format, depth: usize, below: &Below<'_>) -> (RequestOut
             driver(format, "qcow2-cluster.c, qcow2_alloc_host_offset"),
         ),
     }
-}
-
-/// The result of a request that changes data, on a backing image.
-pub(crate) fn not_written() -> (RequestOutcome, Statement) {
-    result(
-        RequestOutcome::Absent,
-        "a backing image is not written",
-        StatementBasis::source("QEMU block.c: a backing image is opened read-only"),
-    )
 }
 
 fn format_flushes(format: Format, depth: usize) -> (RequestOutcome, Statement) {

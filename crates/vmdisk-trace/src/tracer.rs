@@ -144,6 +144,15 @@ pub(crate) fn unknown(missing: Missing, command: Vec<String>) -> (RequestOutcome
     result(RequestOutcome::Unknown, "unknown", basis)
 }
 
+/// The result of a request that changes data, on a backing image.
+pub(crate) fn not_written() -> (RequestOutcome, Statement) {
+    result(
+        RequestOutcome::Absent,
+        "a backing image is not written",
+        StatementBasis::source("QEMU block.c: a backing image is opened read-only"),
+    )
+}
+
 /// A missing fact as the basis of a statement.
 pub(crate) fn lacking(missing: Missing, command: Vec<String>) -> StatementBasis {
     StatementBasis::Missing {
