@@ -13,6 +13,7 @@ use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
+use crate::parsers::rules_of;
 use crate::stop::Stop;
 use search::Page;
 
@@ -81,13 +82,24 @@ fn with_others(page: Page, others: &[Page]) -> String {
 
 /// The page that fits these words best, and others with all of them; an error if none has all.
 fn find(words: &str) -> Result<(Page, Vec<Page>), Stop> {
-    let missing = || Stop::new(format!("there is no rule called `{words}`"));
+    // A name with a dash is one of a rule or group, and not words.
+    let is_name = words.contains('-') && !words.contains(' ');
+    let rules = rules_of(words);
+    if is_name && !rules.is_empty() {
+        let title = format!(
+            "`{words}` selects {} rules, and each has a page",
+            rules.len()
+        );
+        return Err(Stop::new(title).help(format!("name one of them: {}", rules.join(", "))));
+    }
+    let missing = || match words.contains(' ') {
+        true => Stop::new(format!("no page has all of these words: {words}")),
+        false => Stop::new(format!("there is no rule called `{words}`")),
+    };
     let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
     if let Some(near) = near {
         return Err(missing().help(format!("did you mean `{near}`?")));
     }
-    // A name with a dash is one of a rule, and not words.
-    let is_name = words.contains('-') && !words.contains(' ');
     let found = search::search(words);
     match found.as_slice() {
         [] => Err(missing().help("`vmdisk rules` lists all rules")),

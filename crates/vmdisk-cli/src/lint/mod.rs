@@ -41,7 +41,7 @@ use crate::baseline::known::{Baseline, left_out};
 use crate::baseline::report;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
-use crate::config::NAME;
+use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::hosts::Hosts;
 use crate::io::Io;
@@ -362,7 +362,7 @@ fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
     }
     let mut files = args.report.iter().map(|(_, file)| file).chain(&args.output);
     let mut seen = BTreeSet::new();
-    match files.find(|file| !seen.insert(*file)) {
+    match files.find(|file| !seen.insert(absolute(file))) {
         Some(file) => Err(Stop::new(format!(
             "{} is named for two outputs",
             file.display()

@@ -94,6 +94,26 @@ fn schemas_are_valid_schemas() {
 }
 
 #[test]
+fn the_pages_of_a_group_are_named() {
+    let place = Place::with(&[]);
+    let run = place.run(&["explain", "data-safety"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    assert!(
+        run.stderr.contains("rules, and each has a page") && run.stderr.contains("cache-unsafe"),
+        "{run:?}"
+    );
+    // The name of a group that is a word finds pages.
+    assert_eq!(place.run(&["explain", "space"]).code, 0);
+    let words = place.run(&["explain", "zzz", "yyy"]);
+    assert!(
+        words
+            .stderr
+            .contains("no page has all of these words: zzz yyy"),
+        "{words:?}"
+    );
+}
+
+#[test]
 fn the_help_of_a_command_says_when_it_exits_with_1() {
     let place = Place::with(&[]);
     for command in [

@@ -363,6 +363,10 @@ fn several_reports_are_written_in_one_run_beside_the_output() {
     let twice = place.run(&["lint", "d", "--report", "junit=x", "-o", "x"]);
     assert_eq!(twice.code, 2, "{twice:?}");
     assert!(!place.path("x").exists());
+    let spelled = ["--report", "junit=x", "--report", "json=./x"];
+    let twice = place.run(&[&["lint", "d"], &spelled[..]].concat());
+    assert_eq!(twice.code, 2, "{twice:?}");
+    assert!(!place.path("x").exists());
     let nowhere = place.run(&["lint", "d/web1.xml", "--report", "junit=no/such/x"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
 }
