@@ -3,8 +3,6 @@
 use vmdisk_facts::Target;
 use vmdisk_model::{Architecture, Domain, MachineType, Scope};
 
-use crate::index::Index;
-
 /// The kinds of machines, by the way disks are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Board {
@@ -165,12 +163,6 @@ impl Board {
         } else {
             Board::OtherPci
         }
-    }
-
-    /// True for the machine that creates no device for a drive without `if=`: it has no default interface.
-    pub(crate) fn is_microvm(index: &Index<'_>) -> bool {
-        let machine = index.machines().last();
-        machine.is_some_and(|(_, machine)| machine.value("type") == Some("microvm"))
     }
 
     /// The default transport of virtio devices.

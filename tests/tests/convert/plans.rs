@@ -110,12 +110,13 @@ fn plans_of_converted_guests_differ_only_in_what_the_conversion_names() {
         if named.iter().any(|one| one.changes_guest) {
             continue;
         }
+        let name = path.file_name().unwrap().to_string_lossy();
         let Ok(planned) = plan(&spec, &Facts::default(), &Target::default()) else {
-            unplanned += 1;
+            // These two have an SD card in a PC, which QEMU refuses.
+            unplanned += usize::from(!name.starts_with("disk-serial."));
             continue;
         };
         let after = planned.domain;
-        let name = path.file_name().unwrap().to_string_lossy();
         assert_eq!(before.disks.len(), after.disks.len(), "{name}");
         compared += 1;
         for nth in 0..before.disks.len() {

@@ -168,7 +168,7 @@ impl<'a> DiskReader<'_, 'a> {
             // Drives for a -device, firmware, flash of a board; and values that QEMU refuses.
             Some(_) => return None,
             None => match self.buses.board() {
-                Board::Mmio if Board::is_microvm(self.index) => return None,
+                Board::Mmio if self.index.is_microvm() => return None,
                 Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
                 Board::Pseries => TargetBus::Scsi,
                 Board::Q35 | Board::I440fx | Board::OtherPci | Board::Unknown => {

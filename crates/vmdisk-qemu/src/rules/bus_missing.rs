@@ -129,8 +129,7 @@ const NO_SD: &str = "if=sd: a PC has no slot for an SD card";
 /// Interfaces of `-drive` that need a controller which the machine does not have.
 fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>) {
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    let has_no_pci =
-        line.board() == Board::Mmio && !present.has_pcie && Board::is_microvm(&line.index);
+    let has_no_pci = line.board() == Board::Mmio && !present.has_pcie && line.index.is_microvm();
     if !is_pc && !has_no_pci || !line.has_machine() {
         return;
     }

@@ -83,7 +83,7 @@ pub(super) fn base_of(driver: &str) -> &str {
 pub(super) fn is_loose(line: &Line<'_>, drive: &Properties) -> bool {
     match drive.value("if") {
         Some(interface) => interface == "none",
-        None => line.board() == Board::Mmio && Board::is_microvm(&line.index),
+        None => line.board() == Board::Mmio && line.index.is_microvm(),
     }
 }
 

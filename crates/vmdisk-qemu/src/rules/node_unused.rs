@@ -5,7 +5,6 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, is_loose, node_names};
-use crate::board::Board;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
@@ -116,7 +115,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None => report_unnamed(line, report, option),
         }
     }
-    if Board::is_microvm(&line.index) {
+    if line.index.is_microvm() {
         for name in SHORT {
             for (option, _) in line.index.of_name(name) {
                 report_unnamed(line, report, option);

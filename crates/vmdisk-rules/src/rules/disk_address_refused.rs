@@ -11,8 +11,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports addresses of a type that the bus does not support (ide, scsi, sata and fdc need drive addresses, usb
-    /// needs ports, virtio needs PCI or CCW slots), and two disks with the same drive address on one bus, set in the
-    /// configuration or derived from their target names.
+    /// needs ports, virtio needs PCI or CCW slots), the type `unassigned` on a PC, and two disks with the same drive
+    /// address on one bus, set in the configuration or derived from their target names.
     ///
     /// ## Why it matters
     /// libvirt refuses the guest. A disk without an address gets one from its target name, so `sdb` can collide with
@@ -166,11 +166,12 @@ fn needed_type(bus: TargetBus, address: &Address) -> Option<&'static str> {
     (!is_supported).then_some(needed)
 }
 
-/// The type of address that a PC needs instead of a CCW address.
+/// The type of address that a PC needs instead of a CCW address or one of type `unassigned`, which only passed-through
+/// devices can have.
 fn on_pc(context: &Context<'_>, address: &Address) -> Option<&'static str> {
     let machine = context.domain.machine.as_ref();
     let is_pc = machine.is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
-    (is_pc && matches!(address, Address::Ccw(_))).then_some("PCI")
+    (is_pc && matches!(address, Address::Ccw(_) | Address::Unassigned)).then_some("PCI")
 }
 
 /// The field that decides the address of a disk: the address, or the target name if there is none.
