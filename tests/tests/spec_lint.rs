@@ -207,7 +207,18 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
                     let key = mistake.path.rsplit('.').next().unwrap_or_default();
                     help.contains(&format!("remove `{key}`"))
                 };
-                if let Some(mistake) = after.planned.mistakes.iter().find(|it| !is_told(it)) {
+                // The edit moves the places of the others.
+                let is_same = |one: &SpecMistake, other: &SpecMistake| {
+                    (&one.path, &one.message) == (&other.path, &other.message)
+                };
+                let is_new = |mistake: &&SpecMistake| {
+                    !planned
+                        .mistakes
+                        .iter()
+                        .any(|before| is_same(before, mistake))
+                };
+                let mut mistakes = after.planned.mistakes.iter();
+                if let Some(mistake) = mistakes.find(|it| is_new(it) && !is_told(it)) {
                     wrong.insert(format!("{}: {told}", mistake.message));
                     continue;
                 }
