@@ -2,7 +2,7 @@
 //!
 //! The crate does no IO: the caller provides a [`ReadAt`]. Input is considered hostile: at most
 //! [`MAX_BYTES_READ`] bytes of an image are read, no allocation takes its size from a header, no
-//! reference in a header is followed, and no input causes a panic.
+//! reference in a header to another file is followed, and no input causes a panic.
 //!
 //! [`probe`] returns a [`Header`]: the fields of the format, values computed from them, and a list of [`Defect`]s
 //! with their offsets and effects in QEMU. Of formats other than qcow2, VMDK, LUKS and raw it reads only the size and the
@@ -21,7 +21,7 @@
 //! # Ok::<(), vmdisk_image::ReadError>(())
 //! ```
 //!
-//! Limits: the crate reads no tables (L1, L2, block maps), so it cannot report allocation; it does
+//! Limits: the crate reads no tables of clusters (L1, L2, block maps), so it cannot report allocation; it does
 //! not parse the JSON part of LUKS version 2, or `json:` names.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]

@@ -55,7 +55,7 @@ fn an_unknown_incompatible_feature_is_named_by_the_images_own_table() {
 fn extensions_are_read_and_unknown_ones_are_kept() {
     let mut pointer = [0; 16];
     pointer[5] = 4;
-    pointer[15] = 9;
+    pointer[14..].copy_from_slice(&592u16.to_be_bytes());
     let image = with_extensions(
         qcow2_v3().be32(32, 2),
         &[
@@ -68,7 +68,15 @@ fn extensions_are_read_and_unknown_ones_are_kept() {
     )
     .be64(72, 1 << 2);
     let header = image.qcow2();
-    assert_eq!(header.defects, []);
+    // The header is beyond the end of the image.
+    let part = "LUKS header";
+    let missing = defect(4 * CLUSTER, DefectKind::Signature { part });
+    assert_eq!(header.defects, [missing]);
+    let (needed, found) = (592, 591);
+    assert_eq!(
+        only(&image.clone().be16(206, 591)),
+        defect(200, DefectKind::TruncatedHeader { needed, found })
+    );
     assert_eq!(header.backing_format, Some(Name::from("qcow2")));
     assert_eq!(header.backing_file, None);
     assert_eq!(
@@ -79,7 +87,7 @@ fn extensions_are_read_and_unknown_ones_are_kept() {
         header.encryption_header,
         Some(EncryptionHeader {
             offset: 4 * CLUSTER,
-            length: 9
+            length: 592
         })
     );
     let ids: Vec<(u32, u32, u64)> = header
@@ -322,10 +330,10 @@ fn consistent_bitmaps_are_read_and_checked() {
     };
     assert_eq!(image.qcow2().bitmaps, Some(expected));
     assert_eq!(only(&image), defect(88, DefectKind::BitmapsInconsistent));
-    let trusted = image.be64(88, 1);
+    let trusted = with_directory(image.be64(88, 1));
     assert_eq!(trusted.qcow2().defects, []);
-    for (at, offset) in [(120, 120), (124, 124), (136, 136)] {
-        let value = if at == 120 { 0 } else { 1 };
+    for (at, offset) in [(120, 120), (124, 124), (132, 128), (136, 136)] {
+        let value = u32::from(at == 124 || at == 136);
         let damaged = trusted
             .clone()
             .be32(at, 0)
@@ -334,4 +342,190 @@ fn consistent_bitmaps_are_read_and_checked() {
         assert!(matches!(found.kind, DefectKind::Bitmaps { .. }), "{found}");
         assert_eq!((found.offset, found.effect()), (offset, Effect::Refused));
     }
+}
+
+const DIRECTORY: usize = 2 * CLUSTER as usize;
+
+/// Puts the directory of two bitmaps, `a` and `b`, at the reference counts, and their table at the L1 table.
+fn with_directory(mut image: Image) -> Image {
+    for (at, name) in [(DIRECTORY, b"a"), (DIRECTORY + 32, b"b")] {
+        image = image
+            .be64(at, 3 * CLUSTER)
+            .be32(at + 8, 1)
+            .be32(at + 12, 2)
+            .put(at + 16, &[1, 16, 0, 1, 0, 0, 0, 0])
+            .put(at + 24, name);
+    }
+    image
+}
+
+fn bitmaps() -> Image {
+    let mut data = [0u8; 24];
+    data[3] = 2;
+    data[15] = 64;
+    data[21] = 2;
+    with_directory(with_extensions(
+        qcow2_v3().be64(88, 1),
+        &[(Extension::BITMAPS, &data)],
+    ))
+}
+
+#[test]
+fn the_directory_of_bitmaps_is_read_as_qemu_does() {
+    let entry = DIRECTORY as u64;
+    for (at, bytes, offset, message) in [
+        (
+            120,
+            &[0, 0, 0, 3][..],
+            entry + 64,
+            "the bitmaps extension has more bitmaps than the directory",
+        ),
+        (
+            120,
+            &[0, 0, 0, 1],
+            entry + 32,
+            "the bitmaps extension has fewer bitmaps than the directory",
+        ),
+        (
+            135,
+            &[72],
+            entry + 64,
+            "the bitmaps extension has a directory with an entry that is cut off",
+        ),
+        (
+            DIRECTORY,
+            &[0, 0, 0, 0, 0, 0, 0, 0],
+            entry,
+            "bitmap `a` has no table",
+        ),
+        (
+            DIRECTORY + 6,
+            &[1],
+            entry,
+            "bitmap `a` has a table that does not begin at a cluster",
+        ),
+        (
+            DIRECTORY,
+            &[0xff],
+            entry,
+            "bitmap `a` has a table that ends beyond the largest possible file",
+        ),
+        (
+            DIRECTORY + 8,
+            &[0, 0, 0, 2],
+            entry + 8,
+            "bitmap `a` has a table of the wrong size for the disk",
+        ),
+        (
+            DIRECTORY + 12,
+            &[1],
+            entry + 12,
+            "bitmap `a` has flags that QEMU does not know",
+        ),
+        (
+            DIRECTORY + 16,
+            &[2],
+            entry + 16,
+            "bitmap `a` is of a type that QEMU does not know",
+        ),
+        (
+            DIRECTORY + 17,
+            &[8],
+            entry + 17,
+            "bitmap `a` has a granularity that is not between 512 bytes and 2 GiB",
+        ),
+        (
+            DIRECTORY + 23,
+            &[1],
+            entry + 20,
+            "the bitmaps extension has a directory with extra data",
+        ),
+        (
+            DIRECTORY + 56,
+            b"a",
+            entry + 56,
+            "bitmap `a` has the name of an earlier bitmap",
+        ),
+    ] {
+        let found = only(&bitmaps().put(at, bytes));
+        assert_eq!(
+            (found.offset, found.effect()),
+            (offset, Effect::Refused),
+            "{found}"
+        );
+        assert_eq!(found.kind.to_string(), message);
+    }
+    // QEMU reads no table of a bitmap in use.
+    let used = bitmaps().be32(DIRECTORY + 8, 2).be32(DIRECTORY + 12, 1);
+    assert_eq!(used.qcow2().defects, []);
+}
+
+#[test]
+fn the_table_of_a_bitmap_is_checked() {
+    let table = 3 * CLUSTER;
+    for value in [1 << 1, 1 << 56, CLUSTER | 1, CLUSTER + 512] {
+        let found = header_defects(&bitmaps().be64(table as usize, value));
+        assert_eq!(found.len(), 2, "both bitmaps have this table: {found:?}");
+        assert_eq!(
+            (found[0].offset, found[0].effect()),
+            (table, Effect::Refused)
+        );
+    }
+    assert_eq!(header_defects(&bitmaps().be64(table as usize, 1)), []);
+    let beyond = header_defects(&bitmaps().be64(table as usize, 100 * CLUSTER));
+    let kind = DefectKind::BitmapBeyondEnd {
+        name: Name::from("a"),
+        end: 101 * CLUSTER,
+        length: 4 * CLUSTER,
+    };
+    assert_eq!(beyond[0], defect(2 * CLUSTER, kind));
+}
+
+fn header_defects(image: &Image) -> Vec<Defect> {
+    image.header().defects().to_vec()
+}
+
+#[test]
+fn a_directory_beyond_what_is_read_is_noted() {
+    // 3000 bitmaps take 96000 bytes, of which 65536 are read.
+    let mut image = bitmaps().be32(120, 3000).be64(128, 96_000);
+    image = image.be64(136, 4 * CLUSTER).be64(40, 2 * CLUSTER);
+    for index in 0..3000usize {
+        let at = 4 * CLUSTER as usize + index * 32;
+        image = image
+            .be64(at, 3 * CLUSTER)
+            .be32(at + 8, 1)
+            .put(at + 16, &[1, 16, 0, 4])
+            .put(at + 24, format!("{index:04}").as_bytes());
+    }
+    let found = only(&image);
+    assert_eq!(found.effect(), Effect::Noted);
+    let kind = DefectKind::NotRead {
+        part: "bitmap directory",
+        length: 96_000,
+        limit: 65536,
+    };
+    assert_eq!(found, defect(4 * CLUSTER, kind));
+}
+
+#[test]
+fn a_snapshot_with_too_much_extra_data_is_refused() {
+    let table = 2 * CLUSTER as usize;
+    let sound = qcow2_v3().be32(60, 2).be64(64, table as u64);
+    // The first entry has 1024 bytes of extra data and names of 3 bytes; the second begins at the next multiple of 8.
+    let sound = sound
+        .put(table, &[0; 4096])
+        .be16(table + 12, 1)
+        .be16(table + 14, 2);
+    let sound = sound.be32(table + 36, 1024);
+    let second = table + 40 + 1024 + 8;
+    assert_eq!(header_defects(&sound), []);
+    let kind = DefectKind::SnapshotExtraData {
+        index: 1,
+        length: 1025,
+        maximum: 1024,
+    };
+    let found = only(&sound.be32(second + 36, 1025));
+    assert_eq!(found, defect(second as u64 + 36, kind));
+    assert_eq!(found.effect(), Effect::Refused);
 }

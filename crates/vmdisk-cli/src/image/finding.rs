@@ -115,6 +115,7 @@ fn is_oddity(kind: &DefectKind) -> bool {
             | DefectKind::FeatureName
             | DefectKind::DataFileUnused
             | DefectKind::NotRead { .. }
+            | DefectKind::SnapshotsNotRead { .. }
     )
 }
 
@@ -124,6 +125,7 @@ fn help(kind: &DefectKind) -> Option<&'static str> {
         DefectKind::TruncatedHeader { .. }
             | DefectKind::TableEndsImage { .. }
             | DefectKind::TableBeyondEnd { .. }
+            | DefectKind::BitmapBeyondEnd { .. }
     );
     if *kind == DefectKind::Corrupt {
         Some(

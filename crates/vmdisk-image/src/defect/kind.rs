@@ -259,6 +259,46 @@ pub enum DefectKind {
         /// The problem, as a clause.
         problem: &'static str,
     },
+    /// qcow2: a bitmap is invalid, so QEMU does not open the image.
+    #[error("bitmap `{name}` {problem}")]
+    Bitmap {
+        /// The bitmap.
+        name: Name,
+        /// The problem, as a clause.
+        problem: &'static str,
+    },
+    /// qcow2: the bits of a bitmap are after the end of the image, where QEMU reads zeroes.
+    #[error(
+        "bitmap `{name}` ends at {end}, beyond the end of the image at {length}: QEMU treats the missing bits as clean, so an incremental backup misses changed blocks"
+    )]
+    BitmapBeyondEnd {
+        /// The bitmap.
+        name: Name,
+        /// The end of its bits.
+        end: u64,
+        /// The length of the image.
+        length: u64,
+    },
+    /// qcow2: a snapshot with more extra data than QEMU reads.
+    #[error(
+        "snapshot {index} has {length} bytes of extra data, but QEMU supports at most {maximum}"
+    )]
+    SnapshotExtraData {
+        /// Its index in the table.
+        index: u32,
+        /// The length of its extra data.
+        length: u32,
+        /// The maximum.
+        maximum: u32,
+    },
+    /// qcow2: too many snapshots for this crate.
+    #[error("only the first {read} of {count} snapshots were read")]
+    SnapshotsNotRead {
+        /// The number of snapshots read.
+        read: u32,
+        /// Their number.
+        count: u32,
+    },
     /// qcow2: the bitmaps are inconsistent, because a program that does not support them wrote to the image.
     #[error(
         "the bitmaps are outdated because a program without support for them wrote the image; QEMU ignores them"

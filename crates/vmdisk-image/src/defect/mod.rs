@@ -93,6 +93,8 @@ impl DefectKind {
             | Self::ExtensionOverrun { .. }
             | Self::ExtensionLength { .. }
             | Self::Bitmaps { .. }
+            | Self::Bitmap { .. }
+            | Self::SnapshotExtraData { .. }
             | Self::DataFileMissing
             | Self::RawDataFileMissing
             | Self::VirtualSizeTooLarge { .. }
@@ -124,6 +126,8 @@ impl DefectKind {
             | Self::TooManyExtensions { .. }
             | Self::FeatureName
             | Self::BitmapsInconsistent
+            | Self::BitmapBeyondEnd { .. }
+            | Self::SnapshotsNotRead { .. }
             | Self::BackingAndRawDataFile
             | Self::DataFileUnused => Effect::Noted,
         }

@@ -5,13 +5,14 @@
 
 mod check;
 
-use crate::bytes::{be16, be32, be64, slice, until_nul};
+use crate::bytes::{be16, be32, be64, has, slice, until_nul};
 use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
 
 pub(crate) const MAGIC: &[u8] = b"LUKS\xba\xbe";
 
-const V1_LENGTH: usize = 592;
+/// Size of a version 1 header, without the key material.
+pub(crate) const V1_LENGTH: usize = 592;
 /// Size of the binary part of a version 2 header; the JSON part after it is not read.
 const V2_LENGTH: usize = 4096;
 const KEY_SLOTS: usize = 8;
@@ -105,6 +106,26 @@ pub(crate) fn read(head: &[u8], image_length: Option<u64>) -> Option<Luks> {
         2 => Some(Luks::Two(read_two(head))),
         _ => None,
     }
+}
+
+/// Returns the defects of a header inside an image of another format, with offsets in the header.
+pub(crate) fn check_embedded(head: &[u8]) -> Vec<Defect> {
+    if !has(head, 0, MAGIC) {
+        let part = "LUKS header";
+        return vec![Defect::at(0, DefectKind::Signature { part })];
+    }
+    let version = be16(head, MAGIC.len()).unwrap_or(0);
+    if version != 1 {
+        let (field, expected) = ("version of the LUKS header", "not 1");
+        let found = u64::from(version);
+        let kind = DefectKind::Field {
+            field,
+            found,
+            expected,
+        };
+        return vec![Defect::at(MAGIC.len() as u64, kind)];
+    }
+    read_one(head, None).defects
 }
 
 fn text(head: &[u8], at: usize, length: usize) -> Name {

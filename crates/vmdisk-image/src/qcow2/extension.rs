@@ -1,8 +1,9 @@
 //! The header extensions of qcow2: the list, and the five known extensions.
 
-use super::{Qcow2Encryption, Qcow2Header, opened_name};
-use crate::bytes::{be32, be64, slice, until_nul};
+use super::{Qcow2Encryption, Qcow2Header, bitmaps, opened_name};
+use crate::bytes::{be32, be64, until_nul};
 use crate::defect::{Defect, DefectKind};
+use crate::luks;
 use crate::name::Name;
 use crate::read::{FetchError, ReadAt, Window};
 
@@ -85,17 +86,6 @@ pub struct EncryptionHeader {
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
-}
-
-/// The persistent dirty bitmaps of an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bitmaps {
-    /// Their number.
-    pub count: u32,
-    /// The size of the directory in bytes.
-    pub directory_size: u64,
-    /// The offset of the directory.
-    pub directory_offset: u64,
 }
 
 /// Reads the extensions between the end of the header's fields and `end`.
@@ -216,7 +206,7 @@ fn read_one<R: ReadAt + ?Sized>(
                 return Ok(());
             }
             let bytes = window.fetch(offset, 16)?;
-            read_encryption_header(header, offset, &bytes);
+            read_encryption_header(header, window, offset, &bytes)?;
         }
         Extension::BITMAPS => {
             if length != 24 {
@@ -224,7 +214,7 @@ fn read_one<R: ReadAt + ?Sized>(
                 return Ok(());
             }
             let bytes = window.fetch(offset, 24)?;
-            read_bitmaps(header, offset, &bytes);
+            bitmaps::read_extension(header, offset, &bytes);
         }
         // Unknown extensions stay in the list; QEMU preserves them, too.
         _ => {}
@@ -257,9 +247,14 @@ fn read_feature_names(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
     }
 }
 
-fn read_encryption_header(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
+fn read_encryption_header<R: ReadAt + ?Sized>(
+    header: &mut Qcow2Header,
+    window: &mut Window<'_, R>,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), FetchError> {
     let (Some(begin), Some(length)) = (be64(bytes, 0), be64(bytes, 8)) else {
-        return;
+        return Ok(());
     };
     header.encryption_header = Some(EncryptionHeader {
         offset: begin,
@@ -274,51 +269,23 @@ fn read_encryption_header(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
             alignment,
         };
         header.defects.push(Defect::at(offset, kind));
+    } else if header.encryption != Qcow2Encryption::Luks {
+        // QEMU does not read it.
+    } else if length < luks::V1_LENGTH as u64 {
+        let kind = DefectKind::TruncatedHeader {
+            needed: luks::V1_LENGTH as u64,
+            found: length,
+        };
+        header.defects.push(Defect::at(offset + 8, kind));
+    } else {
+        let mut luks = window.fetch(begin, luks::V1_LENGTH)?;
+        // QEMU reads zeroes after the end of a file.
+        luks.resize(luks::V1_LENGTH, 0);
+        let defects = luks::check_embedded(&luks).into_iter();
+        header.defects.extend(defects.map(|defect| Defect {
+            offset: begin.saturating_add(defect.offset),
+            kind: defect.kind,
+        }));
     }
-}
-
-/// QEMU's `QCOW2_MAX_BITMAPS`.
-const MAX_BITMAPS: u32 = 65535;
-/// QEMU's `QCOW2_MAX_BITMAP_DIRECTORY_SIZE`: 1024 bytes per bitmap.
-const MAX_BITMAP_DIRECTORY: u64 = 65535 * 1024;
-
-fn read_bitmaps(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {
-    let (Some(count), Some(directory_size), Some(directory_offset)) =
-        (be32(bytes, 0), be64(bytes, 8), be64(bytes, 16))
-    else {
-        return;
-    };
-    header.bitmaps = Some(Bitmaps {
-        count,
-        directory_size,
-        directory_offset,
-    });
-    if !header.autoclear.bitmaps() {
-        // QEMU stops here too.
-        header
-            .defects
-            .push(Defect::at(88, DefectKind::BitmapsInconsistent));
-        return;
-    }
-    let mut found = |at, problem| {
-        header
-            .defects
-            .push(Defect::at(offset + at, DefectKind::Bitmaps { problem }))
-    };
-    if slice(bytes, 4, 4) != Some(&[0; 4]) {
-        found(4, "has a reserved field that is not zero");
-    }
-    if count == 0 {
-        found(0, "has no bitmaps");
-    }
-    if count > MAX_BITMAPS {
-        found(0, "has more than 65535 bitmaps");
-    }
-    if directory_size > MAX_BITMAP_DIRECTORY {
-        found(8, "has a directory larger than QEMU reads");
-    }
-    let cluster_mask = (1u64 << header.cluster_bits.min(63)) - 1;
-    if directory_offset & cluster_mask != 0 {
-        found(16, "has a directory that does not begin at a cluster");
-    }
+    Ok(())
 }

@@ -3,12 +3,15 @@
 //! The layout follows QEMU's `docs/interop/qcow2`; refusals and limits follow `block/qcow2.c` of QEMU 7.2 to
 //! 10.0. Fields after the end of a short file are zero, as in QEMU.
 
+mod bitmaps;
 mod check;
 mod derived;
 mod extension;
 mod features;
+mod snapshots;
 
-pub use extension::{Bitmaps, EncryptionHeader, Extension, FeatureClass, FeatureName};
+pub use bitmaps::Bitmaps;
+pub use extension::{EncryptionHeader, Extension, FeatureClass, FeatureName};
 pub use features::{AutoclearFeatures, CompatibleFeatures, IncompatibleFeatures};
 
 use crate::bytes::{be32, be64};
@@ -193,6 +196,8 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Heade
         read_backing_name(&mut header, window, place, cluster_size);
     }
     check::extensions(&mut header);
+    bitmaps::read_directory(&mut header, window);
+    snapshots::read_table(&mut header, window);
     header
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn refused_by_qemu_img(header: &Header) -> bool {
             DefectKind::LegacyEncryption
                 // And `info` opens no data file in the newer versions.
                 | DefectKind::DataFileMissing
+                | DefectKind::RawDataFileMissing
         );
         defect.effect() == Effect::Refused && !only_emulators
     })
