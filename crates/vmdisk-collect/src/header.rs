@@ -50,8 +50,9 @@ fn facts(header: &Header) -> ImageHeader {
                 path: name(backing.reference),
                 format: match backing.format {
                     Some(format) => Fact::Known(text(format)),
-                    None if backing.is_raw => Fact::Known("raw".to_owned()),
-                    None => Fact::Absent,
+                    None => backing
+                        .implied
+                        .map_or(Fact::Absent, |format| Fact::Known(format.to_string())),
                 },
             })
         }),

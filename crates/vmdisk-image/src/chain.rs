@@ -325,8 +325,9 @@ fn step<I>(
     };
     let recorded = match backing.format {
         Some(name) => RecordedFormat::from_name(name),
-        None if backing.is_raw => RecordedFormat::Known(ImageFormat::Raw),
-        None => RecordedFormat::None,
+        None => backing
+            .implied
+            .map_or(RecordedFormat::None, RecordedFormat::Known),
     };
     let place = place(&link.location, backing.reference);
     if place == ResolvedName::Unresolvable {

@@ -34,10 +34,11 @@ pub enum Header {
 pub struct HeaderBacking<'a> {
     /// The file.
     pub reference: &'a BackingReference,
-    /// Its recorded format; without one QEMU probes, and libvirt (6.0) refuses.
+    /// The name of its format in the header.
     pub format: Option<&'a Name>,
-    /// True if the header marks the backing file as raw without a format name, as in QED.
-    pub is_raw: bool,
+    /// Its format without a name: a flag of QED marks it as raw, and QEMU (5.1) and libvirt open the parent of a VMDK as
+    /// VMDK. Without a name and this, QEMU probes, and libvirt (6.0) refuses.
+    pub implied: Option<ImageFormat>,
 }
 
 /// The role of a file in a header.
@@ -124,16 +125,19 @@ impl Header {
     /// Returns the backing file as QEMU would open it, or a parent, which QEMU does not support.
     #[must_use]
     pub fn backing(&self) -> Option<HeaderBacking<'_>> {
-        let (reference, format, is_raw) = match self {
-            Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), false),
-            Self::Vmdk(header) => (&header.parent, None, false),
-            Self::Unchecked(header) => (&header.backing_file, None, header.backing_is_raw),
+        let (reference, format, implied) = match self {
+            Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), None),
+            Self::Vmdk(header) => (&header.parent, None, Some(ImageFormat::Vmdk)),
+            Self::Unchecked(header) => {
+                let implied = header.backing_is_raw.then_some(ImageFormat::Raw);
+                (&header.backing_file, None, implied)
+            }
             Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => return None,
         };
         reference.as_ref().map(|reference| HeaderBacking {
             reference,
             format,
-            is_raw,
+            implied,
         })
     }
 

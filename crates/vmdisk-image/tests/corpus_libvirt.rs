@@ -219,7 +219,7 @@ fn compare(name: &str, chain: &Chain<PathBuf>, blocks: &[Block], data_file: Opti
         assert_eq!(plain, value(block, "backingStoreRaw"), "{name}");
         let format = match backing {
             None => "none(0)",
-            Some(backing) if backing.is_raw => "raw(1)",
+            Some(backing) if backing.implied == Some(ImageFormat::Raw) => "raw(1)",
             Some(backing) => match backing.format.and_then(Name::as_str) {
                 None => "<null>(-1)",
                 // A protocol driver's name is one of a format without a header.

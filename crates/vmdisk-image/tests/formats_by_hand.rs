@@ -253,3 +253,66 @@ fn signatures_without_the_rest_are_cut_images_of_their_format() {
         );
     }
 }
+
+#[test]
+fn a_grain_directory_outside_of_the_file_is_a_defect() {
+    let descriptor = "# Disk DescriptorFile\nversion=1\nCID=1234abcd\nparentCID=ffffffff\n";
+    // 2048 sectors in grains of 128 and tables of 512 entries: a directory of one entry.
+    let sound = Image::zeros(4096)
+        .put(0, b"KDMV")
+        .le32(4, 1)
+        .le32(8, 3)
+        .le64(12, 2048)
+        .le64(20, 128)
+        .le64(28, 1)
+        .le64(36, 2)
+        .le32(44, 512)
+        .le64(48, 3)
+        .le64(56, 4)
+        .put(512, descriptor.as_bytes());
+    assert_eq!(sound.kinds(), []);
+    for (field, table) in [(56, "grain directory"), (48, "redundant grain directory")] {
+        let defect = |sector| {
+            sound
+                .clone()
+                .le64(field, sector)
+                .header()
+                .defects()
+                .to_vec()
+        };
+        let [beyond] = &defect(8)[..] else { panic!() };
+        let kind = DefectKind::TableBeyondEnd {
+            table,
+            offset: 4096,
+            bytes: 4,
+            length: 4096,
+        };
+        assert_eq!((beyond.offset, &beyond.kind), (field as u64, &kind));
+        assert_eq!(beyond.effect(), Effect::Damaged);
+        let [overflows] = &defect(1 << 54)[..] else {
+            panic!()
+        };
+        assert!(matches!(overflows.kind, DefectKind::TableOverflows { .. }));
+        assert_eq!(overflows.effect(), Effect::Refused);
+    }
+    // Without its flag, the second directory is not used; a directory in the header is.
+    assert_eq!(sound.clone().le32(8, 1).le64(48, 8).kinds(), []);
+    let table = "grain directory";
+    let kind = DefectKind::TableOverHeader { table, offset: 0 };
+    assert_eq!(sound.clone().le64(56, 0).kinds(), [kind]);
+    let esx = Image::zeros(2048)
+        .put(0, b"COWD")
+        .le32(4, 1)
+        .le32(12, 8192)
+        .le32(16, 1)
+        .le32(20, 3)
+        .le32(24, 2);
+    assert_eq!(esx.kinds(), []);
+    let kind = DefectKind::TableBeyondEnd {
+        table,
+        offset: 2048,
+        bytes: 8,
+        length: 2048,
+    };
+    assert_eq!(esx.le32(20, 4).kinds(), [kind]);
+}

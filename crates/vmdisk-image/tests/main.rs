@@ -10,6 +10,7 @@ mod qcow2_extensions_by_hand;
 mod raw_by_hand;
 mod real_chains;
 mod real_formats;
+mod real_mutations;
 mod real_qcow2;
 mod real_refusals;
 mod real_refusals_qcow2;

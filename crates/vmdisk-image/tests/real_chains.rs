@@ -230,3 +230,28 @@ fn a_format_that_is_recorded_wrongly_is_seen_and_ends_the_chain_as_in_qemu() {
     let output = qemu::run(directory, &["info", "-U", "--backing-chain", "top.qcow2"]);
     assert!(!output.status.success());
 }
+
+#[test]
+fn the_parent_of_a_vmdk_is_opened_as_vmdk() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "vmdk", "", &["base.vmdk", "4M"]);
+    let backing = ["-b", "base.vmdk", "-F", "vmdk", "top.vmdk"];
+    qemu::create(directory, "vmdk", "", &backing);
+    let opens = || qemu::run(directory, &["info", "--backing-chain", "top.vmdk"]).status;
+    let walked = || chain(directory, "top.vmdk", None);
+    assert!(opens().success());
+    assert_eq!(
+        walked().links[1].recorded,
+        RecordedFormat::Known(ImageFormat::Vmdk)
+    );
+    assert_eq!(walked().end, End::Base);
+    // QEMU does not probe the parent.
+    qemu::create(directory, "qcow2", "", &["base.vmdk", "4M"]);
+    assert!(!opens().success());
+    assert!(walked().links[1].format_differs());
+    assert_eq!(walked().end, End::NotOpened);
+}

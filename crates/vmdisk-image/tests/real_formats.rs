@@ -101,7 +101,8 @@ fn backing_files_of_other_formats_are_named() {
             backing.reference,
             &BackingReference::from_bytes(base.as_bytes())
         );
-        assert_eq!(backing.is_raw, format == "qed");
+        let implied = (format == "qed").then_some(ImageFormat::Raw);
+        assert_eq!(backing.implied, implied);
     }
     qemu::create(
         directory,

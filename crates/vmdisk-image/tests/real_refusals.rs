@@ -31,6 +31,20 @@ fn vmdk_refuses_what_qemu_refuses() {
         Field(77, 2),
     ];
     sweep(directory, "vmdk", Order::Little, &vmdk, &fields, FEW);
+    // Grain directories of 16 Mi to 64 Mi entries, around QEMU's limit, and offsets up to the largest possible file.
+    let (sizes, offsets) = ([Field(12, 8)], [Field(48, 8), Field(56, 8)]);
+    let around = (38..43).map(|bits| 1 << bits);
+    let values: Vec<u64> = around.flat_map(|it| [it, it + 1]).collect();
+    sweep(directory, "vmdk", Order::Little, &vmdk, &sizes, &values);
+    let around = [
+        0,
+        1,
+        1 << 20,
+        (1 << 54) - (1 << 21) - 1,
+        (1 << 54) - (1 << 21),
+        1 << 54,
+    ];
+    sweep(directory, "vmdk", Order::Little, &vmdk, &offsets, &around);
     let mut differences = Vec::new();
     for (from, to) in [
         ("CID=", "XID="),

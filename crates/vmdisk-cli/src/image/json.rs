@@ -265,10 +265,9 @@ fn link(depth: usize, link: &LookedLink) -> Link {
         encrypted: header.is_encrypted(),
         backing: header.backing().map(|backing| Backing {
             name: shown(backing.reference),
-            format: match (backing.format, backing.is_raw) {
+            format: match (backing.format, backing.implied) {
                 (Some(format), _) => Some(format.to_string()),
-                (None, true) => Some("raw".to_owned()),
-                (None, false) => None,
+                (None, implied) => implied.map(|format| format.to_string()),
             },
         }),
         data_files: data.iter().map(data_file).collect(),

@@ -116,10 +116,10 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
         Header::Luks2(_) | Header::Vmdk(_) => {}
     }
     if let Some(backing) = header.backing() {
-        let format = match (backing.format, backing.is_raw) {
+        let format = match (backing.format, backing.implied) {
             (Some(format), _) => format!("recorded as {format}"),
-            (None, true) => "recorded as raw".to_owned(),
-            (None, false) => "no format recorded".to_owned(),
+            (None, Some(format)) => format!("opened as {format}"),
+            (None, None) => "no format recorded".to_owned(),
         };
         rows.push((
             "backing file",

@@ -74,14 +74,16 @@ pub(super) fn read(header: &mut VmdkHeader, offset: u64, bytes: &[u8]) -> Doubts
     doubts
 }
 
-/// True if QEMU finds both content ids; as in QEMU, the end of `parentCID=` also counts as `CID=`.
+/// True if QEMU finds both content ids; as in QEMU, the end of `parentCID=` also counts as `CID=`, and any byte may
+/// take the place of the equals sign.
 pub(super) fn has_ids(bytes: &[u8]) -> bool {
     let text = until_nul(bytes);
-    [&b"CID="[..], b"parentCID="].into_iter().all(|key| {
+    [&b"CID"[..], b"parentCID"].into_iter().all(|key| {
         let at = text.windows(key.len()).position(|window| window == key);
         // C's `scanf` skips white space and accepts a sign.
         at.is_some_and(|at| {
-            let value = text[at + key.len()..].trim_ascii_start();
+            let value = text.get(at + key.len() + 1..).unwrap_or_default();
+            let value = value.trim_ascii_start();
             let digits = value.strip_prefix(b"-").or(value.strip_prefix(b"+"));
             digits
                 .unwrap_or(value)

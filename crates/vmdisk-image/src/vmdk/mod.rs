@@ -11,7 +11,7 @@ pub use descriptor::VmdkExtent;
 use crate::bytes::{has, le32, le64};
 use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
-use crate::read::{ReadAt, Window};
+use crate::read::{MAX_OFFSET, ReadAt, Window};
 use crate::reference::BackingReference;
 
 /// A hosted sparse extent.
@@ -30,10 +30,14 @@ const AT_END: u64 = u64::MAX;
 /// says.
 const IDS_LENGTH: usize = 20 * 512;
 const IDS_OF_SPARSE: u64 = 512;
-/// QEMU's limits: 1 GiB per grain, 512 entries per grain table, 512 Mi entries in the grain directory.
+/// QEMU's limits: 1 GiB per grain, 512 entries per grain table, 32 Mi entries in the grain directory.
 const MAX_GRAIN_SECTORS: u64 = 0x20_0000;
 const MAX_TABLE_ENTRIES: u32 = 512;
-const MAX_DIRECTORY_ENTRIES: u64 = 512 << 20;
+const MAX_DIRECTORY_ENTRIES: u64 = 32 << 20;
+/// Size of an entry of the grain directory.
+const ENTRY_BYTES: u64 = 4;
+/// The flag of a sparse extent with a redundant grain directory.
+const FLAG_REDUNDANT: u32 = 1 << 1;
 
 /// The header of a VMDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +178,11 @@ fn read_cowd<R: ReadAt + ?Sized>(window: &Window<'_, R>) -> VmdkHeader {
     header.version = word(4);
     header.virtual_size = Some(u64::from(word(12)) * 512);
     header.grain_size = Some(u64::from(word(16)) * 512);
-    check_grain(&mut header, 16, u64::from(word(16)));
+    if check_grain(&mut header, 16, u64::from(word(16))) {
+        let offset = u64::from(word(20)) * 512;
+        let entries = u64::from(word(24));
+        check_directory(&mut header, window, 20, "grain directory", offset, entries);
+    }
     header
 }
 
@@ -230,16 +238,14 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
             },
         );
     }
-    if check_grain(&mut header, 20, grain)
-        && entries != 0
-        && capacity.div_ceil(grain * u64::from(entries)) > MAX_DIRECTORY_ENTRIES
-    {
-        header.found(
-            12,
-            DefectKind::VirtualSizeTooLarge {
-                size: capacity.saturating_mul(512),
-            },
-        );
+    if check_grain(&mut header, 20, grain) && entries != 0 {
+        let directory = capacity.div_ceil(grain * u64::from(entries));
+        if directory > MAX_DIRECTORY_ENTRIES {
+            let size = capacity.saturating_mul(512);
+            header.found(12, DefectKind::VirtualSizeTooLarge { size });
+        } else {
+            check_directories(&mut header, window, &fields, directory);
+        }
     }
     let data = long(&fields, 64).saturating_mul(512);
     if let Some(length) = window.image_length()
@@ -256,6 +262,61 @@ fn read_sparse<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> VmdkHeader {
         );
     }
     header
+}
+
+/// Checks the places of the grain directory and of its copy.
+fn check_directories<R: ReadAt + ?Sized>(
+    header: &mut VmdkHeader,
+    window: &Window<'_, R>,
+    fields: &[u8; HEADER_LENGTH],
+    entries: u64,
+) {
+    let has_copy = le32(fields, 8).unwrap_or(0) & FLAG_REDUNDANT != 0;
+    let copy = has_copy.then_some((48, "redundant grain directory"));
+    for (field, table) in [(56, "grain directory")].into_iter().chain(copy) {
+        // Like QEMU, without the bits that do not fit.
+        let offset = le64(fields, field).unwrap_or(0) << 9;
+        // QEMU uses no copy in the first sector.
+        if offset != 0 || field != 48 {
+            check_directory(header, window, field as u64, table, offset, entries);
+        }
+    }
+}
+
+/// Checks that a grain directory is in the file: QEMU reads zeroes after its end, so that all grains are unallocated.
+fn check_directory<R: ReadAt + ?Sized>(
+    header: &mut VmdkHeader,
+    window: &Window<'_, R>,
+    field: u64,
+    table: &'static str,
+    offset: u64,
+    entries: u64,
+) {
+    let bytes = entries * ENTRY_BYTES;
+    let end = offset.saturating_add(bytes);
+    if end > MAX_OFFSET {
+        let kind = DefectKind::TableOverflows {
+            table,
+            offset,
+            bytes,
+        };
+        header.found(field, kind);
+        return;
+    }
+    if bytes > 0 && offset < HEADER_LENGTH as u64 {
+        header.found(field, DefectKind::TableOverHeader { table, offset });
+    }
+    if let Some(length) = window.image_length()
+        && end > length
+    {
+        let kind = DefectKind::TableBeyondEnd {
+            table,
+            offset,
+            bytes,
+            length,
+        };
+        header.found(field, kind);
+    }
 }
 
 /// Checks that QEMU finds the content ids, without which it opens a file only as an extent of another image.
