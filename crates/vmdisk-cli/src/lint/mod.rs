@@ -142,9 +142,7 @@ fn check(
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
     let (mut sources, read_before) = load(plan, args, inputs, io, colors)?;
     failed.extend(sources.failed());
-    // Looked for once, and only if a disk is on a volume.
-    let found = OnceLock::new();
-    let storage = || found.get_or_init(|| storage::of(&inputs.files, &read_before));
+    let storage = storage::Search::new(&inputs.files, &read_before);
     // Looked for once, and only if a file of options was found.
     let found_named = OnceLock::new();
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
@@ -167,7 +165,6 @@ fn check(
         tester: tester.as_ref(),
         read_before: &read_before,
         storage: &storage,
-        read_ahead: &found,
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
         lists_unknown_images: args.verbose,
@@ -509,10 +506,10 @@ pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Ve
         }
     }
     if !on_volumes.is_empty() {
-        let storage = storage::of(&inputs.files, read_before).storage;
+        let search = storage::Search::new(&inputs.files, read_before);
         for number in on_volumes {
             if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
-                document.locate_volumes(&storage);
+                document.locate_volumes(search.storage());
                 wanted.add(document.domain());
             }
         }

@@ -1,9 +1,9 @@
 //! Checks the inputs, several at once, and hands over their results in order.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,7 +22,7 @@ use crate::lint::inputs::{Input, Origin};
 use crate::lint::mode::Mode;
 use crate::lint::read;
 use crate::lint::results::Done;
-use crate::lint::storage::Found;
+use crate::lint::storage::Search;
 use crate::lint::trial::Tester;
 use crate::render::message::{Message, MessagePlace};
 use crate::stop::Stop;
@@ -44,9 +44,7 @@ pub(crate) struct Job<'a> {
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     pub(crate) read_before: &'a BTreeMap<usize, Vec<u8>>,
     /// Pools and volumes among the inputs.
-    pub(crate) storage: &'a (dyn Fn() -> &'a Found + Sync),
-    /// The result of the search for them, once there is one.
-    pub(crate) read_ahead: &'a OnceLock<Found>,
+    pub(crate) storage: &'a Search<'a>,
     /// Paths of files that command lines among the inputs name.
     pub(crate) named: &'a (dyn Fn() -> &'a BTreeSet<String> + Sync),
     /// True if a report names every place that was not checked, and not each rule and reason once.
@@ -185,12 +183,11 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     let mut done = Done::new(input);
     let mut known = job.read_before.get(&number).map(Vec::as_slice);
     if job.mode == Mode::Report {
-        let ahead = job.read_ahead.get();
-        known = known.or_else(|| Some(ahead?.whole.get(&number)?.as_slice()));
+        known = known.or_else(|| job.storage.read_ahead(number));
     }
     let bytes = match known {
-        Some(bytes) => Ok(bytes.to_vec()),
-        None => read::file(&input.file),
+        Some(bytes) => Ok(Cow::Borrowed(bytes)),
+        None => read::file(&input.file).map(Cow::Owned),
     };
     done.checked.outcome = match bytes {
         Ok(bytes) => {
@@ -249,7 +246,7 @@ fn planned(
         .map_err(|failure| read::message(input, bytes, failure))?;
     done.named.extend(failed);
     if document.has_volumes() {
-        document.locate_volumes(&(job.storage)().storage);
+        document.locate_volumes(job.storage.storage());
     }
     if let Some(planned) = job.options.planned(&document) {
         document = planned;
@@ -265,43 +262,57 @@ fn check(
     done: &mut Done,
 ) -> Result<DocumentReport, Box<Message>> {
     let document = planned(input, bytes, job, done)?;
+    if document.storage().is_none() {
+        job.storage.skip(number);
+    }
     let domain = document.domain();
     done.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
     if job.compares_guests {
         done.needs = vmdisk::guest_needs(&document, &job.options, number).map(Box::new);
     }
-    let parts = Parts::of(input, &document);
-    if job.mode == Mode::Report {
-        let report = match job.tester {
-            Some(tester) => {
-                let tried = tester.run(&document).map_err(|why| {
-                    let place = MessagePlace {
-                        path: input.path(),
-                        quoted: None,
-                    };
-                    Box::new(Message::error(format!("could not be tried: {why}")).at(place))
-                })?;
-                vmdisk::lint_tried(&document, &job.options, &tried)
-            }
-            None => vmdisk::lint(&document, &job.options),
-        };
-        let unknown = match job.options.host {
-            Some(host) if job.lists_unknown_images => unknown_images(&document, host),
-            Some(_) | None => BTreeMap::new(),
-        };
-        let paths = paths(&document, &report, job);
-        let mut report = DocumentReport::new(document, report, job.names_every_place);
-        report.paths = paths;
-        report.unknown_images = unknown;
-        done.named.extend(parts.split(&mut report));
-        return Ok(report);
+    if job.mode != Mode::Report {
+        return change(input, bytes, document, job, done);
     }
+    let parts = Parts::of(input, &document);
+    let report = match job.tester {
+        Some(tester) => {
+            let tried = tester.run(&document).map_err(|why| {
+                let place = MessagePlace {
+                    path: input.path(),
+                    quoted: None,
+                };
+                Box::new(Message::error(format!("could not be tried: {why}")).at(place))
+            })?;
+            vmdisk::lint_tried(&document, &job.options, &tried)
+        }
+        None => vmdisk::lint(&document, &job.options),
+    };
+    let unknown = match job.options.host {
+        Some(host) if job.lists_unknown_images => unknown_images(&document, host),
+        Some(_) | None => BTreeMap::new(),
+    };
+    let paths = paths(&document, &report, job);
+    let mut report = DocumentReport::new(document, report, job.names_every_place);
+    report.paths = paths;
+    report.unknown_images = unknown;
+    done.named.extend(parts.split(&mut report));
+    Ok(report)
+}
+
+/// Fixes a document or adds its allowances, and writes the text or tells the difference.
+fn change(
+    input: &Input,
+    bytes: &[u8],
+    document: Document,
+    job: &Job<'_>,
+    done: &mut Done,
+) -> Result<DocumentReport, Box<Message>> {
     let own = document.own_text().to_owned();
     let files = config_files::texts(&document);
     let read_again = |own: &str| {
         let mut document = vmdisk::read_with_config_files(own, &files)?;
         if document.has_volumes() {
-            document.locate_volumes(&(job.storage)().storage);
+            document.locate_volumes(job.storage.storage());
         }
         Ok(document)
     };
@@ -396,23 +407,21 @@ mod tests {
 
     #[test]
     fn a_mistake_of_ours_fails_one_input_and_no_other() {
-        let inputs = ["good.xml", "bad.xml"].map(|name| Input {
+        let inputs = ["good.xml", "bad.cfg"].map(|name| Input {
             file: name.into(),
-            origin: Origin::Stdin,
+            origin: Origin::Found(0),
         });
         let text = b"<disk type='file'><source file='/a'/><target dev='vda'/></disk>";
-        let on_volume =
-            b"<disk type='volume'><source pool='p' volume='v'/><target dev='vda'/></disk>";
-        let read_before = BTreeMap::from([(0, text.to_vec()), (1, on_volume.to_vec())]);
+        let options = b"[drive \"a\"]\n  file = \"/a\"\n";
+        let read_before = BTreeMap::from([(0, text.to_vec()), (1, options.to_vec())]);
         let job = Job {
             options: LintOptions::default(),
             mode: Mode::Report,
             reason: "",
             tester: None,
             read_before: &read_before,
-            storage: &|| panic!("made up for this test"),
-            read_ahead: &OnceLock::new(),
-            named: &|| panic!("there are no files of options"),
+            storage: &Search::new(&inputs, &read_before),
+            named: &|| panic!("made up for this test"),
             names_every_place: false,
             lists_unknown_images: false,
             draws_paths: false,
@@ -439,6 +448,6 @@ mod tests {
         let message = done[1].checked.outcome.as_ref().unwrap_err();
         assert!(message.title.contains("a bug in vmdisk"));
         let text = String::from_utf8_lossy(&done[1].items[0][0][0]);
-        assert!(text.contains("bad.xml"), "{text}");
+        assert!(text.contains("bad.cfg"), "{text}");
     }
 }

@@ -4,49 +4,92 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use vmdisk::{RootKind, Storage};
 
 use crate::lint::inputs::Input;
 use crate::lint::read;
 
-/// What a search for storage among the inputs found.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
+/// A search for pools and volumes among the inputs, which is made once and only if a disk is on a volume.
+pub(crate) struct Search<'a> {
+    inputs: &'a [Input],
+    /// Bytes that were read already, by the number of the input.
+    read_before: &'a BTreeMap<usize, Vec<u8>>,
+    /// True for each input that was checked and has neither pool nor volume: it is not read again.
+    has_none: Vec<AtomicBool>,
+    found: OnceLock<Found>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(inputs: &'a [Input], read_before: &'a BTreeMap<usize, Vec<u8>>) -> Self {
+        Search {
+            inputs,
+            read_before,
+            has_none: inputs.iter().map(|_| AtomicBool::new(false)).collect(),
+            found: OnceLock::new(),
+        }
+    }
+
     /// Every pool and volume.
-    pub(crate) storage: Storage,
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.found.get_or_init(|| self.find()).storage
+    }
+
+    /// Notes that an input that is checked has neither pool nor volume.
+    pub(crate) fn skip(&self, number: usize) {
+        // No other memory depends on it: where it is not seen, a file is read twice.
+        self.has_none[number].store(true, Ordering::Relaxed);
+    }
+
+    /// The bytes of an input, if the search has read it.
+    pub(crate) fn read_ahead(&self, number: usize) -> Option<&[u8]> {
+        let whole = &self.found.get()?.whole;
+        whole.get(&number).map(Vec::as_slice)
+    }
+
+    /// Reads the inputs. What cannot be read is complained about when it is checked.
+    fn find(&self) -> Found {
+        let mut found = Found::default();
+        let mut room = MAX_KEPT;
+        let mut buffer = vec![0; HEAD_BYTES];
+        for (number, input) in self.inputs.iter().enumerate() {
+            if self.has_none[number].load(Ordering::Relaxed) {
+                continue;
+            }
+            if !self.read_before.contains_key(&number) {
+                let Ok((head, is_whole)) = read_head(&input.file, &mut buffer) else {
+                    continue;
+                };
+                if is_whole && head.len() <= room {
+                    found.whole.insert(number, head.to_vec());
+                    room -= head.len();
+                }
+                if !may_be_storage(head) {
+                    continue;
+                }
+            }
+            let Some(bytes) = read::again(number, input, self.read_before) else {
+                continue;
+            };
+            add(&mut found.storage, &bytes);
+        }
+        found
+    }
+}
+
+/// The result of a search.
+#[derive(Debug, Default)]
+struct Found {
+    /// Every pool and volume.
+    storage: Storage,
     /// Files that were read whole, by the number of the input. They need not be opened again.
-    pub(crate) whole: BTreeMap<usize, Vec<u8>>,
+    whole: BTreeMap<usize, Vec<u8>>,
 }
 
 /// The maximum number of bytes of files that are kept after the search.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
-
-/// Every pool and volume of the inputs. What cannot be read is complained about when it is checked.
-pub(crate) fn of(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Found {
-    let mut found = Found::default();
-    let mut room = MAX_KEPT;
-    let mut buffer = vec![0; HEAD_BYTES];
-    for (number, input) in inputs.iter().enumerate() {
-        if !read_before.contains_key(&number) {
-            let Ok((head, is_whole)) = read_head(&input.file, &mut buffer) else {
-                continue;
-            };
-            if is_whole && head.len() <= room {
-                found.whole.insert(number, head.to_vec());
-                room -= head.len();
-            }
-            if !may_be_storage(head) {
-                continue;
-            }
-        }
-        let Some(bytes) = read::again(number, input, read_before) else {
-            continue;
-        };
-        add(&mut found.storage, &bytes);
-    }
-    found
-}
 
 /// The number of bytes to read from a file first. Nearly every guest fits, so that its file is opened once.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -145,14 +188,21 @@ mod tests {
             origin: Origin::Named,
         });
         let inputs: Vec<Input> = inputs.collect();
-        let found = of(&inputs, &BTreeMap::new());
-        let numbers: Vec<usize> = found.whole.keys().copied().collect();
-        assert_eq!(numbers, [0, 1]);
-        assert_eq!(found.whole[&1], domain.as_bytes());
-        assert_eq!(found.storage.pools.len(), 1);
+        let none = BTreeMap::new();
+        let search = Search::new(&inputs, &none);
+        assert_eq!(search.read_ahead(1), None);
+        assert_eq!(search.storage().pools.len(), 1);
+        assert_eq!(search.read_ahead(0), Some(pool.as_bytes()));
+        assert_eq!(search.read_ahead(1), Some(domain.as_bytes()));
+        assert!((2..inputs.len()).all(|number| search.read_ahead(number).is_none()));
+
+        let search = Search::new(&inputs, &none);
+        search.skip(1);
+        assert_eq!(search.storage().pools.len(), 1);
+        assert_eq!(search.read_ahead(1), None);
 
         let many = vec![inputs[1].clone(); MAX_KEPT / domain.len() + 10];
-        let kept = of(&many, &BTreeMap::new()).whole;
+        let kept = Search::new(&many, &none).find().whole;
         let bytes: usize = kept.values().map(Vec::len).sum();
         assert!(
             (MAX_KEPT - HEAD_BYTES..=MAX_KEPT).contains(&bytes),
