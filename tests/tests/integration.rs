@@ -31,6 +31,8 @@ mod fixes;
 #[path = "integration/fleet.rs"]
 mod fleet;
 mod fuzz_corpus;
+#[path = "integration/generate_into.rs"]
+mod generate_into;
 #[path = "integration/generated_is_accepted.rs"]
 mod generated_is_accepted;
 #[path = "integration/generated_matrix.rs"]

@@ -318,10 +318,12 @@ impl Writer<'_> {
         if !settings.names_removed {
             return;
         }
-        for (nth, at) in settings.removed.iter().enumerate() {
+        // The document cannot have what its syntax has no name for.
+        let removed = settings.removed.iter();
+        for (nth, field) in removed.filter_map(|at| self.speller.field(*at)).enumerate() {
             self.out
                 .push_str(if nth == 0 { " without " } else { " and " });
-            self.field(*at);
+            self.out.push_str(&field);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::{MemberTable, Owner, Version};
-use vmdisk_fields::{FirstReleases, Setting, Speller, controller, disk};
+use vmdisk_fields::{FirstReleases, Setting, Speller, Spelling, controller, disk};
 use vmdisk_model::{
     AioMode, CacheMode, Device, DiskField, DomainField, FieldPath, FieldValue, Format, ImageField,
     IoThreadField, IoThreadId, TargetBus,
@@ -56,6 +56,7 @@ impl Speller for CommandLineSpeller<'_> {
     fn settings(&self, settings: &[Setting]) -> Option<String> {
         let mut parts: Vec<String> = Vec::new();
         let mut values: Vec<Put> = Vec::new();
+        let mut of_new_device: Vec<String> = Vec::new();
         for setting in settings {
             // A command line does not name targets; the target belongs to the device.
             let is_target = matches!(setting.at, FieldPath::Disk(_, DiskField::TargetDev));
@@ -67,8 +68,23 @@ impl Speller for CommandLineSpeller<'_> {
                     self.keep_decisive(setting, &mut found);
                     values.append(&mut found);
                 }
-                None => parts.push(self.option_for(setting)?),
+                None => match self.property_of_new_device(setting) {
+                    Some(property) => of_new_device.push(property),
+                    None => parts.push(self.option_for(setting)?),
+                },
             }
+        }
+        if let Some(Setting {
+            at: FieldPath::Disk(nth, _),
+            ..
+        }) = settings.first()
+            && let Some(device) = self.device_of_drive(*nth)
+            && !of_new_device.is_empty()
+        {
+            let properties = of_new_device.join(",");
+            parts.push(format!(
+                "`if=none,id=ID` with `-device {device},drive=ID,{properties}`"
+            ));
         }
         let mut by_option: BTreeMap<usize, Vec<Put>> = BTreeMap::new();
         for put in values {
@@ -113,6 +129,8 @@ impl Speller for CommandLineSpeller<'_> {
             } else {
                 "file"
             }),
+            FieldPath::Image(_, 1.., ImageField::Image) => named("backing"),
+            FieldPath::Image(_, _, ImageField::DataFile) => named("data-file"),
             FieldPath::Domain(field) => named(domain_option(field)?),
             FieldPath::IoThread(_, IoThreadField::IoThread) => named("-object iothread"),
             _ => None,
@@ -316,16 +334,7 @@ impl CommandLineSpeller<'_> {
                 self.device_on(*nth, TargetBus::from_wire(word)?)?
             }
             (FieldPath::Disk(nth, DiskField::Device), FieldValue::Word(word)) => {
-                let bus = self.document.domain.disks[*nth].frontend.effective_bus();
-                match Device::from_wire(word)? {
-                    Device::Cdrom if matches!(bus, TargetBus::Ide | TargetBus::Sata) => {
-                        "ide-cd".to_owned()
-                    }
-                    Device::Lun => "scsi-block".to_owned(),
-                    Device::Disk => "scsi-hd".to_owned(),
-                    Device::Cdrom => "scsi-cd".to_owned(),
-                    Device::Floppy => "floppy".to_owned(),
-                }
+                self.driver_of(*nth, Device::from_wire(word)?).to_owned()
             }
             (FieldPath::Disk(nth, DiskField::ReadOnly), FieldValue::Set) => {
                 self.is_on_nodes(*nth).then(|| "read-only=on".to_owned())?
@@ -336,9 +345,15 @@ impl CommandLineSpeller<'_> {
             (FieldPath::Image(nth, depth, ImageField::Format), FieldValue::Word(word)) => {
                 self.format_option(*nth, *depth, Format::from_wire(word)?.qemu_driver()?)
             }
-            (FieldPath::Disk(nth, DiskField::Shareable), FieldValue::Set) => {
-                let device = self.device_of_drive(*nth)?;
-                format!("if=none,id=ID` with `-device {device},drive=ID,share-rw=on")
+            // The nodes are nested below the option's own, which is a filter.
+            (
+                FieldPath::Disk(_, field @ (DiskField::Discard | DiskField::DetectZeroes)),
+                FieldValue::Word(word),
+            ) => {
+                return Some(format!("`{}={word}` on the nodes of the image", disk(*field).node?));
+            }
+            (FieldPath::Image(nth, 0, ImageField::Path), FieldValue::Text(path)) => {
+                return self.path_option(*nth, path);
             }
             (FieldPath::Disk(nth, DiskField::SourceType), FieldValue::Text(word)) => {
                 let driver = match word.as_str() {
@@ -364,6 +379,51 @@ impl CommandLineSpeller<'_> {
             _ => return None,
         };
         Some(format!("`{text}`"))
+    }
+
+    /// The driver of a disk as another kind of device.
+    fn driver_of(&self, nth: usize, device: Device) -> &'static str {
+        let bus = self.document.domain.disks[nth].frontend.effective_bus();
+        match device {
+            Device::Cdrom if matches!(bus, TargetBus::Ide | TargetBus::Sata) => "ide-cd",
+            Device::Lun => "scsi-block",
+            Device::Disk => "scsi-hd",
+            Device::Cdrom => "scsi-cd",
+            Device::Floppy => "floppy",
+        }
+    }
+
+    /// The value that opens another file.
+    fn path_option(&self, nth: usize, path: &str) -> Option<String> {
+        let option = *self.document.slots.bottom.get(&nth)?;
+        let slot = self.slot(option)?;
+        if matches!(slot.syntax, Syntax::FileName) {
+            return Some(format!("`{path}`"));
+        }
+        let mut keys = ["filename", "file.filename", "file"].into_iter();
+        let put = Put {
+            option,
+            key: keys.find(|key| slot.values.contains_key(*key))?.to_owned(),
+            value: NewValue::Word(path.to_owned()),
+        };
+        self.values_of(option, &[put], false)
+    }
+
+    /// The property for a setting of a device that a `-drive` creates, which only a `-device` can have.
+    fn property_of_new_device(&self, Setting { at, value }: &Setting) -> Option<String> {
+        let FieldPath::Disk(nth, field) = *at else {
+            return None;
+        };
+        let model = disk_driver(self.device_of_drive(nth)?)?.model;
+        let Spelling::Named(key) = disk(field).spelling(model) else {
+            return None;
+        };
+        match value {
+            FieldValue::Set => Some(format!("{key}=on")),
+            FieldValue::Number(number) => Some(format!("{key}={number}")),
+            FieldValue::Size(size) => Some(format!("{key}={}", size.0)),
+            _ => None,
+        }
     }
 
     /// The options that give an image a format, where that takes more than a value of an option.

@@ -245,6 +245,11 @@ pub fn words(option: &str) -> impl Iterator<Item = &'static str> {
     lists.iter().flat_map(|list| list.iter().copied())
 }
 
+/// True for options of `-drive` that are not options of its nodes.
+pub(crate) fn is_of_drive(key: &str) -> bool {
+    DRIVE.binary_search(&key).is_ok()
+}
+
 /// True if an option supports this key, or if its keys are not known. Names that QEMU marks as unstable (`x-…`) are not
 /// checked.
 pub(crate) fn knows(option: &str, key: &str) -> bool {

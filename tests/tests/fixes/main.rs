@@ -4,5 +4,6 @@
 mod allow;
 mod harmless;
 mod misspelt;
+mod named;
 mod releases;
 mod spelling;

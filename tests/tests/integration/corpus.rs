@@ -9,6 +9,9 @@ use vmdisk_tests::{corpus, real};
 const NO_SD_SLOT: &str =
     "an SD card in a PC, which QEMU does not start: `machine type does not support if=sd`";
 
+/// Why `duplicate-disk-source` is right about a socket that two disks name.
+const ONE_SOCKET: &str = "two disks on one vhost-user socket: QEMU waits for ever at the start for the second connection";
+
 const NO_SUCH_UNIT: &str = "an IDE disk at a bus or unit that PCs do not have, which QEMU refuses \
     (`Can't create IDE unit 2, bus supports only 2 units`)";
 
@@ -118,6 +121,22 @@ const REALLY_UNSAFE: &[(&str, &str, &str)] = &[
         NO_SUCH_UNIT,
     ),
     ("disk-source-pool.xml", "unit-out-of-range", NO_SUCH_UNIT),
+    (
+        "disk-vhostuser-numa.x86_64-latest.xml",
+        "duplicate-disk-source",
+        ONE_SOCKET,
+    ),
+    (
+        "disk-vhostuser-numa.xml",
+        "duplicate-disk-source",
+        ONE_SOCKET,
+    ),
+    (
+        "disk-vhostuser.x86_64-latest.xml",
+        "duplicate-disk-source",
+        ONE_SOCKET,
+    ),
+    ("disk-vhostuser.xml", "duplicate-disk-source", ONE_SOCKET),
     (
         "virtio-lun.x86_64-9.0.0.xml",
         "lun-on-virtio-blk",

@@ -74,12 +74,10 @@ impl Existing {
         let before = &self.document.text;
         let refuse = |why: String| Stop::new(format!("{}: {why}", self.path));
         let new = &plan.domain;
-        let mut edits = vmdisk::write::add_devices(before, source, &new.controllers, &new.disks)
-            .map_err(|error| refuse(error.to_string()))?;
-        edits.extend(
-            vmdisk::write::change_edits(before, source, &self.changes(plan))
-                .map_err(|error| refuse(error.to_string()))?,
-        );
+        let changes = self.changes(plan);
+        let edits =
+            vmdisk::write::add_devices(before, source, &new.controllers, &new.disks, &changes)
+                .map_err(|error| refuse(error.to_string()))?;
         let text = apply_edits(before, &edits).map_err(|error| refuse(error.to_string()))?;
         let key = |found: &Diagnostic| {
             let target = found.disk.as_ref().and_then(|disk| disk.target.clone());

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_model::{Controller, Disk, DomainField, FieldPath};
+use vmdisk_model::{Change, Controller, Disk, DomainField, FieldPath};
 use vmdisk_source::{Edit, Span};
 
-use super::insert::{behind_comments, separator};
+use super::insert::{behind_comments, ends_line, separator};
 use super::outline::Outline;
-use super::{CannotEdit, element_span};
+use super::{CannotEdit, Editor, element_span};
 use crate::controller::write_controller;
 use crate::disk::write_disk;
 use crate::unmodeled::UnmodeledContent;
@@ -26,7 +26,8 @@ pub enum CannotAdd {
 }
 
 /// The edits that add controllers and disks to a guest, each after the last element of its kind and with the
-/// indentation of its siblings. A guest without `<devices>` gets that element. The rest of the text does not change.
+/// indentation of its siblings. A guest without `<devices>` gets that element. `changes` are made as well, such as a
+/// larger number of iothreads; the rest of the text does not change.
 ///
 /// `text` must be the text that `document` was read from.
 ///
@@ -44,7 +45,7 @@ pub enum CannotAdd {
 /// let document = read(text)?;
 /// let image = Image::file("/srv/a.img", Format::Raw);
 /// let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
-/// let added = apply_edits(text, &add_devices(text, &document, &[], &[disk])?)?;
+/// let added = apply_edits(text, &add_devices(text, &document, &[], &[disk], &[])?)?;
 /// assert_eq!(added, "<domain type='kvm'>
 ///     <devices>
 ///         <emulator>/usr/bin/qemu</emulator> <!-- ours -->
@@ -60,13 +61,17 @@ pub enum CannotAdd {
 /// ```
 ///
 /// # Errors
-/// Fails if the document is not a guest, or a name contains a character that XML cannot represent.
+/// Fails if the document is not a guest, a name contains a character that XML cannot represent, or one of the changes
+/// cannot be made.
 pub fn add_devices(
     text: &str,
     document: &Document,
     controllers: &[Controller],
     disks: &[Disk],
+    changes: &[Change],
 ) -> Result<Vec<Edit>, CannotAdd> {
+    let mut editor = Editor::new(text, document);
+    editor.make(changes)?;
     let outline = |field| {
         let place = document.source_map.place(FieldPath::Domain(field))?;
         document.outlines.outline(text, element_span(place))
@@ -83,17 +88,18 @@ pub fn add_devices(
             .iter()
             .map(|(kind, xml)| (place_in_devices(&devices, kind), xml.as_str()))
             .collect();
-        return Ok(insert(text, &devices, &places));
+        editor.edits.extend(insert(text, &devices, &places));
+    } else if let Some(domain) = outline(DomainField::Domain).filter(|it| it.name == DOMAIN.name) {
+        let lines = written.iter().flat_map(|(_, xml)| xml.lines());
+        let inside: String = lines.map(|line| format!("  {line}\n")).collect();
+        let devices = format!("<devices>\n{inside}</devices>\n");
+        editor
+            .insertions
+            .add_written(&domain, &DOMAIN, "devices", devices);
+    } else {
+        return Err(CannotEdit::NoPlace(FieldPath::Domain(DomainField::Domain)).into());
     }
-    let at = FieldPath::Domain(DomainField::Domain);
-    let domain = outline(DomainField::Domain)
-        .filter(|domain| domain.name == DOMAIN.name)
-        .ok_or(CannotEdit::NoPlace(at))?;
-    let lines = written.iter().flat_map(|(_, xml)| xml.lines());
-    let inside: String = lines.map(|line| format!("  {line}\n")).collect();
-    let devices = format!("<devices>\n{inside}</devices>\n");
-    let place = place_of_devices(&domain);
-    Ok(insert(text, &domain, &[(place, &devices)]))
+    Ok(editor.finish())
 }
 
 /// The end of the element that a new device of a kind follows.
@@ -106,15 +112,6 @@ fn place_in_devices(devices: &Outline<'_>, kind: &str) -> usize {
         .or_else(|| last("disk"))
         .or_else(|| last("emulator"));
     before.map_or(devices.tag.end.end, |(_, span)| span.end)
-}
-
-/// The end of the element of a guest that `<devices>` follows.
-fn place_of_devices(domain: &Outline<'_>) -> usize {
-    let place = |name: &str| DOMAIN.child(name).map(|(place, _)| place);
-    let is_before = |name: &&str| place(name).is_some_and(|at| Some(at) < place("devices"));
-    let mut children = domain.children.iter().rev();
-    let before = children.find(|(name, _)| is_before(name));
-    before.map_or(domain.tag.end.end, |(_, span)| span.end)
 }
 
 /// Inserts elements behind the given places of the children of an element.
@@ -141,14 +138,12 @@ fn insert(text: &str, parent: &Outline<'_>, written: &[(usize, &str)]) -> Vec<Ed
         let name = parent.name;
         return vec![Edit::replace(rest, format!(">{inside}{own}</{name}>"))];
     }
-    if parent.children.is_empty() {
-        // The end tag may be on the same line.
-        let is_line_ended = text[end.end..]
-            .trim_start_matches([' ', '\t'])
-            .starts_with(['\n', '\r']);
-        if let (false, Some(out)) = (is_line_ended, inserted.values_mut().next()) {
-            out.push_str(own);
-        }
+    // The end tag may be on the same line.
+    if parent.children.is_empty()
+        && let Some((at, out)) = inserted.iter_mut().next()
+        && !ends_line(text, *at)
+    {
+        out.push_str(own);
     }
     let edits = inserted.into_iter();
     edits

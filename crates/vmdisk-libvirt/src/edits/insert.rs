@@ -10,6 +10,32 @@ use crate::vocabulary::ElementSpec;
 use crate::xml::character::{escape_attribute, escape_text};
 
 /// An element to insert.
+enum Inserted {
+    /// One of single values.
+    Built(New),
+    /// A whole one, in lines.
+    Written(String),
+}
+
+impl Inserted {
+    fn write(&self, style: &Style<'_>, out: &mut String) {
+        match self {
+            Inserted::Built(new) => {
+                style.line(0, out);
+                new.write(style, 0, out);
+            }
+            Inserted::Written(xml) => {
+                for line in xml.lines() {
+                    style.line(0, out);
+                    let is_one_line = style.separator.is_empty();
+                    out.push_str(if is_one_line { line.trim() } else { line });
+                }
+            }
+        }
+    }
+}
+
+/// An element of single values.
 struct New {
     element: &'static ElementSpec,
     attributes: Vec<(&'static str, String)>,
@@ -97,7 +123,7 @@ struct Parent {
     span: Span,
     /// Its table, which defines the order of its children.
     spec: &'static ElementSpec,
-    new: BTreeMap<usize, New>,
+    new: BTreeMap<usize, Inserted>,
 }
 
 impl Insertions {
@@ -106,33 +132,47 @@ impl Insertions {
         let Some(first) = steps.first() else {
             return;
         };
-        let into = self
-            .by_parent
-            .entry(parent.span.start)
-            .or_insert_with(|| Parent {
-                span: parent.span,
-                spec: first.parent,
-                new: BTreeMap::new(),
-            });
-        let mut children = &mut into.new;
-        for (nth, step) in steps.iter().enumerate() {
-            let new = children
-                .entry(step.order)
-                .or_insert_with(|| New::of(step.element));
-            if nth + 1 < steps.len() {
-                children = &mut new.children;
-                continue;
-            }
-            match leaf {
-                Leaf::Attribute(attribute) => {
-                    new.attributes.retain(|(name, _)| *name != attribute.name);
-                    new.attributes.push((attribute.name, value.to_owned()));
-                }
-                Leaf::Element if value.is_empty() => {}
-                Leaf::Element => new.text = Some(value.to_owned()),
-            }
-            break;
+        let into = self.parent(parent, first.parent);
+        let inserted = into.new.entry(first.order);
+        let mut new = match inserted.or_insert_with(|| Inserted::Built(New::of(first.element))) {
+            Inserted::Built(new) => new,
+            Inserted::Written(_) => return,
+        };
+        for step in &steps[1..] {
+            let children = new.children.entry(step.order);
+            new = children.or_insert_with(|| New::of(step.element));
         }
+        match leaf {
+            Leaf::Attribute(attribute) => {
+                new.attributes.retain(|(name, _)| *name != attribute.name);
+                new.attributes.push((attribute.name, value.to_owned()));
+            }
+            Leaf::Element if value.is_empty() => {}
+            Leaf::Element => new.text = Some(value.to_owned()),
+        }
+    }
+
+    /// Requests a whole element called `name`, which does not exist, inside `parent`, whose table is `spec`.
+    pub(super) fn add_written(
+        &mut self,
+        parent: &Outline<'_>,
+        spec: &'static ElementSpec,
+        name: &str,
+        xml: String,
+    ) {
+        let into = self.parent(parent, spec);
+        let place = spec.child(name).map(|(place, _)| place);
+        let place = place.unwrap_or(usize::MAX);
+        into.new.insert(place, Inserted::Written(xml));
+    }
+
+    fn parent(&mut self, outline: &Outline<'_>, spec: &'static ElementSpec) -> &mut Parent {
+        let parent = self.by_parent.entry(outline.span.start);
+        parent.or_insert_with(|| Parent {
+            span: outline.span,
+            spec,
+            new: BTreeMap::new(),
+        })
     }
 
     /// Adds the edits for all requested elements.
@@ -149,7 +189,7 @@ impl Parent {
     fn write(&self, text: &str, outline: &Outline<'_>, edits: &mut Vec<Edit>) {
         let own = match separator(text, self.span.start) {
             // The root element is at the start of a line too.
-            "" if text[..self.span.start].trim().is_empty() => "\n",
+            "" if text[..self.span.start].trim().is_empty() => line_end(text),
             separator => separator,
         };
         if outline.children.is_empty() {
@@ -176,8 +216,7 @@ impl Parent {
             // After the start tag, not before the next sibling: a comment there belongs to that sibling.
             let at = before.map_or(outline.tag.end.end, |(_, span)| span.end);
             let mut inserted = String::new();
-            style.line(0, &mut inserted);
-            new.write(&style, 0, &mut inserted);
+            new.write(&style, &mut inserted);
             edits.push(Edit::insert(behind_comments(text, at), inserted));
         }
     }
@@ -195,8 +234,7 @@ impl Parent {
         };
         let mut inside = String::new();
         for new in self.new.values() {
-            style.line(0, &mut inside);
-            new.write(&style, 0, &mut inside);
+            new.write(&style, &mut inside);
         }
         let end = outline.tag.end;
         if end.is_empty_element {
@@ -206,10 +244,7 @@ impl Parent {
             return;
         }
         let at = behind_comments(text, end.end);
-        let is_line_ended = text[at..]
-            .trim_start_matches([' ', '\t'])
-            .starts_with(['\n', '\r']);
-        if !is_line_ended {
+        if !ends_line(text, at) {
             inside.push_str(own);
         }
         edits.push(Edit::insert(at, inside));
@@ -226,6 +261,21 @@ pub(super) fn separator(text: &str, at: usize) -> &str {
             &text[start..at]
         }
         None => "",
+    }
+}
+
+/// True if only white space follows on the line.
+pub(super) fn ends_line(text: &str, at: usize) -> bool {
+    let rest = text[at..].trim_start_matches([' ', '\t']);
+    rest.starts_with(['\n', '\r'])
+}
+
+/// The line end that a text uses.
+fn line_end(text: &str) -> &'static str {
+    let line = text.find('\n').map(|at| &text[..at]);
+    match line.is_some_and(|line| line.ends_with('\r')) {
+        true => "\r\n",
+        false => "\n",
     }
 }
 

@@ -81,7 +81,7 @@ pub fn edits(text: &str, document: &Document, change: &Change) -> Result<Vec<Edi
 
 /// The edits that make several changes at once, so that two attributes of one missing element share it.
 ///
-/// Like [`edits`], at the first change that cannot be made.
+/// # Errors
 /// As [`edits`], at the first change that cannot be made.
 pub fn edits_of_all(
     text: &str,
@@ -90,11 +90,7 @@ pub fn edits_of_all(
 ) -> Result<Vec<Edit>, CannotEdit> {
     let mut editor = Editor::new(text, document);
     editor.make(changes)?;
-    let mut edits = editor.edits;
-    editor
-        .insertions
-        .write(text, &document.outlines, &mut edits);
-    Ok(edits)
+    Ok(editor.finish())
 }
 
 /// Whether [`edits_of_all`] can make these changes. It costs less than the edits.
@@ -147,6 +143,14 @@ impl<'t> Editor<'t> {
             }
         }
         Ok(())
+    }
+
+    /// The edits of everything that was requested.
+    fn finish(self) -> Vec<Edit> {
+        let mut edits = self.edits;
+        self.insertions
+            .write(self.text, &self.document.outlines, &mut edits);
+        edits
     }
 
     fn outline(&self, span: Span) -> Option<Outline<'t>> {

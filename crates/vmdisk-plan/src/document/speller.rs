@@ -3,7 +3,8 @@
 use vmdisk_document::Value;
 use vmdisk_fields::{Setting, Speller, disk, limit};
 use vmdisk_model::{
-    DiskField, Domain, DomainField, FieldPath, FieldValue, IoThreadId, LimitField, Switch,
+    DiskField, Domain, DomainField, FieldPath, FieldValue, ImageField, IoThreadId, LimitField,
+    Protocol, Switch,
 };
 
 use crate::spec::{BusSpec, MediaSpec, Word, size_text};
@@ -47,6 +48,9 @@ impl Speller for SpecSpeller<'_> {
 
     fn settings(&self, settings: &[Setting]) -> Option<String> {
         let spelled = settings.iter().map(|Setting { at, value }| {
+            if let Some(kind) = self.backend_of(*at, value) {
+                return Some(format!("`{kind}`"));
+            }
             let (key, value) = (key_of(*at)?, value_text(*at, value)?);
             Some(format!("`{key}: {value}`"))
         });
@@ -58,10 +62,43 @@ impl Speller for SpecSpeller<'_> {
     }
 }
 
+impl SpecSpeller<'_> {
+    /// The key of the backend, which says the kind of source and the format of a file.
+    fn backend_of(&self, at: FieldPath, value: &FieldValue) -> Option<&'static str> {
+        let of_format = |word: &str| ["raw", "qcow2"].into_iter().find(|kind| *kind == word);
+        match (at, value) {
+            (FieldPath::Disk(nth, DiskField::SourceType), FieldValue::Text(word)) => {
+                let image = self.0.disks.get(nth)?.backend.image()?;
+                match word.as_str() {
+                    "block" => Some("device"),
+                    "file" => of_format(image.format?.as_wire()),
+                    _ => None,
+                }
+            }
+            (FieldPath::Image(nth, 0, ImageField::Format), FieldValue::Word(word)) => {
+                let image = self.0.disks.get(nth)?.backend.image()?;
+                let is_file = matches!(image.protocol, Protocol::File { .. });
+                of_format(word).filter(|_| is_file)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The key of a field in its group; `None` if a spec has none.
 pub(super) fn key_of(at: FieldPath) -> Option<String> {
     match at {
         FieldPath::Disk(_, field) => disk(field).spec.map(str::to_owned),
+        FieldPath::Image(_, depth, field) => {
+            let key = match (field, depth) {
+                (ImageField::Image, 1..) => "backing-chain",
+                (ImageField::DataFile, _) => "data-file",
+                (ImageField::Path, _) => "path",
+                (ImageField::Format, _) => "format",
+                _ => return None,
+            };
+            Some(key.to_owned())
+        }
         FieldPath::Iotune(_, LimitField::Limits) => Some("iotune".to_owned()),
         FieldPath::Iotune(_, field) => limit(field).map(|row| row.libvirt.replace('_', "-")),
         FieldPath::Domain(field) => {

@@ -276,6 +276,7 @@ fn mistake_in_given_name(
         BusKind::Pci => name == root || present.unnamed.contains(&kind),
         BusKind::Scsi | BusKind::Usb | BusKind::Nvme => present.unnamed.contains(&kind),
         BusKind::Ide | BusKind::Floppy => true,
+        BusKind::Isa => number == "0",
     };
     if is_present {
         return wrong_kind(driver, wanted, name, kind).map(Some);

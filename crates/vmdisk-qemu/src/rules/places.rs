@@ -80,6 +80,7 @@ pub(super) enum BusKind {
     Usb,
     Nvme,
     Floppy,
+    Isa,
 }
 
 impl BusKind {
@@ -121,6 +122,7 @@ impl BusKind {
             "usb-bus" => BusKind::Usb,
             "nvme-bus" => BusKind::Nvme,
             "floppy-bus" => BusKind::Floppy,
+            "isa" => BusKind::Isa,
             _ => return None,
         })
     }
@@ -139,6 +141,7 @@ impl BusKind {
             BusKind::Usb => "USB",
             BusKind::Nvme => "NVMe",
             BusKind::Floppy => "floppy",
+            BusKind::Isa => "ISA",
         }
     }
 }

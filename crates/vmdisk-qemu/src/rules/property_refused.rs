@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_facts::{Answer, Basis, Capability, MemberTable, Owner, ValueKind, Version};
+use vmdisk_model::Format;
 use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_rule::{
     Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
@@ -15,6 +16,7 @@ use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
+use crate::vocabulary;
 
 declare_rule! {
     /// A device, node or object does not have a property, or needs another type of value.
@@ -23,8 +25,9 @@ declare_rule! {
     /// Reports properties of disk devices, of virtio-scsi and NVMe controllers, of nodes and of objects that the
     /// target's QEMU does not have: `in_order` on a virtio disk for QEMU 7.2, `thread-pool-max` of an iothread for 5.2.
     /// Without a target, it reports properties that no QEMU from 5.2 to 11.1 has there: `iothread` on an IDE disk,
-    /// `rotation_rate` on virtio-blk, `aio` on a format node. Also reports removed devices and removed words of
-    /// `-drive`, and values of another type for devices and nodes: a number between quotes, `"on"` for `true`.
+    /// `rotation_rate` on virtio-blk, `aio` on a format node, `l2-cache-size` on a `-drive` with `format=raw`. Also
+    /// reports removed devices and removed words of `-drive`, and values of another type for devices and nodes: a number
+    /// between quotes, `"on"` for `true`.
     ///
     /// ## Why it matters
     /// QEMU exits at start with `Property 'virtio-blk-pci.rotation_rate' not found` or
@@ -45,6 +48,10 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":"off"}' \
     ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    /// Locking is done by the file, `file.locking=off`, and not by the format:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive file=/srv/a.img,format=raw,if=virtio,locking=off
     /// ```
     /// ```args,reported,qemu-5.2
     /// qemu-system-x86_64 -nodefaults -machine q35 -object tls-creds-x509,id=tls0,dir=/etc/pki,sanity=on \
@@ -80,6 +87,11 @@ declare_rule! {
                 by: "QEMU",
                 text: "Invalid parameter type for 'read-only', expected: boolean",
                 source: "qapi/qobject-input-visitor.c",
+            },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Block format 'raw' does not support the option 'locking'",
+                source: "block.c, bdrv_open_inherit",
             },
         ],
         supersedes: &[],
@@ -121,6 +133,9 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         check.nodes(report, option, node);
     }
     check.objects(report);
+    for (option, drive) in line.index.of_name("drive") {
+        check.drive(report, option, drive);
+    }
     check_json_chardevs(line, report);
     check_limits_of_groups(line, report);
     check_drives(line, report);
@@ -244,6 +259,37 @@ impl Check<'_, '_> {
                 let key = if is_known { rest } else { first };
                 self.member(report, option, property, key, owner, driver);
             }
+        }
+    }
+
+    /// Checks that the format of a drive has the options that are not of the drive itself.
+    fn drive(&self, report: &mut Report, option: usize, drive: &Properties) {
+        let Some(format) = drive.peek("format").or_else(|| drive.peek("driver")) else {
+            return;
+        };
+        let format = format.value.as_str();
+        let owner = Owner::Node(format);
+        let table = MemberTable::recorded();
+        if Format::of_qemu_driver(format).is_none() || table.members(owner).is_none() {
+            return;
+        }
+        for property in drive.iter() {
+            let key = property.key.as_str();
+            let first = key.split('.').next().unwrap_or(key);
+            let is_elsewhere = vocabulary::is_of_drive(first) || first.starts_with("x-");
+            let is_reported = is_open(key)
+                || self.known.contains(&property.key_span)
+                || !vocabulary::knows("drive", key);
+            if is_elsewhere || is_reported || table.find(owner, first).is_some() {
+                continue;
+            }
+            let message = format!("format `{format}` does not support `{key}`");
+            let help = match table.find(Owner::Node("file"), first) {
+                Some(_) => format!("use `file.{key}`, which is an option of the file"),
+                None => "remove it: QEMU does not start with it".to_owned(),
+            };
+            self.line
+                .refuse(report, option, property.key_span, message, help);
         }
     }
 

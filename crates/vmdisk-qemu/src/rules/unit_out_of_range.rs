@@ -1,7 +1,9 @@
 //! `unit-out-of-range`
 
+use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{
-    Address, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel, TargetBus,
+    Address, ControllerType, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel,
+    TargetBus, UsbAddress,
 };
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
@@ -20,8 +22,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports targets and units that the disk's SCSI controller does not have, IDE, SATA and floppy units that the
-    /// machine does not have, and on command lines channels other than 0 on virtio-scsi, NVMe namespaces above 256 and
-    /// PCI slots above 31. The limits of SCSI controllers (QEMU 11.1):
+    /// machine does not have, ports that the disk's USB controller or a USB hub does not have, and on command lines
+    /// channels other than 0 on virtio-scsi, NVMe namespaces above 256 and PCI slots above 31. A USB hub has 8 ports.
+    /// The limits of SCSI controllers (QEMU 11.1):
     ///
     /// | controller | highest target | highest unit |
     /// |---|---|---|
@@ -33,8 +36,8 @@ declare_rule! {
     /// | `am53c974`, `dc390` | 7 | 7 |
     ///
     /// ## Why it matters
-    /// libvirt defines the guest, but QEMU exits at start. The message names the number and not the limit:
-    /// `bad scsi device lun: 16384` or `Bus 'ide.6' not found`.
+    /// libvirt refuses a USB port. It defines the guest in the other cases, but QEMU exits at start. The message names
+    /// the number and not the limit: `bad scsi device lun: 16384` or `Bus 'ide.6' not found`.
     ///
     /// ## Use instead
     /// Remove the address: libvirt and QEMU then choose a free one. For more disks than a controller has units, add
@@ -71,6 +74,12 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device ide-hd,drive=f0,id=sda,bus=ide.6
     /// ```
+    /// An xHCI controller has 4 ports unless it sets another number:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -device qemu-xhci,id=usb \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device usb-storage,drive=f0,id=sda,bus=usb.0,port=9
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
@@ -85,6 +94,11 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device ide-hd,drive=f0,id=sda,bus=ide.5
+    /// ```
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -device qemu-xhci,id=usb,p2=15,p3=15 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device usb-storage,drive=f0,id=sda,bus=usb.0,port=9
     /// ```
     pub(crate) static RULE = {
         name: "unit-out-of-range",
@@ -102,6 +116,12 @@ declare_rule! {
                 text: "bad scsi device lun: 16384",
                 source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
             },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "usb port 9 (bus usb.0) not found (in use?)",
+                source: "hw/usb/bus.c, usb_claim_port",
+            },
+            Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
         ],
         supersedes: &[],
         check: Model(check),
@@ -110,8 +130,13 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let Some(Address::Drive(place)) = &disk.frontend.address else {
-            continue;
+        let place = match &disk.frontend.address {
+            Some(Address::Drive(place)) => place,
+            Some(Address::Usb(place)) => {
+                check_usb(context, report, index, place);
+                continue;
+            }
+            _ => continue,
         };
         let limits = match context.consumer {
             Consumer::Libvirt => limits(context.domain, disk),
@@ -148,6 +173,61 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "use an address that the controller has, or remove it and let QEMU assign one",
             ));
     }
+}
+
+fn check_usb(context: &Context<'_>, report: &mut Report, index: usize, place: &UsbAddress) {
+    // The reader of command lines has the other controllers.
+    if context.consumer == Consumer::Qemu {
+        return;
+    }
+    if let Some((owner, most)) = usb_excess(&place.port, usb_ports(context.domain, place.bus)) {
+        let title = phrase!(
+            "{disk} is at USB port {port}, but {owner} only has 1 to {most}",
+            disk = DiskName(index),
+            port = quoted(place.port.clone()),
+            owner,
+            most,
+        );
+        report
+            .finding(FieldPath::Disk(index, DiskField::Address), title)
+            .label("no such port")
+            .note("libvirt refuses the guest")
+            .help("use a port that the controller has, or remove the address and let libvirt assign one");
+    }
+}
+
+/// QEMU's `NUM_PORTS` of `usb-hub`, and libvirt's `VIR_DOMAIN_USB_HUB_PORTS`.
+const USB_HUB_PORTS: u32 = 8;
+
+/// The owner of a port that does not exist, and the number of ports that it has. `1.2` is a port of a hub.
+fn usb_excess(port: &str, of_controller: Option<u32>) -> Option<(&'static str, u32)> {
+    port.split('.').enumerate().find_map(|(depth, number)| {
+        let (owner, most) = match depth {
+            0 => ("its controller", of_controller?),
+            _ => ("a USB hub", USB_HUB_PORTS),
+        };
+        let number: u32 = number.parse().ok()?;
+        (number > most).then_some((owner, most))
+    })
+}
+
+/// The ports of a USB controller, if its model is known.
+fn usb_ports(domain: &Domain, bus: u32) -> Option<u32> {
+    let mut all = domain.controllers.iter().filter(|it| {
+        let is_there = it.controller_type == ControllerType::Usb && it.index.unwrap_or(0) == bus;
+        // A companion adds no ports of its own.
+        is_there && it.start_port.is_none()
+    });
+    let (Some(controller), None) = (all.next(), all.next()) else {
+        return None;
+    };
+    Some(match controller.other_model.as_deref()? {
+        "piix3-uhci" | "piix4-uhci" => 2,
+        "pci-ohci" => 3,
+        "ehci" | "ich9-ehci1" => 6,
+        "nec-xhci" | "qemu-xhci" => controller.ports.unwrap_or(4),
+        _ => return None,
+    })
 }
 
 /// The highest numbers of a controller; numbers that libvirt refuses have no limit here.
@@ -208,6 +288,9 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
         let span = span_of(line, option, device);
+        if matches!(base, "usb-storage" | "usb-bot" | "usb-uas") {
+            check_usb_port(line, report, option, device);
+        }
         let mut refuse = |span, message, most| {
             let help = format!("write a number from 0 to {most}");
             line.refuse(report, option, span, message, help);
@@ -235,6 +318,33 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
         }
     }
     check_drives(line, report);
+}
+
+fn check_usb_port(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
+    let Some(port) = device.peek("port") else {
+        return;
+    };
+    let number = port.value.as_str();
+    let ports = device.value("bus").and_then(|bus| xhci_ports(line, bus));
+    if let Some((owner, most)) = usb_excess(number, ports) {
+        let message = format!("port `{number}` does not exist: {owner} only has 1 to {most}");
+        let help = format!("write a port from 1 to {most}, or remove it and let QEMU assign one");
+        line.refuse(report, option, port.span, message, help);
+    }
+}
+
+/// The ports of the xHCI controller with this bus; the first of both speeds share their number.
+fn xhci_ports(line: &Line<'_>, bus: &str) -> Option<u32> {
+    let id = bus.strip_suffix(".0")?;
+    let mut devices = line.index.devices();
+    let (_, _, controller) = devices.find(|(_, driver, device)| {
+        matches!(*driver, "qemu-xhci" | "nec-usb-xhci") && device.value("id") == Some(id)
+    })?;
+    let ports = |key| match controller.value(key) {
+        Some(text) => text.parse().ok(),
+        None => Some(4),
+    };
+    Some(ports("p2")?.max(ports("p3")?))
 }
 
 /// Drives beyond the ports of a PC.

@@ -1,7 +1,7 @@
 //! `cache-writethrough`
 
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
+use vmdisk_model::{BackendSource, CacheMode, Change, Device, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::remedy;
@@ -10,7 +10,8 @@ declare_rule! {
     /// A disk uses `cache='writethrough'` or `directsync`, which flushes after every write.
     ///
     /// ## What it reports
-    /// Reports `cache='writethrough'` and `cache='directsync'` on a disk that the guest can write.
+    /// Reports `cache='writethrough'` and `cache='directsync'` on a disk that the guest can write. `writethrough=on` of a
+    /// vhost-user export is not reported: it is the remedy of `vhost-user-flushes-lost`.
     ///
     /// ## Why it matters
     /// A guest that flushes after each write, such as a database that commits one transaction at a time, sees no
@@ -102,6 +103,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         // A passed-through logical unit has its own write cache.
         if !disk.is_writable() || disk.frontend.effective_device() != Device::Disk {
+            continue;
+        }
+        // The guest of a vhost-user disk may never flush, which `vhost-user-flushes-lost` reports.
+        if matches!(disk.backend.source, BackendSource::VhostUser(_)) {
             continue;
         }
         let mode = match disk.backend.cache {

@@ -4,23 +4,27 @@ use std::collections::HashMap;
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
-use vmdisk_model::{Disk, DiskField, FieldPath, FieldValue, Format, Image, ImageField};
+use vmdisk_model::{
+    BackendSource, Disk, DiskField, FieldPath, FieldValue, Format, Image, ImageField,
+};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// Two disks of a guest open the same file or device, and at least one of them writes.
+    /// Two disks of a guest open the same file, device or vhost-user socket, and at least one of them writes.
     ///
     /// ## What it reports
     /// Reports a disk whose file or device another disk of the guest opens too. With host facts, different names of one
     /// file or device are recognized: `/dev/sdb` and its link in `/dev/disk/by-id`, hard and symbolic links, a loop
     /// device and the file below it, a partition and its whole disk. Two read-only disks are not reported, nor are two
     /// disks that are both `<shareable/>`, where the guest's software coordinates writes. A `<transient/>` disk counts
-    /// as read-only, and so does a backing image named in a `<backingStore>`.
+    /// as read-only, and so does a backing image named in a `<backingStore>`. Two disks with the same vhost-user socket
+    /// are always reported.
     ///
     /// ## Why it matters
     /// The guest sees two disks with separate caches over the same sectors. Each overwrites what the other writes, and
     /// both file systems are lost. QEMU locks the files and does not start. Through a loop device, through a partition,
-    /// or with image locking disabled, the locks do not meet, and the data is damaged.
+    /// or with image locking disabled, the locks do not meet, and the data is damaged. On a vhost-user socket,
+    /// `qemu-storage-daemon` serves one disk at a time, and QEMU waits for ever at start.
     ///
     /// ## Use instead
     /// Use a separate image for each disk. If the guest's software coordinates writes, as a cluster file system does,
@@ -62,6 +66,28 @@ declare_rule! {
     ///         <source file='/srv/img/web1.qcow2'/>
     ///         <backingStore/>
     ///       </backingStore>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// One daemon for two disks:
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>db1</name>
+    ///   <memoryBacking>
+    ///     <source type='memfd'/>
+    ///     <access mode='shared'/>
+    ///   </memoryBacking>
+    ///   <devices>
+    ///     <disk type='vhostuser' device='disk'>
+    ///       <driver name='qemu'/>
+    ///       <source type='unix' path='/run/db1.sock'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='vhostuser' device='disk'>
+    ///       <driver name='qemu'/>
+    ///       <source type='unix' path='/run/db1.sock'/>
     ///       <target dev='vdb' bus='virtio'/>
     ///     </disk>
     ///   </devices>
@@ -137,6 +163,10 @@ declare_rule! {
                 figures: "a loop device and its file, both read-write, start without a message",
                 how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",
             },
+            Evidence::Measured {
+                figures: "QEMU with two vhost-user-blk disks on one socket of qemu-storage-daemon does not get to its monitor in 10 s",
+                how: "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1",
+            },
         ],
         supersedes: &[],
         check: Model(check),
@@ -144,6 +174,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    check_sockets(context, report);
     let mut users = Users::default();
     // The first disk whose file is not known; it is reported for all of them.
     let mut unknown: Option<(FieldPath, Missing)> = None;
@@ -188,6 +219,36 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
             }
         }
+    }
+}
+
+fn check_sockets(context: &Context<'_>, report: &mut Report) {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, disk) in context.disks() {
+        let BackendSource::VhostUser(socket) = &disk.backend.source else {
+            continue;
+        };
+        if socket.path.is_empty() {
+            continue;
+        }
+        let other = *first.entry(&socket.path).or_insert(index);
+        if other == index {
+            continue;
+        }
+        let at = |index| FieldPath::Disk(index, DiskField::Source);
+        let label = |index| phrase!("{disk} connects to it here", disk = DiskName(index));
+        let title = phrase!(
+            "{other} and {disk} connect to the same vhost-user socket: {path}",
+            other = DiskName(other),
+            disk = DiskName(index),
+            path = quoted(socket.path.clone()),
+        );
+        report
+            .finding(at(index), title)
+            .label(label(index))
+            .related(at(other), label(other))
+            .note("qemu-storage-daemon serves one disk at a time, and QEMU waits for ever at start")
+            .help("use a separate socket and image for each disk");
     }
 }
 

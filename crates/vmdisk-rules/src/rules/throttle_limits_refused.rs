@@ -1,22 +1,22 @@
 //! `throttle-limits-refused`
 
-use vmdisk_fields::{DiskName, Phrase, phrase};
-use vmdisk_model::{DiskField, FieldPath, IotuneLimits};
+use vmdisk_fields::{DiskName, Phrase, Piece, phrase, quoted};
+use vmdisk_model::{Bytes, DiskField, FieldPath, Iotune, IotuneLimits, LimitField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// The I/O limits of a disk contradict each other.
+    /// The I/O limits of a disk or throttle group contradict each other.
     ///
     /// ## What it reports
-    /// Reports a total limit beside a limit for reads or writes, a burst without a limit, a burst below its limit, and
-    /// the length of a burst without a burst. A limit of 0 counts as unset.
+    /// Reports a total limit beside a limit for reads or writes, a burst without a limit, a burst below its limit, the
+    /// length of a burst without a burst, and a request size without a limit in requests. A limit of 0 counts as unset.
     ///
     /// ## Why it matters
     /// QEMU and libvirt refuse the first of them that they find, and the guest does not start.
     ///
     /// ## Use instead
-    /// Use either total limits or limits for reads and writes. Set `…_max` to more than its limit, and `…_max_length`
-    /// only with `…_max`.
+    /// Use either total limits or limits for reads and writes. Set `…_max` to more than its limit, `…_max_length`
+    /// only with `…_max`, and `size_iops_sec` only with a limit in requests.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -33,6 +33,11 @@ declare_rule! {
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.iops-total=500,throttling.iops-total-max=100
+    /// ```
+    /// The size of a request matters only to limits in requests:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=1000000,throttling.iops-size=4096
     /// ```
     ///
     /// ## Not reported
@@ -78,6 +83,11 @@ declare_rule! {
                 text: "bps_max/iops_max require corresponding bps/iops values",
                 source: "util/throttle.c, throttle_is_valid",
             },
+            Evidence::Refused {
+                by: "QEMU",
+                text: "iops size requires an iops value to be set",
+                source: "util/throttle.c, throttle_is_valid",
+            },
         ],
         supersedes: &[],
         check: Model(check),
@@ -86,27 +96,50 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let Some(iotune) = &disk.backend.iotune else {
-            continue;
-        };
-        let at = FieldPath::Disk(index, DiskField::Iotune);
-        for (unit, limits) in [("bytes", &iotune.bytes), ("requests", &iotune.iops)] {
-            let Some((what, help)) = contradiction(limits) else {
-                continue;
-            };
-            report
-                .finding(
-                    at,
-                    phrase!(
-                        "the limits of {disk} in {unit} contradict each other: {what}",
-                        disk = DiskName(index),
-                        unit,
-                        what,
-                    ),
-                )
-                .label("QEMU refuses these limits")
-                .help(help);
+        if let Some(iotune) = &disk.backend.iotune {
+            let at = FieldPath::Disk(index, DiskField::Iotune);
+            check_limits(report, at, &DiskName(index).into(), iotune);
         }
+    }
+    for (nth, group) in context.domain.throttle_groups.iter().enumerate() {
+        let name = group.group.clone().unwrap_or_default();
+        let owner = phrase!("throttle group {name}", name = quoted(name)).into();
+        let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
+        check_limits(report, at, &owner, group);
+    }
+}
+
+fn check_limits(report: &mut Report, at: FieldPath, owner: &Piece, iotune: &Iotune) {
+    for (unit, limits) in [("bytes", &iotune.bytes), ("requests", &iotune.iops)] {
+        if let Some((what, help)) = contradiction(limits) {
+            let title = phrase!(
+                "the limits of {owner} in {unit} contradict each other: {what}",
+                owner = owner.clone(),
+                unit,
+                what,
+            );
+            let finding = report.finding(at, title);
+            finding.label("QEMU refuses these limits").help(help);
+        }
+    }
+    let IotuneLimits {
+        total, read, write, ..
+    } = iotune.iops;
+    let size = iotune.size_iops.filter(|size| *size > 0);
+    let is_limited = [total, read, write]
+        .into_iter()
+        .flatten()
+        .any(|limit| limit > 0);
+    if let Some(size) = size.filter(|_| !is_limited) {
+        let title = phrase!(
+            "{owner} has a request size of {size}, but no limit in requests",
+            owner = owner.clone(),
+            size = Bytes(size),
+        );
+        report
+            .finding(at, title)
+            .label("QEMU refuses these limits")
+            .help("set a limit in requests too, or remove the request size");
     }
 }
 

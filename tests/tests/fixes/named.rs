@@ -1,0 +1,96 @@
+//! A help names only what its syntax has.
+
+use std::collections::BTreeSet;
+
+use vmdisk::plan::SpecSpeller;
+use vmdisk::rules::{Consumer, Context, Finding, Text, check};
+use vmdisk::{LintOptions, Source, read};
+use vmdisk_fields::Speller;
+use vmdisk_libvirt::XmlSpeller;
+use vmdisk_model::Domain;
+use vmdisk_qemu::CommandLineSpeller;
+use vmdisk_tests::fix_cases::{by_syntax, fix_cases};
+
+/// The findings, and the helps among them that name a field or setting for which the syntax has no word.
+fn unspelled(
+    text: Text<'_>,
+    context: &Context<'_>,
+    speller: &dyn Speller,
+) -> (usize, Vec<(&'static str, String)>) {
+    let findings = check(text, context).findings;
+    let told = |finding: &Finding| {
+        let help = finding.help.as_ref()?;
+        let is_spelled = help.spell(speller).is_some();
+        (!is_spelled).then(|| (finding.rule.name, help.render(speller)))
+    };
+    (findings.len(), findings.iter().filter_map(told).collect())
+}
+
+fn context<'a>(
+    domain: &'a Domain,
+    options: &'a LintOptions<'_>,
+    consumer: Consumer,
+) -> Context<'a> {
+    Context {
+        domain,
+        target: &options.target,
+        host: options.host,
+        policy: options.policy,
+        versioned_syntax: &[],
+        names_missing: true,
+        consumer,
+    }
+}
+
+#[test]
+fn a_help_names_only_what_its_syntax_has() {
+    let mut tried = Vec::new();
+    let mut count = 0;
+    let mut wrong = BTreeSet::new();
+    for case in fix_cases().iter().filter(|case| case.facts.len() < 2) {
+        let read = read(&case.text).expect("cases are read");
+        let (found, unspelled) = case.with_options(|options| match &read.source {
+            Source::LibvirtXml(document) => unspelled(
+                Text::Xml(document),
+                &Context {
+                    versioned_syntax: &document.versioned_syntax,
+                    ..context(&document.domain, options, Consumer::Libvirt)
+                },
+                &XmlSpeller(&document.domain),
+            ),
+            Source::QemuCommandLine(document) => unspelled(
+                Text::CommandLine(document),
+                &context(&document.domain, options, Consumer::Qemu),
+                &CommandLineSpeller {
+                    document,
+                    text: &case.text,
+                },
+            ),
+            Source::Spec(_) => {
+                let planned = options.planned(&read).expect("the text is a spec");
+                let domain = planned.domain();
+                let context = context(domain, options, Consumer::Libvirt);
+                unspelled(Text::Spec, &context, &SpecSpeller(domain))
+            }
+        });
+        tried.push(case.syntax);
+        count += found;
+        for (rule, help) in unspelled {
+            let name = case.syntax.name();
+            wrong.insert(format!("{rule} in {} ({name}): {help}", case.origin));
+        }
+    }
+    println!(
+        "{} texts ({}), {count} findings",
+        tried.len(),
+        by_syntax(&tried)
+    );
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(
+        wrong.is_empty(),
+        "{} helps:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(count > 2000, "{count}");
+}
