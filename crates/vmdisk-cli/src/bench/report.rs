@@ -93,7 +93,7 @@ pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<Stri
     Ok(match format {
         ReportFormat::Text => text(&in_lines(result)?),
         ReportFormat::Json => result.to_json(),
-        ReportFormat::Csv => csv(result),
+        ReportFormat::Csv => csv(&in_lines(result)?),
         ReportFormat::Markdown => markdown(&in_lines(result)?),
         ReportFormat::Html => html(&harmless(sanitize::texts(result))?),
     })

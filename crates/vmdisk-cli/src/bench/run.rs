@@ -66,15 +66,10 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     let estimate = estimate(&plan, &settings, &engines);
     let accepted = acceptable(&plan, &estimate, how);
     if how.dry_run {
-        let mut text = dry_run(&plan, &settings, &estimate);
-        if let Err(refusal) = accepted {
-            text.push_str("this run would be refused:\n");
-            for message in &refusal.0 {
-                text.push_str(&format!("  {}\n", message.title));
-            }
-        }
+        let text = dry_run(&plan, &settings, &estimate);
         deliver(io, None, &sanitize::lines(&text))?;
-        return Ok(Exit::Clean);
+        // The refusal of the run, with its exit code.
+        return accepted.map(|()| Exit::Clean);
     }
     if !plan.left_out.is_empty() {
         io.say(&sanitize::lines(&format!(
