@@ -398,6 +398,20 @@ fn every_form_of_a_guest_has_a_path_and_no_form_prints_what_acts() {
 }
 
 #[test]
+fn a_spec_with_mistakes_is_shown_and_fails() {
+    let lost = "version: 1\ndisks:\n- {raw: /srv/a.img}\n";
+    let traced = run(crate::VMDISK, &["trace", "-"], lost);
+    assert_eq!(traced.code, 2, "{}", traced.stdout);
+    let spec = "version: 1\ndisks:\n- {raw: {path: /srv/a.img, size: 1G}, bus: virtoi}\n";
+    for more in [&[][..], &["--fail-on", "error"], &["--format", "json"]] {
+        let traced = run(crate::VMDISK, &[&["trace", "-"][..], more].concat(), spec);
+        assert_eq!(traced.code, 2, "{more:?}: {}", traced.stderr);
+        assert!(traced.stdout.contains("spec-refused"), "{more:?}");
+        assert!(traced.stderr.contains("the spec has mistakes"), "{more:?}");
+    }
+}
+
+#[test]
 fn the_exit_status_tells_findings_and_failures() {
     let input = "fixtures/articles/001-lvm-thin-iothread-hugepages/domain.xml";
     let facts = "fixtures/articles/001-lvm-thin-iothread-hugepages/facts.json";

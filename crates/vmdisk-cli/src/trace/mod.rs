@@ -6,7 +6,7 @@ mod text;
 mod traced;
 
 use vmdisk::trace::{GuestTrace, trace};
-use vmdisk::{Document, LintOptions, Storage};
+use vmdisk::{Diagnostic, Document, LintOptions, Storage};
 
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
@@ -52,14 +52,24 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         TraceFormat::Svg => svg::write(&traced),
     };
     deliver(io, args.output.as_deref(), &text)?;
+    if findings(&traced.guest).any(|finding| finding.rule.name == "spec-refused") {
+        return Err(
+            Stop::new("the spec has mistakes, so no guest has exactly these paths")
+                .help("`vmdisk lint` shows where the mistakes are"),
+        );
+    }
     Ok(exit(args, &traced.guest))
 }
 
-fn exit(args: &TraceArgs, guest: &GuestTrace) -> Exit {
+/// The shown findings.
+fn findings(guest: &GuestTrace) -> impl Iterator<Item = &Diagnostic> {
     let attached = guest.disks.iter().flat_map(|disk| &disk.findings);
-    let mut found = attached.map(|(_, finding)| finding).chain(&guest.others);
+    attached.map(|(_, finding)| finding).chain(&guest.others)
+}
+
+fn exit(args: &TraceArgs, guest: &GuestTrace) -> Exit {
     match args.fail_on {
-        Some(least) if found.any(|finding| finding.severity >= least) => Exit::Findings,
+        Some(least) if findings(guest).any(|finding| finding.severity >= least) => Exit::Findings,
         Some(_) | None => Exit::Clean,
     }
 }
