@@ -24,7 +24,7 @@ impl Shared {
         let Ok(report) = &checked.outcome else {
             return Ok(());
         };
-        let entries = keys.entries(&checked.path, report);
+        let entries = keys.entries(checked, report);
         if vmdisk::begins_with_group(&report.text) {
             for entry in entries {
                 let known = self

@@ -9,8 +9,9 @@ use vmdisk::model::Domain;
 
 use crate::baseline::file::Entry;
 use crate::config::absolute;
-use crate::lint::checked::DocumentReport;
+use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::fingerprint::digest;
+use crate::render::uri;
 
 /// The subjects of findings in the files around a baseline.
 #[derive(Debug)]
@@ -35,13 +36,20 @@ impl Keys {
     }
 
     /// The name of an input in the baseline.
-    pub(crate) fn file(&self, path: &str) -> String {
-        relative(&absolute(Path::new(path)), &self.directory)
+    pub(crate) fn file(&self, checked: &Checked) -> String {
+        // The text of a path lacks its bytes that are not UTF-8; the URI has them.
+        let is_text = !checked.path.contains(char::REPLACEMENT_CHARACTER);
+        let path = match is_text {
+            true => PathBuf::from(&checked.path),
+            false => uri::to_path(&checked.uri),
+        };
+        relative(&absolute(&path), &self.directory)
     }
 
     /// True if a file of the baseline is there.
     pub(crate) fn exists(&self, file: &str) -> bool {
-        self.directory.join(file).symlink_metadata().is_ok()
+        let is_there = |name: &Path| self.directory.join(name).symlink_metadata().is_ok();
+        is_there(Path::new(file)) || is_there(&unescaped(file))
     }
 
     /// The key of a finding in a file.
@@ -65,8 +73,8 @@ impl Keys {
     }
 
     /// The entries of all findings of a report, in their order.
-    pub(crate) fn entries(&self, path: &str, report: &DocumentReport) -> Vec<Entry> {
-        let file = self.file(path);
+    pub(crate) fn entries(&self, checked: &Checked, report: &DocumentReport) -> Vec<Entry> {
+        let file = self.file(checked);
         let mut entries: Vec<Entry> = Vec::new();
         let mut known: HashMap<u128, usize> = HashMap::new();
         for finding in &report.findings {
@@ -121,8 +129,40 @@ fn relative(path: &Path, directory: &Path) -> String {
         .count();
     let up = directory.components().skip(common).map(|_| "..".to_owned());
     let down = path.components().skip(common);
-    let down = down.map(|name| name.as_os_str().to_string_lossy().into_owned());
+    let down = down.map(|name| escaped(name.as_os_str().as_encoded_bytes()));
     up.chain(down).collect::<Vec<_>>().join("/")
+}
+
+/// A name as text: bytes that are not UTF-8 are written as `\xff`.
+fn escaped(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        text.push_str(chunk.valid());
+        let invalid = chunk.invalid().iter();
+        invalid.for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// The path of a name with escaped bytes.
+fn unescaped(name: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut parts = name.split("\\x");
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let byte = part.get(..2).and_then(|it| u8::from_str_radix(it, 16).ok());
+        match byte.filter(|byte| !byte.is_ascii()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                bytes.extend_from_slice(b"\\x");
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    uri::path_of_bytes(bytes)
 }
 
 #[cfg(test)]
@@ -137,6 +177,25 @@ mod tests {
             ("/other/a.xml", "/r/ci", "../../other/a.xml"),
         ] {
             assert_eq!(relative(Path::new(path), Path::new(directory)), expected);
+        }
+    }
+
+    #[test]
+    fn names_that_differ_in_bytes_that_are_not_utf_8_differ() {
+        let directory = Path::new("/r");
+        for (name, expected) in [
+            (&b"a\xff.xml"[..], r"a\xff.xml"),
+            (b"a\xfe.xml", r"a\xfe.xml"),
+            (b"\xc3\xa9\xc3.xml", r"\u{e9}\xc3.xml"),
+            // Text stays unchanged.
+            ("ü\u{fffd}.xml".as_bytes(), "ü\u{fffd}.xml"),
+            (br"a\x41.xml", r"a\x41.xml"),
+        ] {
+            let expected = expected.replace(r"\u{e9}", "é");
+            let path = directory.join(uri::path_of_bytes(name.to_vec()));
+            assert_eq!(relative(&path, directory), expected);
+            assert_eq!(unescaped(&expected), uri::path_of_bytes(name.to_vec()));
+            assert_eq!(uri::to_path(&uri::of_path(&path)), path);
         }
     }
 }

@@ -101,10 +101,13 @@ impl Baseline {
 
     /// Moves known findings of an input to its allowed findings. Any thread may do this, and again for the same input. `left_out` are the rules whose findings the run leaves out.
     pub(crate) fn apply(&self, checked: &mut Checked, left_out: &BTreeSet<&'static str>) {
+        if checked.outcome.is_err() {
+            return;
+        }
+        let file = self.keys.file(checked);
         let Ok(report) = &mut checked.outcome else {
             return;
         };
-        let file = self.keys.file(&checked.path);
         report.has_baseline = true;
         let mut found: HashMap<u128, u32> = HashMap::new();
         let mut known = Vec::new();

@@ -1,6 +1,6 @@
 //! Paths as URIs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A path as a URI: relative if the path is, percent-encoded, with `/` between its parts.
 pub(crate) fn of_path(path: &Path) -> String {
@@ -19,6 +19,33 @@ pub(crate) fn of_path(path: &Path) -> String {
         }
     }
     out
+}
+
+/// The path of a URI that [`of_path`] made, with all its bytes.
+pub(crate) fn to_path(uri: &str) -> PathBuf {
+    let encoded = uri.strip_prefix("file://").unwrap_or(uri);
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut parts = encoded.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let (byte, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        bytes.extend(u8::from_str_radix(byte, 16));
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    path_of_bytes(bytes)
+}
+
+/// A path with these bytes.
+#[cfg(unix)]
+pub(crate) fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+/// A path with these bytes, if they are UTF-8.
+#[cfg(not(unix))]
+pub(crate) fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 #[cfg(test)]

@@ -25,6 +25,31 @@ fn entries(place: &Place) -> Vec<Value> {
     file["findings"].as_array().unwrap().clone()
 }
 
+/// Names in bytes that are not UTF-8 look the same as text.
+#[cfg(unix)]
+#[test]
+fn files_whose_names_are_not_text_have_their_own_entries() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::with(&[("d/clean.xml", CLEAN)]);
+    let path = |name: &[u8]| place.path("d").join(std::ffi::OsStr::from_bytes(name));
+    std::fs::write(path(b"a\xfe.xml"), UNSAFE).unwrap();
+    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    let is_known = |file: &str| entries(&place).iter().any(|it| it["file"] == file);
+    assert!(is_known(r"d/a\xfe.xml"));
+    assert_eq!(lint(&place, &[]).code, 0);
+    // Another name has no entry, and the entries of a file that exists are not stale.
+    std::fs::rename(path(b"a\xfe.xml"), path(b"a\xff.xml")).unwrap();
+    let renamed = lint(&place, &[]);
+    assert_eq!(renamed.code, 1, "{renamed:?}");
+    std::fs::write(path(b"a\xfe.xml"), CLEAN).unwrap();
+    let pruned = place.run(&["baseline", "prune", "d/clean.xml"]);
+    assert_eq!(pruned.code, 0, "{pruned:?}");
+    assert!(
+        is_known(r"d/a\xfe.xml"),
+        "a file that is not checked is not stale"
+    );
+}
+
 #[test]
 fn known_findings_do_not_count_and_new_ones_do() {
     let place = guests();
