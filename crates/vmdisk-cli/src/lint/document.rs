@@ -101,7 +101,6 @@ impl<'a> Renderer<'a> {
                 | Content::Findings(
                     LintFormat::Full
                         | LintFormat::Concise
-                        | LintFormat::Github
                         | LintFormat::JsonLines
                         | LintFormat::Checkstyle
                 )
@@ -117,12 +116,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Writes what stands after the items of a stream.
-    pub(crate) fn end(&self, caveats: &Caveats<'_>, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn end(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.content {
             Content::Findings(LintFormat::Checkstyle) => checkstyle::end(out),
-            Content::Findings(LintFormat::Github) => {
-                out.write_all(github::caveats(caveats, &self.view).as_bytes())
-            }
             _ => Ok(()),
         }
     }
@@ -236,10 +232,15 @@ impl Document {
             (Numbers::None, Content::Findings(LintFormat::Html)) => {
                 html::write(out, &mut lists[0], summary, &renderer.view, host)
             }
+            (Numbers::None, Content::Findings(LintFormat::Github)) => {
+                // GitHub shows the first ten annotations of each kind.
+                out.write_all(github::caveats(caveats, &renderer.view).as_bytes())?;
+                lists.iter_mut().try_for_each(|list| list.copy(out))
+            }
             (Numbers::None, _) => {
                 renderer.begin(out)?;
                 lists.iter_mut().try_for_each(|list| list.copy(out))?;
-                renderer.end(caveats, out)
+                renderer.end(out)
             }
         }
     }

@@ -119,8 +119,7 @@ impl<'a, 'o> Gathering<'a, 'o> {
             self.add(&checked, &items)?;
         }
         if let Some(mut stream) = self.stream {
-            let caveats = self.totals.caveats();
-            stream.write(|out| self.renderers[0].end(&caveats, out))?;
+            stream.write(|out| self.renderers[0].end(out))?;
             stream.end()?;
             self.documents.remove(0);
         }

@@ -152,6 +152,20 @@ fn every_format_says_what_could_not_be_checked() {
     }
 }
 
+/// GitHub shows the first ten annotations of each kind in a step.
+#[test]
+fn annotations_of_the_run_are_before_those_of_findings() {
+    let place = Place::with(&[("a.xml", CLEAN)]);
+    let lint = ["lint", "a.xml", "--format", "github", "--select", "all"];
+    let fails = [&lint[..], &["--fail-on-unchecked"]].concat();
+    for (words, kind) in [(&lint[..], "::notice "), (&fails, "::error ")] {
+        let run = place.run(words);
+        let first = run.stdout.lines().next().unwrap();
+        assert!(first.starts_with(&format!("{kind}title=not checked::")));
+        assert!(run.stdout.lines().count() > 1, "{run:?}");
+    }
+}
+
 #[test]
 fn annotations_for_github_say_what_could_not_be_checked() {
     let old = format!("{NOTHING}collected_at: 2020-01-01T00:00:00Z\n");
