@@ -1,11 +1,11 @@
 //! `vmdisk completions` and `vmdisk man`: files that a package installs with the binary.
 
-use std::collections::BTreeSet;
+mod lists;
+
 use std::fs;
 use std::path::Path;
 
 use clap::Command;
-use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::atomic;
@@ -19,54 +19,9 @@ pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exi
     let mut script = Vec::new();
     let mut command = Cli::whole();
     clap_complete::generate(args.shell, &mut command, "vmdisk", &mut script);
-    let mut script = String::from_utf8_lossy(&script).into_owned();
-    if args.shell == Shell::Bash {
-        script = complete_lists(&script, &list_options(&command));
-        script = script.replacen(PREVIOUS, &[PREVIOUS, OPTION_BEFORE].concat(), 1);
-    }
+    let script = lists::complete(args.shell, &String::from_utf8_lossy(&script), &command);
     deliver(io, None, &script)?;
     Ok(Exit::Clean)
-}
-
-/// The line of a bash script that sets the word before the completed one.
-const PREVIOUS: &str = "    prev=\"$3\"\n";
-
-/// For bash, `=` is a word of its own in `--option=value`.
-const OPTION_BEFORE: &str = r#"    if [[ "${prev}" == "=" && "${COMP_CWORD}" -gt 1 ]]; then
-        prev="${COMP_WORDS[COMP_CWORD-2]}"
-    fi
-"#;
-
-/// The long options of a command, and of those below it, whose value is a list with commas.
-fn list_options(command: &Command) -> BTreeSet<String> {
-    let is_list = |option: &&clap::Arg| option.get_value_delimiter() == Some(',');
-    let own = command.get_opts().filter(is_list);
-    let own = own.filter_map(|option| option.get_long().map(str::to_owned));
-    let below = command.get_subcommands().flat_map(list_options);
-    own.chain(below).collect()
-}
-
-/// The bash script with a completion of every word of a list. clap completes only the first.
-fn complete_lists(script: &str, options: &BTreeSet<String>) -> String {
-    let mut out = String::with_capacity(script.len());
-    let mut is_list = false;
-    for line in script.split_inclusive('\n') {
-        match line.trim().strip_prefix("COMPREPLY=($(compgen -W ") {
-            Some(words) if is_list => {
-                let words = words.replace(r#"-- "${cur}""#, r#"-- "${cur##*,}""#);
-                let prefix = r#"COMPREPLY=($(compgen -P "${cur%"${cur##*,}"}" -W "#;
-                out.push_str(&line[..line.len() - line.trim_start().len()]);
-                out.push_str(prefix);
-                out.push_str(&words);
-                out.push('\n');
-            }
-            Some(_) | None => out.push_str(line),
-        }
-        let option = line.trim().strip_prefix("--");
-        let option = option.and_then(|line| line.strip_suffix(')'));
-        is_list = option.is_some_and(|option| options.contains(option));
-    }
-    out
 }
 
 /// Prints the main page, or writes all of them.

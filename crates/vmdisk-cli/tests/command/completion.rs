@@ -1,4 +1,4 @@
-//! The bash completion, as bash calls it.
+//! The completions, as the shells call them.
 
 use std::process::{Command, Stdio};
 
@@ -65,4 +65,87 @@ fn bash_completes_every_word_of_a_list() {
         completed(&["vmdisk", "lint", "--format", "sar"]).unwrap(),
         ["sarif"]
     );
+}
+
+/// True without a shell that few machines have: its test is skipped even where all others are required.
+#[allow(clippy::print_stderr, reason = "a skipped test must be visible")]
+fn is_missing(shell: &str) -> bool {
+    let missing = installed(shell).is_err();
+    if missing {
+        eprintln!("skipped: {shell} is missing");
+    }
+    missing
+}
+
+/// A directory with the completion script of a shell.
+fn script(shell: &str) -> Place {
+    let script = Place::with(&[]).run(&["completions", shell]).stdout;
+    Place::with(&[("vmdisk.completion", &script)])
+}
+
+/// The result of a shell, in the directory of its completion script.
+fn shell_output(place: &Place, shell: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(shell);
+    command
+        .args(arguments)
+        .current_dir(place.path("."))
+        .env("HOME", place.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    finish(command, b"").stdout
+}
+
+/// The words to complete, and the completed words where there is one.
+const LISTS: [(&str, &str); 5] = [
+    ("vmdisk lint --select cache-uns", "cache-unsafe"),
+    (
+        "vmdisk lint --select startup,cache-uns",
+        "startup,cache-unsafe",
+    ),
+    (
+        "vmdisk lint --ignore=startup,clarity,cache-uns",
+        "startup,clarity,cache-unsafe",
+    ),
+    ("vmdisk facts --group lvm,nv", "lvm,nvme"),
+    ("vmdisk lint --format sar", "sarif"),
+];
+
+#[test]
+fn fish_completes_every_word_of_a_list() {
+    if is_missing("fish") {
+        return;
+    }
+    let place = script("fish");
+    for (words, expected) in LISTS {
+        let ask = format!("source vmdisk.completion; complete -C '{words}'");
+        let output = shell_output(&place, "fish", &["--no-config", "-c", &ask]);
+        let words: Vec<&str> = output.lines().collect();
+        let word = words[0].split('\t').next().unwrap();
+        let word = word.rsplit('=').next().unwrap();
+        assert_eq!((words.len(), word), (1, expected), "{output}");
+    }
+}
+
+#[test]
+fn zsh_completes_every_word_of_a_list() {
+    if is_missing("zsh") {
+        return;
+    }
+    let place = script("zsh");
+    // Ctrl-X writes the line after Tab completed it.
+    let setup = "autoload -Uz compinit; compinit -D -u; source ./vmdisk.completion; \
+                 written() { print -r -- $BUFFER > line.new; mv line.new line; exit }; \
+                 zle -N written; bindkey '^I' complete-word; bindkey '^X' written";
+    place.write("setup.zsh", setup.as_bytes());
+    for (words, expected) in LISTS {
+        let ask = format!(
+            "zmodload zsh/zpty; zpty shell zsh -f -i; zpty -w shell 'source ./setup.zsh'; \
+             zpty -w -n shell $'{words}\\t\\x18'; \
+             for try in {{1..200}}; do [[ -e line ]] && break; sleep 0.1; done; cat line; rm line"
+        );
+        let output = shell_output(&place, "zsh", &["-f", "-c", &ask]);
+        let word = output.trim_end().rsplit([' ', '=']).next().unwrap();
+        assert_eq!(word, expected, "{output}");
+    }
 }
