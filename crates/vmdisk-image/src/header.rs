@@ -232,7 +232,7 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     {
         Header::Vmdk(vmdk::read(&mut window))
     } else if has(head, vdi::MAGIC_OFFSET, vdi::MAGIC) {
-        Header::Unchecked(vdi::read(head))
+        Header::Unchecked(vdi::read(head, length))
     } else if BOCHS.iter().all(|(at, magic)| has(head, *at, magic))
         && le32(head, 64).is_some_and(|version| BOCHS_VERSIONS.contains(&version))
     {

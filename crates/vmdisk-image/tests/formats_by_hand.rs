@@ -86,11 +86,40 @@ fn a_fixed_vhd_has_its_footer_at_the_end() {
 fn a_vdi_of_virtualbox_with_a_parent_is_refused() {
     let image = Image::zeros(1 << 20)
         .put(64, &[0x7f, 0x10, 0xda, 0xbe])
+        .le32(68, 0x1_0001)
+        .le32(340, 512)
+        .le32(344, 1024)
+        .le32(360, 512)
         .le64(368, 1 << 20)
         .le32(376, 1 << 20)
+        .le32(384, 1)
         .put(440, &[1; 16]);
     assert_eq!(unchecked(&image).virtual_size, Some(1 << 20));
     assert_eq!(image.kinds(), [DefectKind::ParentUnsupported]);
+    // QEMU reads zeroes after the end, and block 0 for each of them.
+    let short = image.put(440, &[0; 16]).le32(340, 1 << 20);
+    let (table, offset, bytes, length) = ("block map", 1 << 20, 4, 1 << 20);
+    let kind = DefectKind::TableBeyondEnd {
+        table,
+        offset,
+        bytes,
+        length,
+    };
+    assert_eq!(short.kinds(), [kind]);
+    assert_eq!(short.header().defects()[0].effect(), Effect::Damaged);
+}
+
+#[test]
+fn a_qed_that_was_not_closed_is_checked_by_qemu() {
+    let sound = Image::zeros(3 * 4096)
+        .put(0, b"QED\0")
+        .le32(4, 4096)
+        .le32(8, 2)
+        .le32(12, 1)
+        .le64(40, 4096)
+        .le64(48, 1 << 20);
+    assert_eq!(sound.kinds(), []);
+    assert_eq!(sound.le64(16, 2).kinds(), [DefectKind::Dirty]);
 }
 
 #[test]

@@ -104,6 +104,32 @@ fn a_damaged_byte_of_luks_is_reported_if_qemu_refuses_it() {
 }
 
 #[test]
+fn a_damaged_byte_of_an_old_format_is_reported_if_qemu_refuses_it() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    qemu::create(directory, "raw", "", &["base.raw", "64K"]);
+    for (format, options, file) in [
+        ("vdi", "", "a.vdi"),
+        ("qed", "", "a.qed"),
+        ("qcow", "", "a.qcow"),
+        ("vpc", "subformat=fixed", "fixed.vhd"),
+        ("vpc", "subformat=dynamic", "dynamic.vhd"),
+    ] {
+        qemu::create(directory, format, options, &[file, "64K"]);
+        damage(directory, format, file, |_| true);
+    }
+    for format in ["qed", "qcow"] {
+        let file = format!("top.{format}");
+        let backing = ["-b", "base.raw", "-F", "raw", &file];
+        qemu::create(directory, format, "", &backing);
+        damage(directory, format, &file, |_| true);
+    }
+}
+
+#[test]
 fn a_damaged_byte_of_a_sparse_vmdk_is_reported_if_qemu_refuses_it() {
     if !qemu::is_installed() {
         return;

@@ -11,7 +11,7 @@
 
 use crate::support::image::Image;
 use crate::support::qemu;
-use crate::support::refusal::{FEW, Field, Order, compare, image_of, sweep};
+use crate::support::refusal::{FEW, Field, Order, VALUES, compare, image_of, set, sweep};
 
 #[test]
 fn vmdk_refuses_what_qemu_refuses() {
@@ -106,6 +106,59 @@ fn vmdk_refuses_what_qemu_refuses() {
             &format!("{from} -> {to}"),
             &image,
         ));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn old_formats_refuse_what_qemu_refuses() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let vdi = [68, 340, 344, 360, 376, 384].map(|at| Field(at, 4));
+    let qed = [4, 8, 12].map(|at| Field(at, 4));
+    let large = [16, 40, 48].map(|at| Field(at, 8));
+    let qcow = [
+        Field(8, 8),
+        Field(16, 4),
+        Field(24, 8),
+        Field(32, 1),
+        Field(33, 1),
+    ];
+    let qcow = [&qcow[..], &[Field(36, 4), Field(40, 8)]].concat();
+    for (format, order, fields) in [
+        ("vdi", Order::Little, [&vdi[..], &[Field(368, 8)]].concat()),
+        ("qed", Order::Little, [&qed[..], &large[..]].concat()),
+        ("qcow", Order::Big, qcow),
+    ] {
+        let sound = image_of(directory, format, "");
+        sweep(directory, format, order, &sound, &fields, VALUES);
+    }
+}
+
+#[test]
+fn vpc_refuses_what_qemu_refuses() {
+    if !qemu::is_installed() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let sound = image_of(directory, "vpc", "force_size=on");
+    let dynamic = [Field(528, 8), Field(540, 4), Field(544, 4)];
+    sweep(directory, "vpc", Order::Big, &sound, &dynamic, VALUES);
+    // Fields of the footer, with a checksum that fits.
+    let footer = [Field(16, 8), Field(48, 8), Field(56, 2), Field(60, 4)];
+    let mut differences = Vec::new();
+    for field in footer {
+        for value in VALUES {
+            let mut image = set(&sound, field, Order::Big, *value).be32(64, 0);
+            let sum: u32 = image.0[..512].iter().map(|byte| u32::from(*byte)).sum();
+            image = image.be32(64, !sum);
+            let what = format!("vpc, {value:#x} at {}", field.0);
+            differences.extend(compare(directory, "vpc", &what, &image));
+        }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

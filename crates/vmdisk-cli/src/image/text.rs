@@ -104,14 +104,14 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
             if unchecked.is_encrypted {
                 rows.push(("encryption", "aes".to_owned()));
             }
-            let command = match unchecked.format {
-                // "This image format does not support checks", but `info` opens the image with its driver.
-                ImageFormat::Qcow | ImageFormat::Vpc | ImageFormat::Bochs | ImageFormat::Cloop => {
-                    "info"
-                }
-                _ => "check",
+            // `qemu-img info` opens the image with its driver where `qemu-img check` is not supported.
+            let (part, command) = match unchecked.format {
+                ImageFormat::Vdi | ImageFormat::Qed => ("tables", "check"),
+                ImageFormat::Vpc | ImageFormat::Qcow => ("tables", "info"),
+                ImageFormat::Bochs | ImageFormat::Cloop => ("header", "info"),
+                _ => ("header", "check"),
             };
-            rows.push(("header", format!("not checked: run `qemu-img {command}`")));
+            rows.push((part, format!("not checked: run `qemu-img {command}`")));
         }
         Header::Luks2(_) | Header::Vmdk(_) => {}
     }

@@ -344,6 +344,12 @@ pub enum DefectKind {
         /// The part.
         part: &'static str,
     },
+    /// A part with a wrong checksum.
+    #[error("the checksum of the {part} is wrong")]
+    Checksum {
+        /// The part.
+        part: &'static str,
+    },
     /// A required part.
     #[error("the {part} is missing")]
     PartMissing {

@@ -104,6 +104,7 @@ impl DefectKind {
             | Self::NameUnterminated { .. }
             | Self::Overlap { .. }
             | Self::Signature { .. }
+            | Self::Checksum { .. }
             | Self::PartMissing { .. }
             | Self::ParentUnsupported
             | Self::Descriptor { .. }

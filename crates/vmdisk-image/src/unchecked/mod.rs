@@ -1,6 +1,7 @@
 //! Formats of which only what a backing chain needs is read: format, size and backing file.
 //!
-//! The other fields are not checked: `qemu-img check` and `qemu-img info` open the image with the driver of its format.
+//! The headers of VDI, VHD, QED and qcow are checked like in QEMU. The other fields are not checked: `qemu-img check` and
+//! `qemu-img info` open the image with the driver of its format.
 
 pub(crate) mod parallels;
 pub(crate) mod qcow;
@@ -18,7 +19,7 @@ use crate::reference::BackingReference;
 /// The maximum length of a backing file name in QEMU.
 const MAX_BACKING_NAME: u64 = 1023;
 
-/// The header of a format whose fields are not checked.
+/// The header of a format whose fields are not checked, or whose header is checked, but none of its tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncheckedHeader {
     /// The format.
@@ -35,7 +36,8 @@ pub struct UncheckedHeader {
     pub backing_is_raw: bool,
     /// True if the guest's data is encrypted.
     pub is_encrypted: bool,
-    /// The defects that prevent reading these fields, and parents that QEMU does not support.
+    /// The defects that prevent reading these fields, parents that QEMU does not support, and in a header of VDI,
+    /// VHD, QED or qcow everything that QEMU refuses.
     pub defects: Vec<Defect>,
 }
 
