@@ -85,9 +85,9 @@ pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, facts_after, plan, 
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
     DiskSpec, EmptySpec, EncryptionSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
-    IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec,
-    NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, Spec,
-    SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec,
-    VolumeSpec, ZvolSpec,
+    IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec,
+    NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec, RawSpec,
+    SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec,
+    VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{Condition, SpaceShortage, Step, script, shell_word, shortages};

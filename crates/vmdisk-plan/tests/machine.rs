@@ -393,3 +393,61 @@ fn huge_pages_are_taken_if_they_were_asked_for_and_are_enough() {
         assert!(errors[0].to_string().contains(why), "{errors:?}");
     }
 }
+
+#[test]
+fn iothreads_of_a_list_have_their_options_in_the_order_of_their_numbers() {
+    let text = "version: 1
+guest:
+  iothreads:
+  - {}
+  - {poll-max-ns: 0, poll-grow: 4, poll-shrink: 2, thread-pool-min: 1, thread-pool-max: 8}
+disks:
+- raw: {path: /a}
+  iothread: 2
+";
+    let spec = Spec::from_yaml(text).unwrap();
+    let planned = plan(&spec, &Facts::default(), &Target::default()).unwrap();
+    let options = planned.domain.iothreads.iter().map(|thread| {
+        let Polling { max, grow, shrink } = thread.polling;
+        (
+            thread.id.0,
+            (max, grow, shrink),
+            thread.thread_pool_min,
+            thread.thread_pool_max,
+        )
+    });
+    assert_eq!(
+        options.collect::<Vec<_>>(),
+        [
+            (1, (None, None, None), None, None),
+            (2, (Some(0), Some(4), Some(2)), Some(1), Some(8)),
+        ]
+    );
+    // libvirt lists an iothread with options before those that it only counts.
+    let mut guest = planned.domain;
+    guest.iothreads.reverse();
+    let (again, dropped) = Spec::of_domain(&guest);
+    assert_eq!(dropped, []);
+    assert_eq!(
+        again.guest.unwrap().iothreads,
+        spec.guest.unwrap().iothreads
+    );
+    assert_eq!(again.disks[0].iothread, spec.disks[0].iothread);
+    for (iothreads, expected) in [
+        (
+            "[{poll-max-ns: x}]",
+            "guest.iothreads[0].poll-max-ns: expected",
+        ),
+        ("[{poll-grov: 1}]", "did you mean `poll-grow`?"),
+        ("[1]", "expected a group of keys"),
+    ] {
+        let text = format!("version: 1\nguest: {{iothreads: {iothreads}}}\ndisks: []\n");
+        let errors = Spec::from_yaml(&text).unwrap_err();
+        let told = format!(
+            "{}: {}",
+            errors[0],
+            errors[0].help.clone().unwrap_or_default()
+        );
+        assert!(told.contains(expected), "{told}");
+    }
+}

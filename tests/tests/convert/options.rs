@@ -56,7 +56,6 @@ const BY_DRIVER: &[&str] = &["blockdev", "device", "drive", "object"];
 
 /// What no spec has, by the beginning of its name.
 const OF_NO_SPEC: &[&str] = &[
-    "-object iothread",
     "-object main-loop",
     "-object throttle-group",
     "-device am53c974",
@@ -81,8 +80,7 @@ struct Plants {
 impl Plants {
     fn plant(&mut self, before: &str, after: &[String], owners: &[String]) {
         for target in [Target::LibvirtXml, Target::Spec] {
-            // A spec lists neither controllers nor throttle groups, which is said once for all of them. How iothreads
-            // poll is a gap.
+            // A spec lists neither controllers nor throttle groups, which is said once for all of them.
             if target == Target::Spec
                 && owners
                     .iter()

@@ -2,7 +2,7 @@
 
 use vmdisk_document::{Entry, Node, Value};
 use vmdisk_fields::{DISK_FIELDS, LIMIT_FIELDS, disk};
-use vmdisk_model::{DiskField, DomainField, FieldPath, ImageField, LimitField};
+use vmdisk_model::{DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField};
 use vmdisk_source::{Place, SourceMap, Span};
 
 use super::speller::{GUEST, key_of};
@@ -45,6 +45,24 @@ pub(super) fn source_map(text: &str, root: &Node, numbers: &[usize]) -> SourceMa
             guest.and_then(|guest| guest.node.member(key)),
             FieldPath::Domain(*field),
         );
+    }
+    let iothreads = guest.and_then(|guest| guest.node.member("iothreads"));
+    for (nth, thread) in iothreads
+        .into_iter()
+        .flat_map(|it| it.node.items())
+        .enumerate()
+    {
+        places.record(
+            FieldPath::IoThread(nth, IoThreadField::IoThread),
+            thread.span,
+        );
+        for (key, field) in [
+            ("thread-pool-min", IoThreadField::ThreadPoolMin),
+            ("thread-pool-max", IoThreadField::ThreadPoolMax),
+            ("poll-max-ns", IoThreadField::Polling),
+        ] {
+            places.value(thread.member(key), FieldPath::IoThread(nth, field));
+        }
     }
     let disks = root.member("disks");
     places.value(disks, FieldPath::Domain(DomainField::Devices));

@@ -3,8 +3,8 @@
 use vmdisk_document::Value;
 use vmdisk_fields::{Setting, Speller, disk, limit};
 use vmdisk_model::{
-    DiskField, Domain, DomainField, FieldPath, FieldValue, ImageField, IoThreadId, LimitField,
-    Protocol, Switch,
+    DiskField, Domain, DomainField, FieldPath, FieldValue, ImageField, IoThreadField, IoThreadId,
+    LimitField, Protocol, Switch,
 };
 
 use crate::spec::{BusSpec, MediaSpec, Word, size_text};
@@ -96,6 +96,16 @@ pub(super) fn key_of(at: FieldPath) -> Option<String> {
                 (ImageField::Path, _) => "path",
                 (ImageField::Format, _) => "format",
                 _ => return None,
+            };
+            Some(key.to_owned())
+        }
+        FieldPath::IoThread(_, field) => {
+            let key = match field {
+                IoThreadField::IoThread => "iothreads",
+                IoThreadField::ThreadPoolMin => "thread-pool-min",
+                IoThreadField::ThreadPoolMax => "thread-pool-max",
+                IoThreadField::Polling => "poll-max-ns",
+                IoThreadField::Id => return None,
             };
             Some(key.to_owned())
         }

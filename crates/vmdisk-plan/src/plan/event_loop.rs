@@ -29,11 +29,9 @@ enum Wish {
 
 /// Decides which iothreads there are and who uses them.
 pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
-    let count = planner
-        .spec
-        .guest
-        .as_ref()
-        .and_then(|guest| guest.iothreads);
+    let guest = planner.spec.guest.as_ref();
+    let count = guest.and_then(|guest| guest.iothreads.clone());
+    let count = count.as_ref();
     let wishes: Vec<Wish> = (0..planner.spec.disks.len())
         .map(|index| wish(planner, index, count))
         .collect();
@@ -51,7 +49,7 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
     for (index, wish) in wishes.iter().enumerate() {
         let Wish::These(ids) = wish else { continue };
         for id in ids {
-            if let Some(IoThreadCount::Number(count)) = count
+            if let Some(count) = count.and_then(IoThreadCount::number)
                 && *id > count
             {
                 let message = format!("the guest has {count} iothreads, and none has the id {id}");
@@ -109,7 +107,7 @@ fn is_virtio(planner: &Planner<'_>, index: usize) -> bool {
     !is_vhost && (bus == TargetBus::Virtio || bus == TargetBus::Scsi)
 }
 
-fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wish {
+fn wish(planner: &Planner<'_>, index: usize, count: Option<&IoThreadCount>) -> Wish {
     let spec = &planner.spec.disks[index];
     match &spec.iothread {
         Some(IoThreadSpec::Number(id)) => return Wish::These(vec![*id]),
@@ -133,12 +131,12 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
         is_asked: false,
         may_have_several: may_have_several(planner, index),
     };
-    match count {
-        Some(IoThreadCount::Number(0)) => return Wish::Nothing,
-        Some(IoThreadCount::Number(_)) => {
+    match count.map(IoThreadCount::number) {
+        Some(Some(0)) => return Wish::Nothing,
+        Some(Some(_)) => {
             return any("the guest has iothreads, which idle unless a disk uses them".to_owned());
         }
-        Some(IoThreadCount::Auto) => {
+        Some(None) => {
             return any("iothreads are requested, and this disk can use one".to_owned());
         }
         None => {}
@@ -159,7 +157,7 @@ fn wish(planner: &Planner<'_>, index: usize, count: Option<IoThreadCount>) -> Wi
 }
 
 /// How many iothreads are worth having: no more than disks that take any, vCPUs, or processors.
-fn most_threads(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[Wish]) -> u32 {
+fn most_threads(planner: &Planner<'_>, count: Option<&IoThreadCount>, wishes: &[Wish]) -> u32 {
     let takers = wishes
         .iter()
         .filter(|wish| matches!(wish, Wish::Any { .. }))
@@ -168,12 +166,8 @@ fn most_threads(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[W
         Fact::Known(count) => count.max(1),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => u32::MAX,
     };
-    match count {
-        Some(IoThreadCount::Number(count)) => count,
-        Some(IoThreadCount::Auto) | None => {
-            takers.min(planner.domain.effective_vcpus()).min(processors)
-        }
-    }
+    let number = count.and_then(IoThreadCount::number);
+    number.unwrap_or_else(|| takers.min(planner.domain.effective_vcpus()).min(processors))
 }
 
 /// True if several iothreads may share the queues of a disk.
@@ -191,7 +185,7 @@ fn may_have_several(planner: &Planner<'_>, index: usize) -> bool {
 const MOST_PER_DISK: u32 = 4;
 
 /// How many iothreads each disk gets: several if there are vCPUs and processors to spare for all disks.
-fn threads_per_disk(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes: &[Wish]) -> u32 {
+fn threads_per_disk(planner: &Planner<'_>, count: Option<&IoThreadCount>, wishes: &[Wish]) -> u32 {
     let mut takers: u32 = 0;
     for wish in wishes {
         match wish {
@@ -206,7 +200,7 @@ fn threads_per_disk(planner: &Planner<'_>, count: Option<IoThreadCount>, wishes:
     let Fact::Known(processors) = planner.host.index.facts().cpu.count else {
         return 1;
     };
-    if takers == 0 || matches!(count, Some(IoThreadCount::Number(_))) {
+    if takers == 0 || count.and_then(IoThreadCount::number).is_some() {
         return 1;
     }
     // Half of the vCPUs have requests to serve while the other half waits for them.
@@ -296,8 +290,8 @@ fn assign_chosen(planner: &mut Planner<'_>, index: usize, id: u32, reason: Strin
 }
 
 /// Declares the iothreads that are in use or requested by number.
-fn declare(planner: &mut Planner<'_>, count: Option<IoThreadCount>, load: BTreeMap<u32, usize>) {
-    let is_number = matches!(count, Some(IoThreadCount::Number(_)));
+fn declare(planner: &mut Planner<'_>, count: Option<&IoThreadCount>, load: BTreeMap<u32, usize>) {
+    let is_number = count.and_then(IoThreadCount::number).is_some();
     let ids: Vec<u32> = load
         .iter()
         .filter(|(_, disks)| is_number || **disks > 0)
@@ -311,6 +305,11 @@ fn declare(planner: &mut Planner<'_>, count: Option<IoThreadCount>, load: BTreeM
         .map(|id| {
             let mut thread = IoThread::new(IoThreadId(id));
             thread.is_listed = !is_counted;
+            if let Some(IoThreadCount::Each(all)) = count
+                && let Some(options) = all.get(id as usize - 1)
+            {
+                options.apply(&mut thread);
+            }
             thread
         })
         .collect();

@@ -96,9 +96,9 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
             format!("{memory} of memory start no guest; write a unit, such as 2048M or 2G");
         faults.refuse_unless(false, at.key("memory"), message);
     }
-    if let Some(IoThreadCount::Number(count)) = iothreads {
+    if let Some(count) = iothreads.as_ref().and_then(IoThreadCount::number) {
         let message = format!("{count} iothreads are more than any host has use for");
-        faults.refuse_unless(*count <= 1024, at.key("iothreads"), message);
+        faults.refuse_unless(count <= 1024, at.key("iothreads"), message);
     }
     if let Some(HugePagesSpec::Size(size)) = hugepages {
         faults.refuse_unless(

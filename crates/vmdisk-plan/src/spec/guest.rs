@@ -2,7 +2,7 @@
 
 use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
-use vmdisk_model::{Architecture, Bytes, DomainType, Firmware};
+use vmdisk_model::{Architecture, Bytes, DomainType, Firmware, IoThread, Polling};
 
 use super::section::{Reader, SpecValue, section};
 use super::value::spec_words;
@@ -27,7 +27,8 @@ section! {
         vcpus: Option<u32> = "vcpus",
         /// Memory; default 1 GiB.
         memory: Option<Bytes> = "memory",
-        /// Number of iothreads (event-loop threads), or `auto` for as many as the disks need.
+        /// Number of iothreads (event-loop threads), `auto` for as many as the disks need, or a list with the options of
+        /// each, from number 1.
         iothreads: Option<IoThreadCount> = "iothreads",
         /// Huge pages: `true` for the host's default size, or a size; default `false`.
         hugepages: Option<HugePagesSpec> = "hugepages",
@@ -53,20 +54,100 @@ impl From<GuestType> for DomainType {
     }
 }
 
+section! {
+    /// An iothread; QEMU chooses its unset options.
+    #[derive(Default)]
+    pub struct IoThreadOptions {
+        /// Longest time that it polls before it sleeps, in nanoseconds; 0 disables polling, QEMU's default is 32768
+        /// (libvirt 9.4).
+        poll_max_ns: Option<u64> = "poll-max-ns",
+        /// Factor by which the polling time grows; QEMU's default 0 doubles it (libvirt 9.4).
+        poll_grow: Option<u64> = "poll-grow",
+        /// Divisor by which the polling time shrinks; QEMU's default 0 ends polling (libvirt 9.4).
+        poll_shrink: Option<u64> = "poll-shrink",
+        /// Fewest threads in its pool; QEMU's default is 0 (libvirt 8.5, QEMU 7.1).
+        thread_pool_min: Option<u32> = "thread-pool-min",
+        /// Most threads in its pool; QEMU's default is 64 (libvirt 8.5, QEMU 7.1).
+        thread_pool_max: Option<u32> = "thread-pool-max",
+    }
+}
+
+impl IoThreadOptions {
+    /// Sets the options of an iothread of the model.
+    pub(crate) fn apply(&self, thread: &mut IoThread) {
+        let IoThreadOptions {
+            poll_max_ns,
+            poll_grow,
+            poll_shrink,
+            thread_pool_min,
+            thread_pool_max,
+        } = self;
+        thread.polling = Polling {
+            max: *poll_max_ns,
+            grow: *poll_grow,
+            shrink: *poll_shrink,
+        };
+        thread.thread_pool_min = *thread_pool_min;
+        thread.thread_pool_max = *thread_pool_max;
+    }
+
+    /// The options of an iothread of the model.
+    pub(super) fn of_model(thread: &IoThread) -> Self {
+        let IoThread {
+            id: _,        // its place in the list
+            is_listed: _, // how libvirt writes it
+            thread_pool_min,
+            thread_pool_max,
+            polling: Polling { max, grow, shrink },
+        } = thread;
+        IoThreadOptions {
+            poll_max_ns: *max,
+            poll_grow: *grow,
+            poll_shrink: *shrink,
+            thread_pool_min: *thread_pool_min,
+            thread_pool_max: *thread_pool_max,
+        }
+    }
+}
+
 /// How many event-loop threads a guest has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IoThreadCount {
     /// As many as the disks need.
     Auto,
     /// This many, which the disks that can use one share.
     Number(u32),
+    /// As many as are in the list, with these options.
+    Each(Vec<IoThreadOptions>),
+}
+
+impl IoThreadCount {
+    /// The number of iothreads; `None` for as many as the disks need.
+    pub fn number(&self) -> Option<u32> {
+        match self {
+            IoThreadCount::Auto => None,
+            IoThreadCount::Number(number) => Some(*number),
+            IoThreadCount::Each(threads) => Some(u32::try_from(threads.len()).unwrap_or(u32::MAX)),
+        }
+    }
 }
 
 impl SpecValue for IoThreadCount {
     fn read(node: Value, reader: &mut Reader) -> Option<Self> {
-        match &node {
+        match node {
             Value::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
-            _ => u32::read(node, reader).map(IoThreadCount::Number),
+            Value::List(items) => {
+                let mut threads = Vec::with_capacity(items.len());
+                for (at, item) in items.into_iter().enumerate() {
+                    let below = reader.at().index(at);
+                    threads.push(
+                        reader.inside(below, |reader| IoThreadOptions::read(item.value, reader)),
+                    );
+                }
+                let threads: Option<Vec<_>> = threads.into_iter().collect();
+                threads.map(IoThreadCount::Each)
+            }
+            node => u32::read(node, reader).map(IoThreadCount::Number),
         }
     }
 
@@ -74,11 +155,18 @@ impl SpecValue for IoThreadCount {
         match self {
             IoThreadCount::Auto => Value::Text("auto".to_owned()),
             IoThreadCount::Number(number) => number.write(),
+            IoThreadCount::Each(threads) => Value::list(threads.iter().map(SpecValue::write)),
         }
     }
 
     fn schema() -> Schema {
-        json_schema!({ "anyOf": [{ "const": "auto" }, u32::schema()] })
+        json_schema!({
+            "anyOf": [
+                { "const": "auto" },
+                u32::schema(),
+                { "type": "array", "items": IoThreadOptions::schema() }
+            ]
+        })
     }
 }
 

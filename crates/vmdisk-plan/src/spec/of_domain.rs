@@ -3,8 +3,8 @@
 use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BootDevice, Device, Discard, Disk, DiskField, Domain, DomainField,
-    DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThreadField,
-    IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
+    DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThread,
+    IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
 };
 
 use crate::plan::{machine_of, plan};
@@ -15,7 +15,7 @@ use super::of_controllers::report_controllers;
 use super::of_image::backend_of;
 use super::{
     BackendSpec, BusSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
-    IoThreadSpec, IotuneSpec, MediaSpec, Spec,
+    IoThreadOptions, IoThreadSpec, IotuneSpec, MediaSpec, Spec,
 };
 
 impl Spec {
@@ -55,7 +55,7 @@ impl Spec {
             disks.extend(disk_of(domain, nth, disk, &mut report));
         }
         report_controllers(domain, &mut report);
-        report_iothreads(domain, &mut report);
+        report_iothreads(domain, guest.as_ref(), &mut report);
         boot_in_order(domain, &mut disks);
         let spec = Spec {
             guest,
@@ -208,19 +208,30 @@ fn iothreads_of(domain: &Domain, report: &mut DroppedFields) -> Option<IoThreadC
         report.report_dropped(FieldPath::Domain(DomainField::IoThreads), what, false);
         return None;
     }
+    let mut threads: Vec<&IoThread> = domain.iothreads.iter().collect();
+    threads.sort_by_key(|thread| thread.id);
+    let options: Vec<_> = threads.into_iter().map(IoThreadOptions::of_model).collect();
+    if options.iter().any(|it| *it != IoThreadOptions::default()) {
+        return Some(IoThreadCount::Each(options));
+    }
     Some(IoThreadCount::Number(
         u32::try_from(count).unwrap_or(u32::MAX),
     ))
 }
 
-/// Reports the parts of iothreads that a spec does not have.
-fn report_iothreads(domain: &Domain, report: &mut DroppedFields) {
+/// Reports the parts of iothreads that the spec does not have.
+fn report_iothreads(domain: &Domain, guest: Option<&GuestSpec>, report: &mut DroppedFields) {
+    let has_options =
+        guest.is_some_and(|guest| matches!(guest.iothreads, Some(IoThreadCount::Each(_))));
     for (nth, thread) in domain.iothreads.iter().enumerate() {
         let number = number_of(domain, thread.id);
         if number != thread.id.0 {
             let at = FieldPath::IoThread(nth, IoThreadField::Id);
             let what = format!("the id {}, which becomes {number} in a spec,", thread.id);
             report.report_dropped(at, what, false);
+        }
+        if has_options {
+            continue;
         }
         if thread.polling != Polling::default() {
             let at = FieldPath::IoThread(nth, IoThreadField::Polling);
@@ -233,12 +244,15 @@ fn report_iothreads(domain: &Domain, report: &mut DroppedFields) {
     }
 }
 
-/// The number of an iothread in a spec, which counts them from 1; the id of one that is not in the list.
+/// The number of an iothread in a spec, which counts them from 1 in the order of their ids; the id of one that is not in
+/// the list.
 fn number_of(domain: &Domain, id: IoThreadId) -> u32 {
-    let mut threads = domain.iothreads.iter();
-    let place = threads.position(|thread| thread.id == id);
-    let number = place.and_then(|place| u32::try_from(place + 1).ok());
-    number.unwrap_or(id.0)
+    let threads = &domain.iothreads;
+    if threads.iter().all(|thread| thread.id != id) {
+        return id.0;
+    }
+    let place = threads.iter().filter(|thread| thread.id <= id).count();
+    u32::try_from(place).unwrap_or(id.0)
 }
 
 /// The iothreads of a disk, which a SCSI disk has from its controller.

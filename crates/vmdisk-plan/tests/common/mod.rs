@@ -573,6 +573,24 @@ pub(crate) fn disk() -> impl Strategy<Value = DiskSpec> {
         })
 }
 
+fn iothread_options() -> impl Strategy<Value = IoThreadOptions> {
+    (
+        weighted(0.3, 0_u64..100_000),
+        weighted(0.3, 0_u64..8),
+        weighted(0.3, 0_u64..8),
+        weighted(0.3, (0_u32..8, 8_u32..64)),
+    )
+        .prop_map(
+            |(poll_max_ns, poll_grow, poll_shrink, pool)| IoThreadOptions {
+                poll_max_ns,
+                poll_grow,
+                poll_shrink,
+                thread_pool_min: pool.map(|(min, _)| min),
+                thread_pool_max: pool.map(|(_, max)| max),
+            },
+        )
+}
+
 pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
     (
         weighted(
@@ -595,7 +613,8 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
             0.5,
             prop_oneof![
                 Just(IoThreadCount::Auto),
-                (0_u32..8).prop_map(IoThreadCount::Number)
+                (0_u32..8).prop_map(IoThreadCount::Number),
+                proptest::collection::vec(iothread_options(), 0..4).prop_map(IoThreadCount::Each)
             ],
         ),
         weighted(
