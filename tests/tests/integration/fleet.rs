@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk::rules::RULES;
-use vmdisk::{Document, Facts, Fleet, HostIndex, LintOptions, Target, lint, read};
+use vmdisk::{Detail, Document, Facts, Fleet, HostIndex, LintOptions, Target, lint, read};
 use vmdisk_tests::fixtures;
 
 /// The facts that rules' pages use, by name.
@@ -24,14 +24,28 @@ fn hosts() -> Vec<(String, Facts)> {
 /// What is found on one host: rule, place and severity, and what could not be checked.
 type Found = BTreeSet<(&'static str, usize, bool)>;
 
-fn alone(document: &Document, facts: &Facts) -> Found {
-    let index = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&index),
-        target: Target::from_facts(facts),
+/// Lint for one host.
+fn options<'a>(index: &'a HostIndex<'a>) -> LintOptions<'a> {
+    LintOptions {
+        host: Some(index),
+        target: Target::from_facts(index.facts()),
         ..LintOptions::default()
-    };
-    let report = lint(document, &options);
+    }
+}
+
+/// The examples of all rules that can be read.
+fn examples() -> Vec<(String, Document)> {
+    let examples = RULES.iter().flat_map(|rule| rule.examples());
+    examples
+        .filter_map(|example| {
+            let document = read(&example.text).ok()?;
+            Some((example.text, document))
+        })
+        .collect()
+}
+
+fn alone(document: &Document, options: &LintOptions<'_>) -> Found {
+    let report = lint(document, options);
     let found = report.diagnostics.iter();
     let found = found.map(|one| (one.rule.name, one.place.span.start, true));
     let missed = report.not_checked.iter();
@@ -44,17 +58,26 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
     let hosts = hosts();
     let named = hosts.iter().map(|(name, facts)| (name.as_str(), facts));
     let fleet = Fleet::new(named, &Target::default());
-    let (mut documents, mut compared) = (0, 0);
-    for example in RULES.iter().flat_map(|rule| rule.examples()) {
-        let Ok(document) = read(&example.text) else {
-            continue;
-        };
-        documents += 1;
-        let options = LintOptions {
-            fleet: Some(&fleet),
-            ..LintOptions::default()
-        };
-        let report = lint(&document, &options);
+    let indexes: Vec<_> = hosts
+        .iter()
+        .map(|(_, facts)| HostIndex::new(facts))
+        .collect();
+    // Rules and places are compared, and no words.
+    let detail = Detail::Titles;
+    let titles = |index| LintOptions {
+        detail,
+        ..options(index)
+    };
+    let each: Vec<LintOptions<'_>> = indexes.iter().map(titles).collect();
+    let all = LintOptions {
+        fleet: Some(&fleet),
+        detail,
+        ..LintOptions::default()
+    };
+    let examples = examples();
+    let mut compared = 0;
+    for (text, document) in &examples {
+        let report = lint(document, &all);
         let mut together = vec![Found::new(); hosts.len()];
         let mut superseded: BTreeSet<&str> = BTreeSet::new();
         for one in &report.diagnostics {
@@ -77,8 +100,8 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
                 together[*host].insert((missed.rule.name, start, false));
             }
         }
-        for ((name, facts), mut together) in hosts.iter().zip(together) {
-            let mut alone = alone(&document, facts);
+        for (((name, _), options), mut together) in hosts.iter().zip(&each).zip(together) {
+            let mut alone = alone(document, options);
             // Where comparing the hosts names the cause, the rule about one host is silent.
             // Allowances belong to the file, and to no host.
             let is_told = |(rule, ..): &(&str, usize, bool)| {
@@ -86,10 +109,11 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
             };
             alone.retain(is_told);
             together.retain(is_told);
-            assert_eq!(together, alone, "{name}\n{}", example.text);
+            assert_eq!(together, alone, "{name}\n{text}");
             compared += alone.len();
         }
     }
+    let documents = examples.len();
     assert!(documents > 100 && compared > 5000, "{documents} {compared}");
 }
 
@@ -98,6 +122,7 @@ const HAS_TIGHT_FILE_SYSTEM: [&str; 1] = ["unsafe-mounts"];
 
 #[test]
 fn what_tells_one_host_from_another_of_its_kind_changes_nothing_that_is_said() {
+    let examples = examples();
     for (name, facts) in hosts() {
         let mut twin = facts.clone();
         twin.host.id = vmdisk::facts::Fact::Known("twin".to_owned());
@@ -113,20 +138,11 @@ fn what_tells_one_host_from_another_of_its_kind_changes_nothing_that_is_said() {
             continue;
         }
         assert_eq!(fleet.kinds(), 1, "{name}");
-        for example in RULES.iter().flat_map(|rule| rule.examples()) {
-            let Ok(document) = read(&example.text) else {
-                continue;
-            };
-            let said = |facts: &Facts| {
-                let index = HostIndex::new(facts);
-                let options = LintOptions {
-                    host: Some(&index),
-                    target: Target::from_facts(facts),
-                    ..LintOptions::default()
-                };
-                lint(&document, &options).diagnostics
-            };
-            assert_eq!(said(&facts), said(&twin), "{name}\n{}", example.text);
+        let indexes = [&facts, &twin].map(HostIndex::new);
+        let [one, other] = [&indexes[0], &indexes[1]].map(options);
+        for (text, document) in &examples {
+            let said = |options: &LintOptions<'_>| lint(document, options).diagnostics;
+            assert_eq!(said(&one), said(&other), "{name}\n{text}");
         }
     }
 }
