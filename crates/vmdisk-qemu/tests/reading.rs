@@ -106,7 +106,7 @@ fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
         ),
         // An array with two definitions, of which a branch of the script may choose one.
         (
-            "a=(-hda a.img)\na+=(-hdb b.img)\nqemu-system-x86_64 \"${a[@]}\"\n",
+            "a=(-hda a.img)\na=(-hdb b.img)\nqemu-system-x86_64 \"${a[@]}\"\n",
             "no QEMU command line found",
         ),
     ] {
@@ -124,6 +124,18 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         format!("QEMU=/opt/bin/qemu-system-x86_64\nA=({options})\nLANG=C \"$QEMU\" ${{A[@]}}"),
         "exec ${QEMU:-/bin/qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         "${QEMU:-qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
+        "a=(-M q35)\na+=(-hda a.img)\nqemu-system-x86_64 ${a[@]} -hdb 'b c.img'".to_owned(),
+        "O=\nif x; then\n  O=\"-M q35\n -hda a.img\"\nfi\nqemu-system-x86_64 $O -hdb 'b c.img'".to_owned(),
+        "O=-hda\\ a.img\nO+=\" $P\"\nO=\"$O -M q35\"\nqemu-system-x86_64 ${O} -hdb 'b c.img'".to_owned(),
+        "A=\"-hda a.img\"\nB=\"$A -M q35\"\nexport QEMU=qemu-system-x86_64\n$QEMU $B -hdb 'b c.img'".to_owned(),
+        // Of two branches, the first counts.
+        "A='-M q35'\nif x; then A+=' -hda a.img'\nelse A+=' -hda z.img'\nfi\nqemu-system-x86_64 $A -hdb 'b c.img'".to_owned(),
+        // Makefiles
+        "QEMU := qemu-system-x86_64\nF = -M q35 \\\n\t-hda a.img\nrun: x\n\t@$(QEMU) $(F) -hdb 'b c.img'".to_owned(),
+        "F=-M q35\nifdef X\nF += -hda a.img\nelse\nF += -hda z.img\nendif\nrun:\n\tqemu-system-x86_64 ${F} -hdb 'b c.img'".to_owned(),
+        // A batch file of Windows
+        "@echo off\r\nREM qemu-system-x86_64 -hda z.img\r\n@qemu-system-x86_64 -M q35 ^\r\n  -hda a.img -hdb \"b c.img\"\r\n".to_owned(),
+        "\"C:\\Program Files\\qemu\\qemu-system-x86_64.exe\" -M q35 -hda a.img -hdb \"b c.img\"".to_owned(),
     ] {
         let document = read(&text).unwrap();
         let paths: Vec<_> = document
@@ -136,6 +148,52 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         let architecture = document.domain.architecture;
         assert_eq!(architecture, Some(Architecture::X86_64), "{text}");
     }
+}
+
+#[test]
+fn a_variable_named_after_qemu_is_the_program_if_there_is_no_other() {
+    for program in [
+        "\"$qemu\"",
+        "${QEMU_BIN}",
+        "taskset -c 1 $path_to_qemu",
+        "timeout -k 2 15 $(QEMU)",
+    ] {
+        let document = read(&format!("echo $QEMU\n{program} -hda a.img\n")).unwrap();
+        assert_eq!(document.domain.disks.len(), 1, "{program}");
+        assert_eq!(document.domain.architecture, None, "{program}");
+    }
+    let both = read("$QEMU -version\nqemu-system-x86_64 -hda a.img -hdb b.img\n").unwrap();
+    assert_eq!(both.domain.disks.len(), 2);
+}
+
+#[test]
+fn a_second_start_without_disks_of_its_own_does_not_count() {
+    let makefile = |gdb: &str| {
+        format!(
+            "QEMU = qemu-system-riscv64\nO = -M virt\nO += -drive file=fs.img,if=none,format=raw,id=x0\nO += -device virtio-blk-device,drive=x0\nqemu: x\n\t$(QEMU) $(O)\ngdb: x\n\t$(QEMU) $(O) -S {gdb}\n"
+        )
+    };
+    for other in ["-s", "$(QEMUGDB)", "-kernel $(TEST)"] {
+        let disks = read(&makefile(other)).unwrap().domain.disks;
+        assert_eq!(disks.len(), 1, "{other}");
+    }
+    for other in ["-hda b.img", "$(MORE)"] {
+        let message = read(&makefile(other)).unwrap_err().message;
+        assert!(
+            message.starts_with("the file starts QEMU 2 times"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn the_first_prerequisite_in_a_makefile_is_not_a_redirection() {
+    let text = "run: a.img\n\tqemu-system-x86_64 -blockdev file,node-name=f,filename=$< -device floppy,drive=f\n";
+    let document = read(text).unwrap();
+    let [disk] = document.domain.disks.as_slice() else {
+        panic!("{:?}", document.domain.disks)
+    };
+    assert_eq!(disk.frontend.effective_device(), Device::Floppy);
 }
 
 #[test]

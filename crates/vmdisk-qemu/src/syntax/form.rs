@@ -4,7 +4,7 @@ use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
 use super::json_text;
-use super::shell_variables::expand;
+use super::shell_variables::{expand, variable_name};
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
 use crate::config_file::read::is_config_file;
@@ -89,12 +89,78 @@ fn program_name(word: &str) -> &str {
         .and_then(|rest| rest.strip_suffix('}'));
     let default = variable.and_then(|variable| Some(variable.split_once(":-")?.1));
     let path = default.unwrap_or(word);
-    path.rsplit('/').next().unwrap_or(path)
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    name.strip_suffix(".exe").unwrap_or(name)
 }
 
 /// True if the word names a QEMU that enables KVM automatically.
 pub(crate) fn is_kvm(word: &str) -> bool {
     matches!(program_name(word), "qemu-kvm" | "kvm")
+}
+
+/// True for a variable without a known value whose name says that it holds a QEMU, such as `$QEMU`.
+fn is_program_variable(word: &str) -> bool {
+    let name = variable_name(word).unwrap_or_default();
+    let name = name.to_ascii_lowercase();
+    let suffixes = [
+        "", "_bin", "_binary", "_cmd", "_exe", "_kvm", "_path", "_system",
+    ];
+    name.ends_with("qemu")
+        || name
+            .strip_prefix("qemu")
+            .is_some_and(|rest| suffixes.contains(&rest))
+}
+
+/// True for an option that may add a disk.
+fn may_be_disk(word: &str) -> bool {
+    let name = word
+        .strip_prefix('-')
+        .map(|it| it.strip_prefix('-').unwrap_or(it));
+    matches!(
+        name,
+        Some(
+            "blockdev"
+                | "cdrom"
+                | "device"
+                | "drive"
+                | "fda"
+                | "fdb"
+                | "hda"
+                | "hdb"
+                | "hdc"
+                | "hdd"
+                | "mtdblock"
+                | "pflash"
+                | "readconfig"
+                | "sd"
+        )
+    )
+}
+
+/// True for options without disks, whose next word is their value.
+fn has_value(option: &str) -> bool {
+    matches!(
+        option,
+        "-accel"
+            | "-append"
+            | "-bios"
+            | "-cpu"
+            | "-d"
+            | "-D"
+            | "-display"
+            | "-dtb"
+            | "-gdb"
+            | "-initrd"
+            | "-kernel"
+            | "-m"
+            | "-machine"
+            | "-M"
+            | "-monitor"
+            | "-name"
+            | "-serial"
+            | "-smp"
+            | "-vga"
+    )
 }
 
 /// The instruction set that a program emulates, if its name says so.
@@ -222,7 +288,7 @@ fn unit(text: &str) -> Result<Words, ReadFailure> {
             let commands = commands(text, Span::new(at, end), Quoting::Unit)?;
             let words: Vec<Text> = commands.into_iter().flatten().collect();
             if words.iter().any(|word| is_program(word.as_str())) {
-                return Ok(from_program(CommandLineForm::Unit, words));
+                return Ok(from_program(CommandLineForm::Unit, words, is_program));
             }
         }
         start += line.len();
@@ -246,7 +312,11 @@ fn value_length(text: &str) -> usize {
 }
 
 /// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
-fn from_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
+fn from_program(
+    form: CommandLineForm,
+    mut words: Vec<Text>,
+    is_program: fn(&str) -> bool,
+) -> Words {
     match words.iter().position(|word| is_program(word.as_str())) {
         Some(at) => {
             let arguments = words.split_off(at + 1);
@@ -268,16 +338,43 @@ fn from_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
 
 fn shell(text: &str) -> Result<Words, ReadFailure> {
     let mut all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
-    expand(&mut all, is_program);
-    let runs_qemu = |words: &&Vec<Text>| {
-        let program = words.iter().position(|word| is_program(word.as_str()));
-        program.is_some_and(|at| {
-            words[at + 1..]
-                .iter()
-                .any(|word| word.as_str().starts_with('-'))
-        })
+    let used = expand(text, &mut all, is_program);
+    let starts = |is_program: fn(&str) -> bool| -> Vec<&Vec<Text>> {
+        let runs_qemu = |words: &&Vec<Text>| {
+            let program = words.iter().position(|word| is_program(word.as_str()));
+            program.is_some_and(|at| {
+                words[at + 1..]
+                    .iter()
+                    .any(|word| word.as_str().starts_with('-'))
+            })
+        };
+        all.iter().filter(runs_qemu).collect()
     };
-    let found: Vec<&Vec<Text>> = all.iter().filter(runs_qemu).collect();
+    let (mut found, mut is_program) = (starts(is_program), is_program as fn(&str) -> bool);
+    if found.is_empty() {
+        is_program = is_program_variable;
+        found = starts(is_program);
+    }
+    // Often another target of a makefile starts the same guest for a debugger: the same variable, and no disks of its own.
+    let is_harmless = |word: &str| {
+        let Some(name) = variable_name(word) else {
+            return !may_be_disk(word);
+        };
+        let lower = name.to_ascii_lowercase();
+        is_program_variable(word)
+            || lower.contains("gdb")
+            || lower.contains("debug")
+            || used.iter().any(|known| known == name)
+    };
+    let is_repetition = |words: &&Vec<Text>| {
+        let before = std::iter::once("").chain(words.iter().map(Text::as_str));
+        before
+            .zip(words.iter())
+            .all(|(before, word)| has_value(before) || is_harmless(word.as_str()))
+    };
+    if found.len() > 1 && found.iter().filter(|words| !is_repetition(words)).count() == 1 {
+        found.retain(|words| !is_repetition(words));
+    }
     // In a log each start of the guest is one command, and the last is the current guest.
     let is_log = text.contains(": starting up libvirt version");
     match found.as_slice() {
@@ -296,9 +393,13 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
         }
         [only] => Ok(Words {
             daemons: daemons(whole(only, &all)?),
-            ..from_program(CommandLineForm::Shell, (*only).clone())
+            ..from_program(CommandLineForm::Shell, (*only).clone(), is_program)
         }),
-        [.., last] if is_log => Ok(from_program(CommandLineForm::Shell, (*last).clone())),
+        [.., last] if is_log => Ok(from_program(
+            CommandLineForm::Shell,
+            (*last).clone(),
+            is_program,
+        )),
         [_, second, ..] => Err(ReadFailure::new(
             second[0].whole(),
             format!(

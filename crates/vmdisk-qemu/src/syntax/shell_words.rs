@@ -128,11 +128,13 @@ impl Splitter<'_> {
                     self.end_word()?;
                     self.at += 1;
                 }
-                (b'#', Quoting::Shell) if self.word.is_none() => {
-                    while self.peek(0).is_some_and(|byte| byte != b'\n') {
-                        self.at += 1;
-                    }
-                }
+                (b'#', Quoting::Shell) if self.word.is_none() => self.skip_line(),
+                // A makefile and a batch file do not print such a command.
+                (b'@', Quoting::Shell) if self.starts_command() => self.at += 1,
+                _ if self.is_batch_comment() => self.skip_line(),
+                (b'^', Quoting::Shell) if self.continues_batch() => {}
+                // The first prerequisite in a makefile.
+                (b'$', Quoting::Shell) if self.peek(1) == Some(b'<') => self.take(2),
                 (b'<' | b'>', Quoting::Shell) => self.redirection()?,
                 (b'\'', _) => self.quoted(b'\''),
                 (b'"', _) => self.quoted(b'"'),
@@ -143,6 +145,39 @@ impl Splitter<'_> {
             }
         }
         self.end_command()
+    }
+
+    fn starts_command(&self) -> bool {
+        self.word.is_none() && self.words.is_empty()
+    }
+
+    fn skip_line(&mut self) {
+        while self.peek(0).is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+    }
+
+    /// True at `rem` and `::`, which start a comment in a batch file of Windows.
+    fn is_batch_comment(&self) -> bool {
+        if self.quoting != Quoting::Shell || !self.starts_command() {
+            return false;
+        }
+        let rest = &self.bytes[self.at..self.end];
+        let is_rem = rest.split_at_checked(3).is_some_and(|(word, after)| {
+            word.eq_ignore_ascii_case(b"rem") && after.first().is_none_or(u8::is_ascii_whitespace)
+        });
+        is_rem || rest.starts_with(b"::")
+    }
+
+    /// Skips the line end after `^`, which continues a line of a batch file of Windows.
+    fn continues_batch(&mut self) -> bool {
+        let length = match (self.peek(1), self.peek(2)) {
+            (Some(b'\n'), _) => 2,
+            (Some(b'\r'), Some(b'\n')) => 3,
+            _ => return false,
+        };
+        self.at += length;
+        true
     }
 
     /// True after `NAME=`.
@@ -330,6 +365,14 @@ mod tests {
             ("a\\ b \\'", vec![vec!["a b", "'"]]),
             ("'never closed", vec![vec!["never closed"]]),
             ("a#b", vec![vec!["a#b"]]),
+            (
+                "a f=$< -b $@ <c\nd",
+                vec![vec!["a", "f=$<", "-b", "$@"], vec!["d"]],
+            ),
+            (
+                "REM a\r\n::b\r\n@rem c\r\nremove ^\r\n  -d^e\r\n",
+                vec![vec!["remove", "-d^e"]],
+            ),
             (
                 "declare -a a=(\n -b c # d\n -e\n)\nf",
                 vec![vec!["a=", "-b", "c", "-e"], vec!["f"]],
