@@ -15,7 +15,8 @@ pub(crate) fn is_pattern(path: &Path) -> bool {
 }
 
 fn has_wildcard(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '[', '{'])
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.iter().any(|byte| b"*?[{".contains(byte))
 }
 
 /// The matches of a pattern.
