@@ -53,11 +53,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-image/src/luks/mod.rs",
     ],
     &[
-        "vmdisk-image/src/qcow2/check.rs",
-        "vmdisk-image/src/qcow2/extension.rs",
-        "vmdisk-image/src/qcow2/mod.rs",
-    ],
-    &[
         "vmdisk-image/src/vmdk/descriptor.rs",
         "vmdisk-image/src/vmdk/mod.rs",
     ],

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::Qcow2Header;
+use super::header::{Bitmaps, Qcow2Header};
 use crate::bytes::{be16, be32, be64, slice, until_nul};
 use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
@@ -39,17 +39,6 @@ const DIRECTORY_READ: u64 = 64 * 1024;
 /// Maximum number of bytes read of all bitmap tables together. With clusters of 64 KiB and the default granularity, the
 /// bitmap of a disk of 1 TiB has a table of 256 bytes.
 const TABLES_READ: u64 = 64 * 1024;
-
-/// The persistent dirty bitmaps of an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bitmaps {
-    /// Their number.
-    pub count: u32,
-    /// The size of the directory in bytes.
-    pub directory_size: u64,
-    /// The offset of the directory.
-    pub directory_offset: u64,
-}
 
 /// Reads the extension's data at `offset`.
 pub(super) fn read_extension(header: &mut Qcow2Header, offset: u64, bytes: &[u8]) {

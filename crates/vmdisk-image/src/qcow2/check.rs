@@ -1,9 +1,11 @@
 //! Checks of a qcow2 header: QEMU's, and further ones of the specification.
 
-use super::{BackingPlace, Qcow2Compression, Qcow2Encryption, Qcow2Header, V3_LENGTH};
+use super::backing::BackingPlace;
+use super::header::{
+    FeatureClass, Qcow2Compression, Qcow2Encryption, Qcow2Header, V2_LENGTH, V3_LENGTH,
+};
 use crate::defect::{Defect, DefectKind};
 use crate::name::Name;
-use crate::qcow2::FeatureClass;
 
 /// QEMU's `QCOW_MAX_L1_SIZE`: 32 MiB.
 const MAX_L1_BYTES: u64 = 32 << 20;
@@ -97,7 +99,7 @@ pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
 /// Checks the fields that depend on the cluster size.
 fn lengths(header: &Qcow2Header, cluster_size: u64, found: &mut impl FnMut(u64, DefectKind)) {
     let minimum = if header.version == 2 {
-        super::V2_LENGTH
+        V2_LENGTH
     } else {
         V3_LENGTH
     };

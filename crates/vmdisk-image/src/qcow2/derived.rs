@@ -1,6 +1,6 @@
 //! Values computed from a qcow2 header: sizes of tables and caches.
 
-use super::Qcow2Header;
+use super::header::Qcow2Header;
 
 /// The cluster sizes that QEMU supports: 512 bytes to 2 MiB.
 const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;

@@ -1,6 +1,10 @@
 //! The header extensions of qcow2: the list, and the five known extensions.
 
-use super::{Qcow2Encryption, Qcow2Header, bitmaps, opened_name};
+use super::backing::opened_name;
+use super::bitmaps;
+use super::header::{
+    EncryptionHeader, Extension, FeatureClass, FeatureName, Qcow2Encryption, Qcow2Header, V3_LENGTH,
+};
 use crate::bytes::{be32, be64, until_nul};
 use crate::defect::{Defect, DefectKind};
 use crate::luks;
@@ -20,74 +24,6 @@ const FEATURE_NAME_BYTES: usize = 48;
 /// Size of a table with names for all 64 bits of all three classes.
 const MAX_FEATURE_TABLE: u32 = 3 * 64 * 48;
 
-/// A header extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Extension {
-    /// Its type.
-    pub id: u32,
-    /// The length of its data in bytes, without padding.
-    pub length: u32,
-    /// The offset of its data in the image.
-    pub offset: u64,
-}
-
-impl Extension {
-    /// The format of the backing file, as text.
-    pub const BACKING_FORMAT: u32 = 0xe279_2aca;
-    /// The name of the external data file, as text.
-    pub const DATA_FILE: u32 = 0x4441_5441;
-    /// Names for feature bits.
-    pub const FEATURE_NAMES: u32 = 0x6803_f857;
-    /// The location of the LUKS header.
-    pub const ENCRYPTION_HEADER: u32 = 0x0537_be77;
-    /// Persistent dirty bitmaps.
-    pub const BITMAPS: u32 = 0x2385_2875;
-
-    /// Returns true if this crate reads its data.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        matches!(
-            self.id,
-            Self::BACKING_FORMAT
-                | Self::DATA_FILE
-                | Self::FEATURE_NAMES
-                | Self::ENCRYPTION_HEADER
-                | Self::BITMAPS
-        )
-    }
-}
-
-/// The bitmap of a feature bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FeatureClass {
-    /// A program must support it to open the image.
-    Incompatible,
-    /// A program may ignore it.
-    Compatible,
-    /// A program must clear it before writing if it does not support it.
-    Autoclear,
-}
-
-/// The name of a feature bit in the image, for messages of programs that do not support it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FeatureName {
-    /// The bitmap.
-    pub class: FeatureClass,
-    /// The bit, 0 to 63.
-    pub bit: u8,
-    /// Its name, at most 46 bytes.
-    pub name: Name,
-}
-
-/// The location of the LUKS header of an encrypted image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EncryptionHeader {
-    /// Its offset in the image, in bytes; a multiple of the cluster size.
-    pub offset: u64,
-    /// Its length in bytes.
-    pub length: u64,
-}
-
 /// Reads the extensions between the end of the header's fields and `end`.
 pub(super) fn read_all<R: ReadAt + ?Sized>(
     header: &mut Qcow2Header,
@@ -95,7 +31,7 @@ pub(super) fn read_all<R: ReadAt + ?Sized>(
     end: u64,
 ) {
     let mut offset = u64::from(header.header_length);
-    if header.version >= 3 && header.header_length < super::V3_LENGTH {
+    if header.version >= 3 && header.header_length < V3_LENGTH {
         // The header's fields would be read as extensions.
         return;
     }

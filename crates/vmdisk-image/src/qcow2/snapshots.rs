@@ -2,7 +2,7 @@
 //!
 //! QEMU reads it whenever it opens the image (`block/qcow2-snapshot.c`), and refuses an entry with too much extra data.
 
-use super::Qcow2Header;
+use super::header::Qcow2Header;
 use crate::bytes::{be16, be32};
 use crate::defect::{Defect, DefectKind};
 use crate::read::{ReadAt, Window};
