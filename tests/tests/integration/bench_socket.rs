@@ -40,7 +40,8 @@ fn a_disk_behind_a_socket_needs_consent_that_names_a_socket() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("plan.yaml"), PLAN).unwrap();
     let run = bench(place.path(), &["--dry-run"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("nothing to compare"), "{}", run.stderr);
     assert!(
         run.stdout
             .contains("given: no vhost-user-blk socket was given; use `--destroy-data-behind`"),
