@@ -217,7 +217,7 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
         let footer = head[..head.len().min(vpc::FOOTER_LENGTH)].to_vec();
         Header::Unchecked(vpc::read(&mut window, 0, &footer))
     } else if begins_with(parallels::MAGIC) || begins_with(parallels::MAGIC_OLD) {
-        Header::Unchecked(parallels::read(head))
+        Header::Unchecked(parallels::read(&mut window))
     } else if let Some(luks) = begins_with(luks::MAGIC)
         .then(|| luks::read(head, length))
         .flatten()

@@ -5,8 +5,8 @@
 //! reference in a header to another file is followed, and no input causes a panic.
 //!
 //! [`probe`] returns a [`Header`]: the fields of the format, values computed from them, and a list of [`Defect`]s
-//! with their offsets and effects in QEMU. Of formats other than qcow2, VMDK, LUKS, VDI, VHD, QED, qcow and raw it reads
-//! only the size and the backing file ([`UncheckedHeader`]). [`chain::walk`] builds a backing chain from headers, with a
+//! with their offsets and effects in QEMU. Of formats other than qcow2, VMDK, LUKS, VDI, VHD, QED, Parallels, qcow and raw
+//! it reads only the size and the backing file ([`UncheckedHeader`]). [`chain::walk`] builds a backing chain from headers, with a
 //! caller's function that finds the files.
 //!
 //! ```

@@ -115,6 +115,7 @@ fn a_damaged_byte_of_an_old_format_is_reported_if_qemu_refuses_it() {
         ("vdi", "", "a.vdi"),
         ("qed", "", "a.qed"),
         ("qcow", "", "a.qcow"),
+        ("parallels", "", "a.parallels"),
         ("vpc", "subformat=fixed", "fixed.vhd"),
         ("vpc", "subformat=dynamic", "dynamic.vhd"),
     ] {

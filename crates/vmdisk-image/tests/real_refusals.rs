@@ -128,10 +128,13 @@ fn old_formats_refuse_what_qemu_refuses() {
         Field(33, 1),
     ];
     let qcow = [&qcow[..], &[Field(36, 4), Field(40, 8)]].concat();
+    let parallels = [16, 28, 32].map(|at| Field(at, 4));
+    let parallels = [&parallels[..], &[36, 56].map(|at| Field(at, 8))].concat();
     for (format, order, fields) in [
         ("vdi", Order::Little, [&vdi[..], &[Field(368, 8)]].concat()),
         ("qed", Order::Little, [&qed[..], &large[..]].concat()),
         ("qcow", Order::Big, qcow),
+        ("parallels", Order::Little, parallels),
     ] {
         let sound = image_of(directory, format, "");
         sweep(directory, format, order, &sound, &fields, VALUES);

@@ -106,7 +106,7 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
             }
             // `qemu-img info` opens the image with its driver where `qemu-img check` is not supported.
             let (part, command) = match unchecked.format {
-                ImageFormat::Vdi | ImageFormat::Qed => ("tables", "check"),
+                ImageFormat::Vdi | ImageFormat::Qed | ImageFormat::Parallels => ("tables", "check"),
                 ImageFormat::Vpc | ImageFormat::Qcow => ("tables", "info"),
                 ImageFormat::Bochs | ImageFormat::Cloop => ("header", "info"),
                 _ => ("header", "check"),

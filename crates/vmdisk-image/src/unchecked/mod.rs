@@ -1,6 +1,6 @@
 //! Formats of which only what a backing chain needs is read: format, size and backing file.
 //!
-//! The headers of VDI, VHD, QED and qcow are checked like in QEMU. The other fields are not checked: `qemu-img check` and
+//! The headers of VDI, VHD, QED, Parallels and qcow are checked like in QEMU. The other fields are not checked: `qemu-img check` and
 //! `qemu-img info` open the image with the driver of its format.
 
 pub(crate) mod parallels;
@@ -37,7 +37,7 @@ pub struct UncheckedHeader {
     /// True if the guest's data is encrypted.
     pub is_encrypted: bool,
     /// The defects that prevent reading these fields, parents that QEMU does not support, and in a header of VDI,
-    /// VHD, QED or qcow everything that QEMU refuses.
+    /// VHD, QED, Parallels or qcow everything that QEMU refuses.
     pub defects: Vec<Defect>,
 }
 
