@@ -16,3 +16,4 @@ mod setting;
 mod sharing;
 mod silence;
 mod silent;
+mod values;

@@ -346,9 +346,10 @@ impl<'r, 'a> DiskReader<'r, 'a> {
 
 /// True for a word of QEMU that means the default, for which the model has no value.
 fn is_default(field: DiskField, property: &Property) -> bool {
-    matches!(
-        (field, property.value.as_str()),
-        (DiskField::ErrorPolicy | DiskField::ReadErrorPolicy, "auto")
-            | (DiskField::BootOrder, "-1")
-    )
+    let text = property.value.as_str();
+    match field {
+        DiskField::ErrorPolicy | DiskField::ReadErrorPolicy => text == "auto",
+        DiskField::BootOrder => text.strip_prefix('-').and_then(number_of).is_some(),
+        _ => false,
+    }
 }

@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::Line;
-use super::nodes::{is_read_only, nodes};
+use super::nodes::{Node, drives, is_read_only, nodes};
 use crate::syntax::value::is_on;
 
 declare_rule! {
@@ -52,7 +52,15 @@ declare_rule! {
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    for node in nodes(line).filter(|node| !is_read_only(node)) {
+    // The words of a `-drive` that make it read-only, or leave its image so.
+    let is_other = |node: &Node<'_>| {
+        let is_cdrom = node
+            .peek("media")
+            .is_some_and(|it| it.value.as_str() == "cdrom");
+        is_cdrom || is_on(node.peek("readonly")) || is_on(node.peek("snapshot"))
+    };
+    let drives = drives(line).filter(|drive| !is_other(drive));
+    for node in nodes(line).chain(drives).filter(|node| !is_read_only(node)) {
         if let Some(share) = node.peek("force-share").filter(|it| is_on(Some(it))) {
             let message = "force-share=on lets other processes write, and QEMU accepts it only on read-only nodes";
             let help = "add read-only=on, or remove force-share";

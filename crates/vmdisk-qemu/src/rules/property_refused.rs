@@ -105,6 +105,22 @@ const GONE_DEVICES: &[(&str, &str)] = &[
     ("scsi-disk", "use scsi-hd or scsi-cd"),
 ];
 
+/// Numbers of devices that may be negative, and those of 64 bits, of which QEMU takes the complement.
+const SIGNED: &[&str] = &[
+    "addr",
+    "bootindex",
+    "bootindexA",
+    "bootindexB",
+    "eui64",
+    "max_io_size",
+    "max_unmap_size",
+    "port_wwn",
+    "rombar",
+    "sas_address",
+    "scsi_version",
+    "wwn",
+];
+
 /// Keys of the frontend, which `-drive` supported until QEMU 3.0.
 const GONE_FROM_DRIVE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
 
@@ -134,6 +150,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
     check.objects(report);
     for (option, drive) in line.index.of_name("drive") {
+        check.drive_values(report, option, drive);
         check.drive(report, option, drive);
     }
     check_json_chardevs(line, report);
@@ -347,20 +364,65 @@ impl Check<'_, '_> {
                 member.map_or(ValueKind::Any, |member| member.kind)
             }
         };
+        // The numbers of nodes are sizes and times.
         let is_node = matches!(owner, Owner::Node(_));
+        let may_be_negative = !is_node && SIGNED.contains(&key);
         let is_whole = property.key.ends_with(key)
             && table
                 .members(owner)
                 .is_some_and(|all| all.contains_key(key));
         if is_whole
             && !self.known.contains(&property.span)
-            && let Some(expected) = expected(kind, is_node, property)
+            && let Some(expected) = expected(kind, may_be_negative, property)
+                .or_else(|| is_node.then(|| expected_word(key, property)).flatten())
         {
-            let value = property.value.as_str();
-            let message = format!("`{key}` is `{value}`, but QEMU expects {expected}");
-            let help = format!("use {expected}");
+            self.refuse_value(report, option, property, key, expected);
+        }
+    }
+
+    fn refuse_value(
+        &self,
+        report: &mut Report,
+        option: usize,
+        property: &Property,
+        key: &str,
+        expected: &str,
+    ) {
+        let value = property.value.as_str();
+        let message = format!("`{key}` is `{value}`, but QEMU expects {expected}");
+        let help = format!("use {expected}");
+        self.line
+            .refuse(report, option, property.span, message, help);
+    }
+
+    /// Checks the types of the values of a `-drive`.
+    fn drive_values(&self, report: &mut Report, option: usize, drive: &Properties) {
+        for property in drive.iter() {
+            let key = property.key.as_str();
+            let kind = match key {
+                "auto-read-only"
+                | "copy-on-read"
+                | "force-share"
+                | "snapshot"
+                | "stats-account-failed"
+                | "stats-account-invalid" => ValueKind::Bool,
+                "index" | "bus" | "unit" => ValueKind::Number,
+                "file.locking" => ValueKind::OnOffAuto,
+                _ if is_limit(key) => ValueKind::Number,
+                _ => continue,
+            };
+            if !self.known.contains(&property.span)
+                // A negative place is unset.
+                && let Some(expected) = expected(kind, !is_limit(key), property)
+            {
+                self.refuse_value(report, option, property, key, expected);
+            }
+        }
+        if let (Some(driver), Some(_)) = (drive.peek("driver"), drive.peek("format")) {
+            let message = "-drive supports either `driver` or `format`";
+            let help = "remove one of the two";
             self.line
-                .refuse(report, option, property.span, message, help);
+                .refuse(report, option, driver.key_span, message, help);
         }
     }
 
@@ -424,6 +486,29 @@ impl Check<'_, '_> {
                 applicability: Applicability::Safe,
             });
         }
+    }
+}
+
+/// The expected words of a member of a node, if the value is another one.
+fn expected_word(key: &str, property: &Property) -> Option<&'static str> {
+    let (words, expected): (&[&str], _) = match key {
+        "discard" => (&["ignore", "unmap"], "ignore or unmap"),
+        "locking" => (&["on", "off", "auto"], "on, off or auto"),
+        "overlap-check" => (
+            &["none", "constant", "cached", "all"],
+            "none, constant, cached or all",
+        ),
+        _ => return None,
+    };
+    let value = property.value.as_str();
+    (!words.contains(&value) && !is_open(value)).then_some(expected)
+}
+
+/// True for the limits of a `-drive` in both spellings: `iops_rd`, `throttling.iops-read`.
+fn is_limit(key: &str) -> bool {
+    match key.strip_prefix("throttling.") {
+        Some(rest) => rest != "group",
+        None => key.starts_with("iops") || key.starts_with("bps"),
     }
 }
 

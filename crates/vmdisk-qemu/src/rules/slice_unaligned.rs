@@ -4,7 +4,7 @@ use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::Line;
-use super::nodes::{Node, nodes};
+use super::nodes::{Node, drives, nodes};
 
 declare_rule! {
     /// A slice of an image is not aligned to 512 bytes.
@@ -119,7 +119,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
-    for node in nodes(line).filter(|node| node.driver() == "raw") {
+    let all = nodes(line).chain(drives(line));
+    for node in all.filter(|node| node.driver() == "raw") {
         check_window(line, report, &node);
     }
 }

@@ -16,6 +16,7 @@ use super::places::{
 };
 use crate::board::Board;
 use crate::syntax::properties::Properties;
+use crate::syntax::value::is_open;
 
 declare_rule! {
     /// A disk has an address that its bus does not have.
@@ -316,6 +317,18 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             let message = format!("a PCI bus has no slot {slot}");
             refuse(pci_span(device, span), message, MAX_PCI_SLOT);
         }
+        if is_pci(driver)
+            && let Some(addr) = device.peek("addr")
+            && !is_open(addr.value.as_str())
+            && slot_of(addr).is_none_or(|(_, function)| function > 7)
+        {
+            let message = format!(
+                "`{}` is not a PCI slot with a function",
+                addr.value.as_str()
+            );
+            let help = "write a slot from 0 to 1f, with a function from 0 to 7 if it has several: `addr=5` or `addr=5.1`";
+            line.refuse(report, option, addr.span, message, help);
+        }
     }
     check_drives(line, report);
 }
@@ -325,6 +338,13 @@ fn check_usb_port(line: &Line<'_>, report: &mut Report, option: usize, device: &
         return;
     };
     let number = port.value.as_str();
+    let is_port = |part: &str| part.parse::<u32>().is_ok_and(|part| part > 0);
+    if !is_open(number) && !number.split('.').all(is_port) {
+        let message = format!("`{number}` is not a USB port");
+        let help = "write a port from 1, or remove it and let QEMU assign one";
+        line.refuse(report, option, port.span, message, help);
+        return;
+    }
     let ports = device.value("bus").and_then(|bus| xhci_ports(line, bus));
     if let Some((owner, most)) = usb_excess(number, ports) {
         let message = format!("port `{number}` does not exist: {owner} only has 1 to {most}");

@@ -8,7 +8,7 @@ use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 /// The expected value, if the actual one is of another type; QEMU refuses it then.
 pub(super) fn expected(
     kind: ValueKind,
-    is_node: bool,
+    may_be_negative: bool,
     property: &Property,
 ) -> Option<&'static str> {
     let text = property.value.as_str();
@@ -32,8 +32,7 @@ pub(super) fn expected(
             (!is_plain && property.kind != Kind::Text).then_some("text between quotes")
         }
         ValueKind::Size if is_plain => size_of(text, 1).is_none().then_some("a size"),
-        // The numbers of nodes are sizes and times.
-        ValueKind::Number if is_node && text.starts_with('-') => {
+        ValueKind::Number if !may_be_negative && text.starts_with('-') => {
             Some("a number that is not negative")
         }
         ValueKind::Number if is_plain => number_of(digits).is_none().then_some("a number"),

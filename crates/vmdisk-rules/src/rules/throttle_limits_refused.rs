@@ -2,7 +2,7 @@
 
 use vmdisk_fields::{DiskName, Phrase, Piece, phrase, quoted};
 use vmdisk_model::{Bytes, DiskField, FieldPath, Iotune, IotuneLimits, LimitField};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The I/O limits of a disk or throttle group contradict each other.
@@ -10,6 +10,7 @@ declare_rule! {
     /// ## What it reports
     /// Reports a total limit beside a limit for reads or writes, a burst without a limit, a burst below its limit, the
     /// length of a burst without a burst, and a request size without a limit in requests. A limit of 0 counts as unset.
+    /// On command lines, it also reports limits above 1000000000000000, and bursts of 0 seconds.
     ///
     /// ## Why it matters
     /// QEMU and libvirt refuse the first of them that they find, and the guest does not start.
@@ -98,19 +99,38 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         if let Some(iotune) = &disk.backend.iotune {
             let at = FieldPath::Disk(index, DiskField::Iotune);
-            check_limits(report, at, &DiskName(index).into(), iotune);
+            check_limits(context, report, at, &DiskName(index).into(), iotune);
         }
     }
     for (nth, group) in context.domain.throttle_groups.iter().enumerate() {
         let name = group.group.clone().unwrap_or_default();
         let owner = phrase!("throttle group {name}", name = quoted(name)).into();
         let at = FieldPath::ThrottleGroup(nth, LimitField::Limits);
-        check_limits(report, at, &owner, group);
+        check_limits(context, report, at, &owner, group);
     }
 }
 
-fn check_limits(report: &mut Report, at: FieldPath, owner: &Piece, iotune: &Iotune) {
+fn check_limits(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    owner: &Piece,
+    iotune: &Iotune,
+) {
     for (unit, limits) in [("bytes", &iotune.bytes), ("requests", &iotune.iops)] {
+        // For libvirt, `throttle-group-refused` reports large limits, and a length of 0 is unset.
+        if context.consumer == Consumer::Qemu
+            && let Some((what, help)) = out_of_range(limits)
+        {
+            let title = phrase!(
+                "{owner} has {what} in {unit}",
+                owner = owner.clone(),
+                what,
+                unit
+            );
+            let finding = report.finding(at, title);
+            finding.label("QEMU refuses these limits").help(help);
+        }
         if let Some((what, help)) = contradiction(limits) {
             let title = phrase!(
                 "the limits of {owner} in {unit} contradict each other: {what}",
@@ -141,6 +161,44 @@ fn check_limits(report: &mut Report, at: FieldPath, owner: &Piece, iotune: &Iotu
             .label("QEMU refuses these limits")
             .help("set a limit in requests too, or remove the request size");
     }
+}
+
+/// QEMU's `THROTTLE_VALUE_MAX`.
+const LARGEST: u64 = 1_000_000_000_000_000;
+
+/// A limit or length that QEMU does not accept, and the remedy.
+fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
+    let IotuneLimits {
+        total,
+        read,
+        write,
+        total_max,
+        read_max,
+        write_max,
+        total_max_length,
+        read_max_length,
+        write_max_length,
+    } = *limits;
+    let mut all = [total, read, write, total_max, read_max, write_max]
+        .into_iter()
+        .flatten();
+    if let Some(limit) = all.find(|limit| *limit > LARGEST) {
+        return Some((
+            phrase!(
+                "a limit of {limit}, above {largest}",
+                limit,
+                largest = LARGEST
+            ),
+            "remove the limit; an unset limit means unlimited".into(),
+        ));
+    }
+    let lengths = [total_max_length, read_max_length, write_max_length];
+    lengths.contains(&Some(0)).then(|| {
+        (
+            "a burst of 0 seconds".into(),
+            "use a length of at least 1, or remove it".into(),
+        )
+    })
 }
 
 /// The first contradiction, and the remedy.
