@@ -127,6 +127,21 @@ const fn is_name(template: &[u8], start: usize, end: usize, name: &str) -> bool 
 }
 
 impl Phrase {
+    /// True if the text names one of these fields.
+    pub fn names(&self, is_one: &dyn Fn(FieldPath) -> bool) -> bool {
+        match &self.0 {
+            Form::Text(_) => false,
+            Form::Template { pieces, .. } => pieces.iter().any(|piece| match piece {
+                Piece::Settings(settings) => settings.set.iter().any(|set| is_one(set.at)),
+                Piece::Field(at) => is_one(*at),
+                Piece::Phrase(inner) => inner.names(is_one),
+                _ => false,
+            }),
+            Form::Either(both) => both.iter().any(|one| one.names(is_one)),
+            Form::List(all, _) => all.iter().any(|one| one.names(is_one)),
+        }
+    }
+
     /// For [`phrase!`].
     #[doc(hidden)]
     pub const fn of_template(

@@ -1,6 +1,6 @@
 //! A command line that has been read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::{Domain, FieldPath, IoThreadId};
 use vmdisk_rule::Problem;
@@ -25,6 +25,8 @@ pub struct Document {
     pub source_map: SourceMap<FieldPath>,
     /// Mistakes, in the order of the text.
     pub problems: Vec<Problem>,
+    /// Fields that a shell or systemd fills in later: the model does not have their values.
+    pub open_fields: BTreeSet<FieldPath>,
     /// Settings of disks and controllers outside the model.
     pub kept: Vec<UnmodeledProperty>,
     /// Options, and parts of options, that the model does not have, in order.

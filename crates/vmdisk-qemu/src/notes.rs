@@ -1,6 +1,6 @@
 //! Results of lowering besides the model: spans of fields, problems, and the fields of options.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use vmdisk_model::{DiskField, FieldPath, ImageField, Switch};
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
@@ -23,6 +23,8 @@ pub(crate) struct Notes<'a> {
     options: &'a [WrittenOption],
     map: SourceMap<FieldPath>,
     problems: Vec<Problem>,
+    /// Fields whose values are filled in later.
+    open: BTreeSet<FieldPath>,
     kept: Vec<UnmodeledProperty>,
     /// The field of each option, once it is known.
     owners: BTreeMap<usize, FieldPath>,
@@ -38,6 +40,7 @@ pub(crate) struct Notes<'a> {
 pub(crate) struct Noted {
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) open: BTreeSet<FieldPath>,
     pub(crate) kept: Vec<UnmodeledProperty>,
     pub(crate) slots: Slots,
     pub(crate) owners: BTreeMap<usize, FieldPath>,
@@ -50,6 +53,7 @@ impl<'a> Notes<'a> {
             options: index.options(),
             map: SourceMap::default(),
             problems: Vec::new(),
+            open: BTreeSet::new(),
             kept: Vec::new(),
             owners: BTreeMap::new(),
             read_objects: HashSet::new(),
@@ -65,6 +69,7 @@ impl<'a> Notes<'a> {
             self.map.record(at, *place);
         }
         self.problems.extend(other.problems);
+        self.open.extend(other.open);
         self.kept.extend(other.kept);
     }
 
@@ -75,6 +80,7 @@ impl<'a> Notes<'a> {
         Noted {
             map: self.map,
             problems: self.problems,
+            open: self.open,
             kept: self.kept,
             slots,
             owners: self.owners,
@@ -153,6 +159,15 @@ impl<'a> Notes<'a> {
         );
     }
 
+    /// Records the span of a field whose value may be filled in later.
+    pub(crate) fn record_value(&mut self, at: FieldPath, property: &Property) {
+        self.record(at, property);
+        let is_value = matches!(at, FieldPath::Image(_, _, ImageField::Format)) || !at.has_parts();
+        if is_value && is_open(property.value.as_str()) {
+            self.open.insert(at);
+        }
+    }
+
     /// Records an option as the span of a field.
     pub(crate) fn record_option(&mut self, at: FieldPath, option: usize) {
         let span = self.options[option].span;
@@ -200,7 +215,7 @@ impl<'a> Notes<'a> {
         words: &[&str],
         read: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        self.record(at, property);
+        self.record_value(at, property);
         let text = property.value.as_str();
         if let Some(value) = read(text) {
             return Some(value);
@@ -229,7 +244,7 @@ impl<'a> Notes<'a> {
 
     /// A count.
     pub(crate) fn number(&mut self, at: FieldPath, property: &Property) -> Option<u64> {
-        self.record(at, property);
+        self.record_value(at, property);
         let text = property.value.as_str();
         let number = number_of(text);
         let is_quoted = property.kind == Kind::Text;

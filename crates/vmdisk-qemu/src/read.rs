@@ -72,6 +72,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         domain,
         source_map: noted.map,
         problems,
+        open_fields: noted.open,
         kept: noted.kept,
         others,
         firmware: firmware.firmware,

@@ -38,6 +38,9 @@ impl Missing {
     /// The reason for all comparisons of guests if it is not known which of them share a host.
     pub const NO_HOST: &'static str = "several files, and their hosts are unknown";
 
+    /// The reason for a field whose value a shell or systemd fills in.
+    pub const OPEN_VALUE: &'static str = "a variable without a known value sets it";
+
     /// The reason for all checks except those of the text if another hypervisor runs the guest.
     pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";
 }

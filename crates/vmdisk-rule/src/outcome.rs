@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_model::{DiskField, DomainField, DomainType, FieldPath, ImageField};
+use vmdisk_model::{Change, DiskField, DomainField, DomainType, FieldPath, ImageField};
 use vmdisk_source::SourcePath;
 
 use crate::reading::{INVALID_VALUE, MISSING_VALUE};
@@ -40,6 +40,32 @@ impl Outcome {
             if foreign_type(context, problem.rule).is_none() {
                 self.run(problem.rule, |report| problem.report(report));
             }
+        }
+    }
+
+    /// Drops findings of rules about the model that depend on a value that is filled in later: such a field looks unset.
+    pub fn leave_open(&mut self, open: &BTreeSet<FieldPath>) {
+        if open.is_empty() {
+            return;
+        }
+        let is_open = |at: FieldPath| open.contains(&at);
+        let is_about_open = |finding: &mut Finding| {
+            let changes = finding.fix.iter().flat_map(|fix| &fix.changes);
+            let changed = changes.map(|change| match change {
+                Change::Set { at, .. } | Change::Remove { at } => *at,
+            });
+            matches!(finding.rule.check, Check::Model(_))
+                && (is_open(finding.at)
+                    || finding.title.names(&is_open)
+                    || changed.into_iter().any(is_open))
+        };
+        for finding in self.findings.extract_if(.., is_about_open) {
+            self.not_checked.push(NotChecked {
+                rule: finding.rule,
+                at: finding.at,
+                missing: Missing::new("the value of a variable", Missing::OPEN_VALUE),
+                hosts: Vec::new(),
+            });
         }
     }
 

@@ -79,6 +79,9 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
             assumed
         });
     }
+    if let Text::CommandLine(document) = text {
+        outcome.leave_open(&document.open_fields);
+    }
     outcome.settle();
     outcome
 }

@@ -32,6 +32,43 @@ fn queues_are_compared_with_the_vcpus_of_a_topology() {
 }
 
 #[test]
+fn a_setting_with_a_variable_is_not_checked_and_not_replaced() {
+    let drives = "qemu-system-x86_64 -M q35 -drive file=a,if=none,id=a,format=$F,discard=$D,detect-zeroes=unmap \
+                  -device virtio-blk-pci,drive=a,iothread=${T},serial=$A_SERIAL_NUMBER_OF_UNKNOWN_LENGTH \
+                  -drive file=b,if=virtio,format=raw,cache=$C,aio=native \
+                  -blockdev file,filename=c,node-name=c,cache.direct=$C,aio=native -device virtio-blk-pci,drive=c\n";
+    let place = Place::with(&[("a.args", drives)]);
+    let run = place.run(&["lint", "a.args", "--format", "concise", "-v"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
+    let rules = [
+        "format-missing",
+        "iothread-undefined",
+        "native-without-direct",
+    ];
+    for rule in rules {
+        assert!(run.stderr.contains(rule), "{rule}: {run:?}");
+    }
+    let diff = place.run(&["lint", "a.args", "--diff", "--unsafe-fixes"]);
+    assert_eq!(diff.stdout, "", "{diff:?}");
+    // Another setting of the same line is still checked.
+    let known = drives.replace("format=$F", "format=$F,cache=unsafe");
+    assert!(found(&known)[0].contains("cache-unsafe"), "{known}");
+}
+
+#[test]
+fn namespaces_of_one_nvme_controller_have_its_serial_number() {
+    let line = |bus: &str| {
+        format!(
+            "qemu-system-x86_64 -M q35 -drive file=a,if=none,id=a,format=raw -drive file=b,if=none,id=b,format=raw \
+             -device nvme,id=n0,serial=x -device nvme,id=n1,serial=x \
+             -device nvme-ns,drive=a,bus=n0,nsid=1 -device nvme-ns,drive=b,bus={bus},nsid=2\n"
+        )
+    };
+    assert_eq!(found(&line("n0")), [""; 0]);
+    assert!(found(&line("n1"))[0].contains("serial-twice"));
+}
+
+#[test]
 fn a_directory_as_a_fat_file_system_has_no_format_to_forge() {
     let found = found("qemu-system-x86_64 -M q35 -drive file=fat:rw:esp,if=virtio\n");
     assert_eq!(found, [""; 0]);

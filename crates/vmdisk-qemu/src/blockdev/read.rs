@@ -446,7 +446,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
         driver.is_used.set(true);
         let at = FieldPath::Image(nth, depth, ImageField::Format);
-        self.notes.record(at, driver);
+        self.notes.record_value(at, driver);
         let text = driver.value.as_str();
         if format.is_none() && !is_open(text) {
             let message = format!("format `{text}` is not known");

@@ -125,7 +125,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         if driver.is_whole_nvme
             && let Some(serial) = properties.get("serial")
         {
-            self.notes.record(at(DiskField::Serial), serial);
+            self.notes.record_value(at(DiskField::Serial), serial);
             frontend.serial = Some(serial.value.as_str().to_owned());
         }
         if driver.device == Device::Cdrom {

@@ -21,7 +21,7 @@ pub(crate) fn read_value<'a>(
     let value: Option<FieldValue> = match slot.kind() {
         FieldKind::Switch => notes.switch(at, property).map(Into::into),
         FieldKind::Number if size_with_unit(at, property).is_some() => {
-            notes.record(at, property);
+            notes.record_value(at, property);
             size_with_unit(at, property).map(Into::into)
         }
         FieldKind::Number => notes.number32(at, property).map(Into::into),
@@ -32,11 +32,11 @@ pub(crate) fn read_value<'a>(
             word.map(|nth| FieldValue::Word(words[nth]))
         }
         FieldKind::Text => {
-            notes.record(at, property);
+            notes.record_value(at, property);
             Some(text.to_owned().into())
         }
         FieldKind::IoThread => {
-            notes.record(at, property);
+            notes.record_value(at, property);
             Some(iothreads.number(text).into())
         }
         FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => None,

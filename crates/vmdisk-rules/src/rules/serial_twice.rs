@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::{Disk, DiskField, FieldPath};
+use vmdisk_model::{Address, Disk, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::serial;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -13,7 +13,8 @@ declare_rule! {
     /// ## What it reports
     /// Reports a serial number if the guest sees the same bytes as for another disk: the first 20 on virtio, IDE, SATA
     /// and NVMe disks, the first 36 on SCSI and USB disks. Two disks with the same source are not reported, because
-    /// this is how two paths to one disk are configured.
+    /// this is how two paths to one disk are configured; nor are namespaces of one NVMe controller, which has their
+    /// serial number.
     ///
     /// ## Why it matters
     /// Guests identify disks by their serial numbers: only one of the two gets the name under `/dev/disk/by-id`, and
@@ -92,6 +93,16 @@ declare_rule! {
     }
 }
 
+/// The controller of an NVMe namespace, which has the serial number for all its namespaces.
+fn nvme_controller(disk: &Disk) -> Option<u32> {
+    match disk.frontend.address {
+        Some(Address::Drive(place)) if disk.frontend.effective_bus() == TargetBus::Nvme => {
+            Some(place.controller)
+        }
+        _ => None,
+    }
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut first_with: HashMap<&str, (usize, &Disk)> = HashMap::new();
     for (index, disk) in context.disks() {
@@ -104,7 +115,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             first_with.insert(shown, (index, disk));
             continue;
         };
-        if other.backend.source == disk.backend.source {
+        let is_one_controller =
+            nvme_controller(disk).is_some_and(|own| nvme_controller(other) == Some(own));
+        if other.backend.source == disk.backend.source || is_one_controller {
             continue;
         }
         let at = |index| FieldPath::Disk(index, DiskField::Serial);
