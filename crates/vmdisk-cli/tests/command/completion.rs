@@ -67,16 +67,6 @@ fn bash_completes_every_word_of_a_list() {
     );
 }
 
-/// True without a shell that few machines have: its test is skipped even where all others are required.
-#[allow(clippy::print_stderr, reason = "a skipped test must be visible")]
-fn is_missing(shell: &str) -> bool {
-    let missing = installed(shell).is_err();
-    if missing {
-        eprintln!("skipped: {shell} is missing");
-    }
-    missing
-}
-
 /// A directory with the completion script of a shell.
 fn script(shell: &str) -> Place {
     let script = Place::with(&[]).run(&["completions", shell]).stdout;
@@ -113,7 +103,7 @@ const LISTS: [(&str, &str); 5] = [
 
 #[test]
 fn fish_completes_every_word_of_a_list() {
-    if is_missing("fish") {
+    if needed(installed("fish")).is_none() {
         return;
     }
     let place = script("fish");
@@ -129,7 +119,7 @@ fn fish_completes_every_word_of_a_list() {
 
 #[test]
 fn zsh_completes_every_word_of_a_list() {
-    if is_missing("zsh") {
+    if needed(installed("zsh")).is_none() {
         return;
     }
     let place = script("zsh");
