@@ -128,6 +128,8 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         "O=\nif x; then\n  O=\"-M q35\n -hda a.img\"\nfi\nqemu-system-x86_64 $O -hdb 'b c.img'".to_owned(),
         "O=-hda\\ a.img\nO+=\" $P\"\nO=\"$O -M q35\"\nqemu-system-x86_64 ${O} -hdb 'b c.img'".to_owned(),
         "A=\"-hda a.img\"\nB=\"$A -M q35\"\nexport QEMU=qemu-system-x86_64\n$QEMU $B -hdb 'b c.img'".to_owned(),
+        "[ -e x ] && A='-M q35'\nqemu-system-x86_64 $A -hda a.img -hdb 'b c.img'".to_owned(),
+        "[ \"$1\" = x ] || exit\nqemu-system-x86_64 -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         // Of two branches, the first counts.
         "A='-M q35'\nif x; then A+=' -hda a.img'\nelse A+=' -hda z.img'\nfi\nqemu-system-x86_64 $A -hdb 'b c.img'".to_owned(),
         // Makefiles

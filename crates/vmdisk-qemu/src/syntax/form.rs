@@ -202,13 +202,24 @@ fn form_of(text: &str) -> CommandLineForm {
         CommandLineForm::MonitorScript
     } else if body.lines().any(exec) {
         CommandLineForm::Unit
-    } else if body.starts_with('[') {
+    } else if is_json(body) {
         CommandLineForm::Json
     } else if is_one_word_to_a_line(body) {
         CommandLineForm::Lines
     } else {
         CommandLineForm::Shell
     }
+}
+
+/// True for an array. A script may begin with the command `[`, too.
+fn is_json(text: &str) -> bool {
+    let first = text.strip_prefix('[').map(str::trim_start);
+    first.is_some_and(|rest| {
+        !rest.starts_with(['!', '-', '[', '$']) && {
+            let is_test = rest.lines().next().is_some_and(|line| line.contains(" ]"));
+            !is_test || text.trim_end().ends_with(']')
+        }
+    })
 }
 
 /// True unless the text needs a shell: a line continues, or an option has its value on the same line.
