@@ -117,9 +117,7 @@ pub trait TypedField {
     fn value(&self) -> Option<FieldValue>;
 
     /// True if there is one.
-    fn is_some_value(&self) -> bool {
-        self.value().is_some()
-    }
+    fn is_some_value(&self) -> bool;
 
     /// Sets the value, if it is of this type.
     fn set_value(&mut self, value: FieldValue) -> Option<()>;
@@ -155,6 +153,10 @@ impl TypedField for bool {
         self.then_some(FieldValue::Set)
     }
 
+    fn is_some_value(&self) -> bool {
+        *self
+    }
+
     fn set_value(&mut self, value: FieldValue) -> Option<()> {
         *self |= value == FieldValue::Set;
         (value == FieldValue::Set).then_some(())
@@ -169,6 +171,10 @@ macro_rules! optional_values {
 
             fn value(&self) -> Option<FieldValue> {
                 self.clone().map(FieldValue::from)
+            }
+
+            fn is_some_value(&self) -> bool {
+                self.is_some()
             }
 
             fn set_value(&mut self, value: FieldValue) -> Option<()> {

@@ -42,9 +42,21 @@ pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
     written.expect("the values of reports have names for keys, and memory takes every byte");
 }
 
+/// As [`item`], with the whole value in one line.
+pub(crate) fn line_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
+    let written = Harmless::new(Some(depth), Later::Marks).separate(out, false);
+    let written = written.and_then(|()| {
+        let layout = Harmless::new(None, Later::Marks);
+        let mut serializer = Serializer::with_formatter(&mut *out, layout);
+        value.serialize(&mut serializer).map_err(io::Error::from)
+    });
+    written.expect("the values of reports have names for keys, and memory takes every byte");
+}
+
 /// Adds a string, as [`item`] has it.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    if is_plain_in_json(text) {
+    let is_itself = |c: char| !is_hazard(c) && !matches!(c, '"' | '\\');
+    if is_plain_in_json(text) || text.chars().all(is_itself) {
         out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());

@@ -2,12 +2,6 @@
 
 /// The offset of the colon in a qualified name; `Err` if the text is not a qualified name.
 pub(super) fn check_qualified(name: &str) -> Result<Option<usize>, NotAName> {
-    let bytes = name.as_bytes();
-    // Nearly every name consists of ASCII letters and has no prefix.
-    let is_plain = bytes.iter().all(|byte| NAME_BYTES[usize::from(*byte)]);
-    if is_plain && bytes.first().is_some_and(|first| is_ascii_start(*first)) {
-        return Ok(None);
-    }
     match name.split_once(':') {
         Some((prefix, local)) if is_name(prefix) && is_name(local) => Ok(Some(prefix.len())),
         None if is_name(name) => Ok(None),
@@ -25,24 +19,13 @@ pub(super) fn is_name(name: &str) -> bool {
     chars.next().is_some_and(is_start) && chars.all(is_name_char)
 }
 
-const fn is_ascii_start(byte: u8) -> bool {
+pub(super) const fn is_ascii_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
 
-const fn is_ascii_name_byte(byte: u8) -> bool {
+pub(super) const fn is_ascii_name_byte(byte: u8) -> bool {
     is_ascii_start(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
 }
-
-/// [`is_ascii_name_byte`] of every byte.
-static NAME_BYTES: [bool; 256] = {
-    let mut is_name = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        is_name[byte as usize] = is_ascii_name_byte(byte);
-        byte += 1;
-    }
-    is_name
-};
 
 fn is_start(c: char) -> bool {
     match u8::try_from(c) {

@@ -65,34 +65,68 @@ pub(crate) fn parse(text: &str) -> Result<Tree<'_>, ReadFailure> {
     let config = reader.config_mut();
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
+    // The length of each token is known then, and white space is no token of its own: half of the tokens remain.
+    config.trim_markup_names_in_closing_tags = false;
+    config.trim_text_start = true;
     let mut start = base;
     loop {
         let event = reader.read_event();
         let end = base + position(reader.buffer_position());
-        let span = Span::new(start, end);
-        match event {
-            Ok(Event::Start(_)) => parser.start_tag(span, false)?,
-            Ok(Event::Empty(_)) => parser.start_tag(span, true)?,
-            Ok(Event::End(_)) => parser.end_tag(span)?,
-            Ok(Event::Text(_)) => parser.characters(span)?,
-            Ok(Event::CData(_)) => parser.piece(span, "a CDATA section")?,
-            Ok(Event::GeneralRef(_)) => {
-                parser.piece(span, "text")?;
-                check_references(text, span)?;
-            }
-            Ok(Event::Comment(_)) => parser.comment(span)?,
-            Ok(Event::PI(_)) => parser.processing_instruction(span)?,
-            Ok(Event::Decl(_)) => parser.declaration(span, start == base)?,
-            Ok(Event::DocType(_)) => return Err(document_type(span)),
+        let event = match event {
             Ok(Event::Eof) => break,
+            Ok(event) => event,
             Err(error) => {
                 let at = base + position(reader.error_position());
                 return Err(in_token(text, &error, at));
             }
+        };
+        let begin = match event {
+            // White space before characters is a part of them.
+            Event::Text(_) => start,
+            _ => end - length(&event),
+        };
+        if begin > start {
+            parser.append(Span::new(start, begin));
+        }
+        let span = Span::new(begin, end);
+        match event {
+            Event::Start(_) => parser.start_tag(span, false)?,
+            Event::Empty(_) => parser.start_tag(span, true)?,
+            Event::End(_) => parser.end_tag(span)?,
+            Event::Text(_) => parser.characters(span)?,
+            Event::CData(_) => parser.piece(span, "a CDATA section")?,
+            Event::GeneralRef(_) => {
+                parser.piece(span, "text")?;
+                check_references(text, span)?;
+            }
+            Event::Comment(_) => parser.comment(span)?,
+            Event::PI(_) => parser.processing_instruction(span)?,
+            Event::Decl(_) => parser.declaration(span, begin == base)?,
+            Event::DocType(_) => {
+                let blank = text[start..].len() - text[start..].trim_start().len();
+                return Err(document_type(Span::new(start + blank, end)));
+            }
+            Event::Eof => {}
         }
         start = end;
     }
     parser.finish()
+}
+
+/// The length of a token with its delimiters; 0 for a document type, which has white space of unknown length.
+fn length(event: &Event<'_>) -> usize {
+    match event {
+        Event::Start(tag) => tag.len() + "<>".len(),
+        Event::Empty(tag) => tag.len() + "</>".len(),
+        Event::End(tag) => tag.len() + "</>".len(),
+        Event::Text(text) => text.len(),
+        Event::CData(text) => text.len() + "<![CDATA[]]>".len(),
+        Event::GeneralRef(name) => name.len() + "&;".len(),
+        Event::Comment(text) => text.len() + "<!---->".len(),
+        Event::PI(text) => text.len() + "<??>".len(),
+        Event::Decl(text) => text.len() + "<??>".len(),
+        Event::DocType(_) | Event::Eof => 0,
+    }
 }
 
 /// Offsets fit: the text is at most [`MAX_BYTES`] long.
@@ -141,13 +175,17 @@ impl<'t> Parser<'t> {
         let mut scanner = TagScanner::new(self.text, span.start);
         let name_span = scanner.name;
         let name = self.slice(name_span);
-        let colon = check_qualified(name).map_err(|_| not_a_name(name, name_span))?;
+        let mut is_prefixed = false;
+        if !scanner.is_plain_name {
+            let colon = check_qualified(name).map_err(|_| not_a_name(name, name_span))?;
+            is_prefixed = colon.is_some();
+        }
         self.check_place(name, span)?;
         let first = self.tree.attributes.len();
         let outer_prefixes = self.prefixes.len();
         let has_prefixes = self.attributes(&mut scanner)?;
         let end = scanner.end();
-        let undeclared = if colon.is_some() || has_prefixes {
+        let undeclared = if is_prefixed || has_prefixes {
             self.check_prefixes(name_span, first)?
         } else {
             None
@@ -218,16 +256,30 @@ impl<'t> Parser<'t> {
         let element = scanner.name;
         let first = self.tree.attributes.len();
         let fault = |error| in_tag(self.text, error, element);
+        let (mut are_plain, mut has_prefixes) = (true, false);
         while let Some(attribute) = scanner.next_attribute().map_err(fault)? {
-            let TagAttribute { name, value, whole } = attribute;
-            self.tree.attributes.push(AttributeData {
+            let TagAttribute {
+                name,
+                value,
+                whole,
+                is_plain_name,
+                is_literal,
+            } = attribute;
+            let written = &self.text[value.start..value.end];
+            let data = AttributeData {
                 name: &self.text[name.start..name.end],
-                value: attribute_value(&self.text[value.start..value.end]),
+                value: match is_literal {
+                    true => Cow::Borrowed(written),
+                    false => Cow::Owned(attribute_value(written)),
+                },
                 start: index(whole.start),
                 name_start: index(name.start),
                 value_start: index(value.start),
                 value_end: index(value.end),
-            });
+            };
+            are_plain &= is_plain_name && is_literal;
+            has_prefixes |= data.name == "xmlns";
+            self.tree.attributes.push(data);
             if self.tree.attributes.len() - first > MAX_ATTRIBUTES {
                 let name = self.slice(element);
                 let message = format!("`<{name}>` has more than {MAX_ATTRIBUTES} attributes");
@@ -242,7 +294,9 @@ impl<'t> Parser<'t> {
         if let Some((one, other)) = written_twice(attributes) {
             return Err(twice(self.slice(element), one, other));
         }
-        let mut has_prefixes = false;
+        if are_plain {
+            return Ok(has_prefixes);
+        }
         for attribute in attributes {
             let name = attribute.name;
             let colon =
@@ -252,7 +306,7 @@ impl<'t> Parser<'t> {
                 let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
                 check_references(self.text, value)?;
             }
-            has_prefixes |= colon.is_some() || name == "xmlns";
+            has_prefixes |= colon.is_some();
         }
         Ok(has_prefixes)
     }
@@ -287,16 +341,16 @@ impl<'t> Parser<'t> {
     }
 
     fn end_tag(&mut self, span: Span) -> Result<(), ReadFailure> {
-        let name = self
-            .slice(Span::new(span.start + 2, span.end.saturating_sub(1)))
-            .trim_end_matches([' ', '\t', '\r', '\n']);
+        let written = self.slice(Span::new(span.start + 2, span.end.saturating_sub(1)));
+        let trimmed = || written.trim_end_matches([' ', '\t', '\r', '\n']);
         let Some(open) = self.open.pop() else {
+            let name = trimmed();
             let message = format!("`</{name}>` closes nothing: no element is open here");
             return Err(ReadFailure::malformed(span, message));
         };
         let element = &mut self.tree.elements[offset(open.id)];
-        if element.name != name {
-            return Err(self.mismatched(&open, name, span));
+        if element.name != written && element.name != trimmed() {
+            return Err(self.mismatched(&open, trimmed(), span));
         }
         element.end = index(span.end);
         self.prefixes.truncate(open.prefixes);
@@ -344,7 +398,8 @@ impl<'t> Parser<'t> {
             );
         }
         if !self.open.is_empty() {
-            return self.piece(span, "text");
+            self.append(span);
+            return Ok(());
         }
         let Some(at) = text.find(|c: char| !matches!(c, ' ' | '\t' | '\r' | '\n')) else {
             return Ok(());
@@ -356,14 +411,21 @@ impl<'t> Parser<'t> {
 
     /// A piece of the text of the innermost element.
     fn piece(&mut self, span: Span, what: &str) -> Result<(), ReadFailure> {
+        if !self.open.is_empty() {
+            self.append(span);
+            return Ok(());
+        }
+        Err(match self.root_end {
+            Some(root) => ReadFailure::malformed(span, format!("{what} after the root element"))
+                .related(root, "the root element ends here"),
+            None => ReadFailure::malformed(span, format!("{what} before the root element")),
+        })
+    }
+
+    /// Appends to the text of the innermost element; white space outside the root element is no text.
+    fn append(&mut self, span: Span) {
         let Some(open) = self.open.last_mut() else {
-            return Err(match self.root_end {
-                Some(root) => {
-                    ReadFailure::malformed(span, format!("{what} after the root element"))
-                        .related(root, "the root element ends here")
-                }
-                None => ReadFailure::malformed(span, format!("{what} before the root element")),
-            });
+            return;
         };
         let nth = index(self.tree.pieces.len());
         self.tree.pieces.push(Piece {
@@ -376,7 +438,6 @@ impl<'t> Parser<'t> {
             last => self.tree.pieces[offset(last)].next = nth,
         }
         open.last_piece = nth;
-        Ok(())
     }
 
     fn comment(&mut self, span: Span) -> Result<(), ReadFailure> {

@@ -4,6 +4,8 @@
 
 use vmdisk_source::Span;
 
+use super::name::{is_ascii_name_byte, is_ascii_start};
+
 /// One attribute of a start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TagAttribute {
@@ -13,6 +15,10 @@ pub(crate) struct TagAttribute {
     pub(crate) value: Span,
     /// The attribute with the white space before it.
     pub(crate) whole: Span,
+    /// True if the name is known to be a name without a prefix.
+    pub(crate) is_plain_name: bool,
+    /// True if the value means what is written, without references and line ends.
+    pub(crate) is_literal: bool,
 }
 
 /// A mistake in a start tag.
@@ -47,6 +53,8 @@ pub(crate) struct TagScanner<'a> {
     at: usize,
     /// Name of the element.
     pub(crate) name: Span,
+    /// True if that is known to be a name without a prefix.
+    pub(crate) is_plain_name: bool,
     /// Set at the end of the tag.
     end: Option<TagEnd>,
 }
@@ -66,34 +74,66 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// True for bytes that end a name; the parser checks all others.
-fn ends_name(byte: u8) -> bool {
-    ENDS_NAME[usize::from(byte)]
+/// The byte ends a name; the parser checks all others.
+const ENDS_NAME: u8 = 1;
+/// The byte may be in a name without a prefix.
+const IN_NAME: u8 = 2;
+/// The byte may end a value, or mean something else than itself.
+const STOPS_VALUE: u8 = 4;
+
+/// What each byte is, so that names and values are scanned and checked at once.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        // The loop ends at 256.
+        let b = byte as u8;
+        if matches!(
+            b,
+            b' ' | b'\t' | b'\r' | b'\n' | b'=' | b'>' | b'<' | b'/' | b'\'' | b'"'
+        ) {
+            classes[byte] |= ENDS_NAME;
+        }
+        if is_ascii_name_byte(b) {
+            classes[byte] |= IN_NAME;
+        }
+        if matches!(b, b'\'' | b'"' | b'<' | b'&' | b'\t' | b'\r' | b'\n') {
+            classes[byte] |= STOPS_VALUE;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+const fn class(byte: u8) -> u8 {
+    CLASSES[byte as usize]
 }
 
-static ENDS_NAME: [bool; 256] = {
-    let mut ends = [false; 256];
-    let bytes = b" \t\r\n=></'\"";
-    let mut nth = 0;
-    while nth < bytes.len() {
-        ends[bytes[nth] as usize] = true;
-        nth += 1;
+/// The end of the name that begins at `start`, and true if it is known to be a name without a prefix.
+fn scan_name(bytes: &[u8], start: usize) -> (usize, bool) {
+    let mut at = start;
+    while at < bytes.len() && class(bytes[at]) & IN_NAME != 0 {
+        at += 1;
     }
-    ends
-};
+    if at < bytes.len() && class(bytes[at]) & ENDS_NAME == 0 {
+        while at < bytes.len() && class(bytes[at]) & ENDS_NAME == 0 {
+            at += 1;
+        }
+        return (at, false);
+    }
+    (at, at > start && is_ascii_start(bytes[start]))
+}
 
 impl<'a> TagScanner<'a> {
     /// Starts at the `<` at `start`.
     pub(crate) fn new(text: &'a str, start: usize) -> Self {
-        let bytes = text.as_bytes();
-        let mut at = (start + 1).min(text.len());
-        while at < bytes.len() && !ends_name(bytes[at]) {
-            at += 1;
-        }
+        let start = (start + 1).min(text.len());
+        let (at, is_plain_name) = scan_name(text.as_bytes(), start);
         TagScanner {
             text,
             at,
-            name: Span::new((start + 1).min(text.len()), at),
+            name: Span::new(start, at),
+            is_plain_name,
             end: None,
         }
     }
@@ -151,14 +191,16 @@ impl<'a> TagScanner<'a> {
                 });
                 return Ok(None);
             }
-            Some(byte) if ends_name(byte) => return self.fault(TagFault::Stray, self.here()),
+            Some(byte) if class(byte) & ENDS_NAME != 0 => {
+                return self.fault(TagFault::Stray, self.here());
+            }
             Some(_) => {}
         }
+        let bytes = self.text.as_bytes();
         let start = self.at;
-        while self.byte().is_some_and(|byte| !ends_name(byte)) {
-            self.at += 1;
-        }
-        let name = Span::new(start, self.at);
+        let (name_end, is_plain_name) = scan_name(bytes, start);
+        self.at = name_end;
+        let name = Span::new(start, name_end);
         if before == start {
             return self.fault(TagFault::NoSpace, name);
         }
@@ -179,25 +221,37 @@ impl<'a> TagScanner<'a> {
             return self.fault(TagFault::NoQuotes, Span::new(value_start, self.at));
         };
         let value_start = self.at + 1;
-        let rest = &self.text.as_bytes()[value_start..];
-        let Some(length) = rest.iter().position(|byte| *byte == quote || *byte == b'<') else {
-            return self.fault(TagFault::NoClosingQuote, Span::new(self.at, self.at + 1));
-        };
-        let value = Span::new(value_start, value_start + length);
-        if rest[length] == b'<' {
-            // A `<` here is much more often a forgotten quote than a forgotten `&lt;`.
-            let (fault, span) = if rest[length..].contains(&quote) {
-                (TagFault::LessThan, Span::new(value.end, value.end + 1))
-            } else {
-                (TagFault::NoClosingQuote, Span::new(self.at, self.at + 1))
-            };
-            return self.fault(fault, span);
+        let mut end = value_start;
+        let mut is_literal = true;
+        loop {
+            match bytes.get(end) {
+                Some(&byte) if class(byte) & STOPS_VALUE == 0 => {}
+                Some(&byte) if byte == quote => break,
+                Some(b'<') => {
+                    // A `<` here is much more often a forgotten quote than a forgotten `&lt;`.
+                    let (fault, span) = if bytes[end..].contains(&quote) {
+                        (TagFault::LessThan, Span::new(end, end + 1))
+                    } else {
+                        (TagFault::NoClosingQuote, Span::new(self.at, self.at + 1))
+                    };
+                    return self.fault(fault, span);
+                }
+                // The other quote.
+                Some(b'\'' | b'"') => {}
+                Some(_) => is_literal = false,
+                None => {
+                    return self.fault(TagFault::NoClosingQuote, Span::new(self.at, self.at + 1));
+                }
+            }
+            end += 1;
         }
-        self.at = value.end + 1;
+        self.at = end + 1;
         Ok(Some(TagAttribute {
             name,
-            value,
+            value: Span::new(value_start, end),
             whole: Span::new(before, self.at),
+            is_plain_name,
+            is_literal,
         }))
     }
 }

@@ -357,7 +357,7 @@ struct NotChecked<'a> {
 pub(crate) const LISTS: usize = 4;
 
 /// The usual size of an entry of what was not checked, without its path: a list that grows is copied.
-const NOT_CHECKED_BYTES: usize = 320;
+const NOT_CHECKED_BYTES: usize = 240;
 
 /// The items of an input in each list of the report.
 pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
@@ -386,9 +386,10 @@ pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8
     lists
 }
 
-/// Adds an item to a list, which is a member of the report.
+/// Adds an item to a list, which is a member of the report. Each has a line of its own: indented, the report would be a
+/// quarter longer.
 fn add(list: &mut Vec<u8>, item: &impl Serialize) {
-    harmless::item(list, 2, item);
+    harmless::line_item(list, 2, item);
 }
 
 /// As [`add`] of [`NotChecked`] without classes. Most of a report are these entries. `path` is a string of JSON.
@@ -401,31 +402,30 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
         why,
         hosts: _,
     } = missed;
-    list.extend_from_slice(b",\n    {\n      \"rule\": ");
+    list.extend_from_slice(b",\n    {\"rule\":");
     harmless::string(list, rule);
-    list.extend_from_slice(b",\n      \"path\": ");
+    list.extend_from_slice(b",\"path\":");
     list.extend_from_slice(path);
-    list.extend_from_slice(b",\n      \"disk\": ");
     match disk {
         Some((index, target)) => {
-            list.extend_from_slice(b"{\n        \"index\": ");
+            list.extend_from_slice(b",\"disk\":{\"index\":");
             list.extend_from_slice(index.to_string().as_bytes());
-            list.extend_from_slice(b",\n        \"target\": ");
+            list.extend_from_slice(b",\"target\":");
             match target {
                 Some(target) => harmless::string(list, target),
                 None => list.extend_from_slice(b"null"),
             }
-            list.extend_from_slice(b"\n      }");
+            list.push(b'}');
         }
-        None => list.extend_from_slice(b"null"),
+        None => list.extend_from_slice(b",\"disk\":null"),
     }
-    list.extend_from_slice(b",\n      \"field\": ");
+    list.extend_from_slice(b",\"field\":");
     harmless::string(list, field);
-    list.extend_from_slice(b",\n      \"what\": ");
+    list.extend_from_slice(b",\"what\":");
     harmless::string(list, what);
-    list.extend_from_slice(b",\n      \"why\": ");
+    list.extend_from_slice(b",\"why\":");
     harmless::string(list, why);
-    list.extend_from_slice(b"\n    }");
+    list.push(b'}');
 }
 
 /// Writes the whole report, whose lists have the items of all inputs.
