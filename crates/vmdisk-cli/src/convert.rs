@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     refuse_unused(args)?;
     let is_stdin = args.file.as_os_str() == "-";
     let input = Input {
+        length: None,
         file: if is_stdin {
             "<stdin>".into()
         } else {

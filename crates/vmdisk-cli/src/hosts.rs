@@ -13,7 +13,6 @@ use crate::io::Io;
 use crate::lint::checked::Checked;
 use crate::pattern;
 use crate::render::message::MessagePlace;
-use crate::render::uri;
 use crate::stop::Stop;
 
 /// Several hosts.
@@ -108,7 +107,7 @@ fn failure(path: &Path, stop: Stop) -> Option<Checked> {
     });
     Some(Checked {
         path: path.display().to_string(),
-        uri: uri::of_path(path),
+        file: path.to_owned(),
         outcome: Err(Box::new(message)),
     })
 }

@@ -142,6 +142,12 @@ impl Target {
         }
     }
 
+    /// True if nothing is known of QEMU, libvirt and the kernel.
+    pub fn is_open(&self) -> bool {
+        let versions = [self.qemu, self.libvirt, self.kernel];
+        versions.iter().all(Option::is_none) && self.probed.is_empty()
+    }
+
     /// The version in the machine type's name: `None` for aliases such as `q35` and for a distribution's own names.
     pub fn machine_version(&self) -> Option<Version> {
         self.machine.as_deref().and_then(machine_version)

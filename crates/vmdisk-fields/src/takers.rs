@@ -72,6 +72,11 @@ impl Takers {
         self
     }
 
+    /// True if every disk may have the field.
+    pub const fn is_everywhere(&self) -> bool {
+        self.is_all_but && self.buses.is_empty() && self.devices.is_empty()
+    }
+
     /// Where the field would be right, if a disk on this bus may not have it.
     ///
     /// `is_before` says whether the libvirt is older than a version; `None` where it is not known which it is, and

@@ -22,7 +22,7 @@ pub struct Document {
     pub versioned_syntax: Vec<VersionedSyntax<FieldPath>>,
     /// Places where findings are allowed.
     pub allowances: Vec<Allowance>,
-    /// Parts that the model does not cover.
+    /// Parts that the model does not cover; empty after [`read_only`](crate::read_only).
     pub kept: Unmodeled,
     /// The pool or volume, if it is the root; the guest is empty then.
     pub storage: Option<StorageItem>,

@@ -6,6 +6,7 @@ use vmdisk_model::FieldPath;
 use vmdisk_source::Span;
 
 use crate::vocabulary::{ChildSpec, ElementSpec, FieldOwner, Since};
+use crate::xml::name::is_same;
 use crate::xml::{Attribute, MAX_ATTRIBUTES, Node};
 
 /// An element during reading: its consumed parts, and the others.
@@ -52,10 +53,13 @@ impl<'d> Element<'d> {
         owner: FieldOwner,
         since: Since,
     ) -> Self {
-        let mut rows = 0;
+        let (mut rows, mut last) = (0, 0);
         let child = |node: Node<'d>| {
-            let known = spec.child(node.name());
-            rows |= known.map_or(0, |(nth, _)| 1 << nth);
+            let known = spec.child_near(node.name(), last);
+            if let Some((nth, _)) = known {
+                rows |= 1 << nth;
+                last = nth;
+            }
             Child {
                 node,
                 known,
@@ -97,10 +101,19 @@ impl<'d> Element<'d> {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
         let mut attributes = self.node.attributes().enumerate();
-        let (at, written) = attributes.find(|(_, written)| written.name() == name)?;
+        let (at, written) = attributes.find(|(_, written)| is_same(written.name(), name))?;
         let value = parse(written.value())?;
         self.taken[at / 64] |= 1 << (at % 64);
         Some(value)
+    }
+
+    /// Consumes the attributes whose name and value `read` can read.
+    pub(crate) fn take_each(&mut self, mut read: impl FnMut(&str, &str) -> Option<()>) {
+        for (at, written) in self.node.attributes().enumerate() {
+            if read(written.name(), written.value()).is_some() {
+                self.taken[at / 64] |= 1 << (at % 64);
+            }
+        }
     }
 
     /// Consumes an attribute as text.
@@ -130,7 +143,7 @@ impl<'d> Element<'d> {
     /// Consumes the first child with this name.
     pub(crate) fn child(&mut self, name: &str) -> Option<Child<'d>> {
         let mut children = self.children.iter_mut();
-        let child = children.find(|child| child.name() == name)?;
+        let child = children.find(|child| is_same(child.name(), name))?;
         child.is_taken = true;
         Some(*child)
     }
@@ -139,7 +152,7 @@ impl<'d> Element<'d> {
     pub(crate) fn children(&mut self, name: &str) -> Vec<Child<'d>> {
         let children = self.children.iter_mut();
         children
-            .filter(|child| child.name() == name)
+            .filter(|child| is_same(child.name(), name))
             .map(|child| {
                 child.is_taken = true;
                 *child

@@ -98,7 +98,7 @@ pub use edits::{CannotAdd, CannotEdit, add_devices, check_changes, edits, edits_
 pub use encoding::{MAX_BYTES, decode};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use firmware::FlashFile;
-pub use read::{read, read_bytes};
+pub use read::{read, read_bytes, read_only};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use root::{RootKind, sniff};
 pub use rules::RULES;

@@ -57,15 +57,14 @@ impl Owner for Controller {
 
 /// Consumes the attributes that are fields; an invalid one is kept as written.
 pub(crate) fn read_attributes(element: &mut Element<'_>, owner: &mut impl Owner) {
-    for known in element.spec.attributes {
-        let field = known.fields[0];
-        if let Some((field, slot)) = field.and_then(|it| Some((it, owner.slot_mut(it)?))) {
-            element.take(known.name, |text| {
-                let value = value_of(field, known, slot.kind(), text)?;
-                slot.set(value).then_some(())
-            });
-        }
-    }
+    let spec = element.spec;
+    element.take_each(|name, text| {
+        let known = spec.attribute(name)?;
+        let field = known.fields[0]?;
+        let slot = owner.slot_mut(field)?;
+        let value = value_of(field, known, slot.kind(), text)?;
+        slot.set(value).then_some(())
+    });
 }
 
 fn value_of(

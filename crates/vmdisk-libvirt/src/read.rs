@@ -37,10 +37,23 @@ use crate::{ReadFailure, ReadFailureKind, RootKind, StorageItem, domain, moment,
 /// # Errors
 /// Fails if the text is not well-formed XML, exceeds a limit, has a document type, or is not a domain or disks.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
+    read_keeping(text, true)
+}
+
+/// As [`read`], for a document that is not written: its [`kept`](Document::kept) parts are empty, because it takes time
+/// to copy them.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_only(text: &str) -> Result<Document, ReadFailure> {
+    read_keeping(text, false)
+}
+
+fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
     let tree = parse(text)?;
     let node = tree.root();
     let root = RootKind::of_name(node.name());
-    let mut reader = Reader::new(text);
+    let mut reader = Reader::new(text, keeps);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
     let xml = Xml {
         text,

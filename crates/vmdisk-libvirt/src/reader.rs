@@ -49,10 +49,12 @@ pub(crate) struct Reader<'t> {
     pub(crate) is_run_by_qemu: bool,
     /// False while the reader checks elements outside the model.
     records: bool,
+    /// False if nobody writes the document: its unmodeled parts are not copied then.
+    keeps: bool,
 }
 
 impl<'t> Reader<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str, keeps: bool) -> Self {
         Reader {
             text,
             map: SourceMap::of_text(text),
@@ -60,6 +62,7 @@ impl<'t> Reader<'t> {
             versioned_syntax: Vec::new(),
             is_run_by_qemu: false,
             records: true,
+            keeps,
         }
     }
 
@@ -391,15 +394,16 @@ impl<'t> Reader<'t> {
     /// Closes an element: unread parts are checked, reported if they are unknown, and kept.
     pub(crate) fn close(&mut self, element: Element<'_>) -> UnmodeledParts {
         let mut parts = UnmodeledParts::default();
-        for written in element.attributes_left() {
-            let verbatim = self.slice(written.verbatim()).to_owned();
-            parts.attributes.push((written.name().to_owned(), verbatim));
+        if self.keeps {
+            for written in element.attributes_left() {
+                let verbatim = self.slice(written.verbatim()).to_owned();
+                parts.attributes.push((written.name().to_owned(), verbatim));
+            }
         }
         // One bit for each row of the table.
         let mut seen = 0_u128;
         let mut free: Option<Vec<&str>> = None;
         for child in &element.children {
-            let (name, name_span) = (child.name(), child.name_span());
             match child.known {
                 Some((nth, known)) => {
                     let is_again = !known.repeats && seen & (1 << nth) != 0;
@@ -407,23 +411,25 @@ impl<'t> Reader<'t> {
                     if is_again {
                         let message = format!(
                             "a second `<{}>` in `<{}>`; the first counts",
-                            name, element.spec.name
+                            known.name, element.spec.name
                         );
+                        let name_span = child.name_span();
                         self.problem(&DUPLICATE_VALUE, element.at, name_span, message);
-                        let verbatim = self.slice(child.span()).to_owned();
-                        parts.duplicates.push((name.to_owned(), verbatim));
+                        let verbatim = self.keeps.then(|| self.slice(child.span()).to_owned());
+                        let duplicate = verbatim.map(|text| (known.name.to_owned(), text));
+                        parts.duplicates.extend(duplicate);
                         continue;
                     } else if !child.is_taken {
                         self.check(&element, *child);
                     }
                 }
-                None if name.contains(':') => {}
+                None if child.name().contains(':') => {}
                 None => {
                     let free = free.get_or_insert_with(|| element.free_names());
                     self.unknown_element(&element, *child, free);
                 }
             }
-            if !child.is_taken {
+            if self.keeps && !child.is_taken {
                 parts.children.push(self.slice(child.span()).to_owned());
             }
         }

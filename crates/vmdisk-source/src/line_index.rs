@@ -1,5 +1,7 @@
 //! From byte offsets to lines and columns.
 
+use std::sync::OnceLock;
+
 /// A place for people: both numbers start at 1, the column counts Unicode characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -9,14 +11,26 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Offsets of the line starts of one text, built once and searched by bisection.
-#[derive(Clone, Debug)]
+/// The lines of one text.
+///
+/// In a short text lines are counted when a place is asked for; of a longer one, the offsets of all line starts are
+/// collected once and searched by bisection.
+#[derive(Clone, Debug, Default)]
 pub struct LineIndex {
+    lines: OnceLock<Lines>,
+}
+
+/// Offsets of the line starts of one text.
+#[derive(Clone, Debug)]
+struct Lines {
     starts: Vec<usize>,
     /// Number of characters that begin before each multiple of [`STRIDE`], so that a column in a very
     /// long line is not counted from its start each time; empty if no line is that long.
     characters: Vec<usize>,
 }
+
+/// A text of this many bytes is short: counting its lines up to a place takes less than a tenth of collecting them all.
+const SHORT: usize = 8192;
 
 /// Bytes between two counts of characters, and the length from which on a line is very long.
 const STRIDE: usize = 4096;
@@ -55,9 +69,8 @@ fn line_starts(bytes: &[u8]) -> Vec<usize> {
     starts
 }
 
-impl LineIndex {
-    /// Builds the index of a text.
-    pub fn new(text: &str) -> Self {
+impl Lines {
+    fn new(text: &str) -> Self {
         let starts = line_starts(text.as_bytes());
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
         let has_long_line = starts
@@ -73,17 +86,10 @@ impl LineIndex {
             }
             characters.push(before);
         }
-        LineIndex { starts, characters }
+        Lines { starts, characters }
     }
 
-    /// Line and column of `offset`; an offset past the end counts as the end.
-    ///
-    /// `text` must be the text the index was built from.
-    pub fn position(&self, text: &str, offset: usize) -> Position {
-        let mut offset = offset.min(text.len());
-        while !text.is_char_boundary(offset) {
-            offset -= 1;
-        }
+    fn position(&self, text: &str, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
         Position {
@@ -104,11 +110,58 @@ impl LineIndex {
         };
         before(end) - before(start)
     }
+}
+
+/// The position after `before`, which is the beginning of a short text.
+fn count(before: &[u8]) -> Position {
+    // Counts of bytes are added 16 at a time, counts of words are not.
+    let of_chunk = |chunk: &[u8]| {
+        let newlines = chunk.iter().map(|byte| u8::from(*byte == b'\n'));
+        usize::from(newlines.sum::<u8>())
+    };
+    let newlines: usize = before.chunks(usize::from(u8::MAX)).map(of_chunk).sum();
+    let last = before.iter().rposition(|byte| *byte == b'\n');
+    let start = last.map_or(0, |newline| newline + 1);
+    Position {
+        line: newlines + 1,
+        column: characters_in(&before[start..]) + 1,
+    }
+}
+
+impl LineIndex {
+    /// The lines of a text.
+    pub fn new(text: &str) -> Self {
+        let index = LineIndex::default();
+        if text.len() > SHORT {
+            index.lines(text);
+        }
+        index
+    }
+
+    fn lines(&self, text: &str) -> &Lines {
+        self.lines.get_or_init(|| Lines::new(text))
+    }
+
+    /// Line and column of `offset`; an offset past the end counts as the end.
+    ///
+    /// `text` must be the text the index was built from.
+    pub fn position(&self, text: &str, offset: usize) -> Position {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        if text.len() <= SHORT {
+            return count(&text.as_bytes()[..offset]);
+        }
+        self.lines(text).position(text, offset)
+    }
 
     /// Byte offset at which `line` (from 1) begins; the last line's start if there are fewer.
-    pub fn line_start(&self, line: usize) -> usize {
-        let last = self.starts.len() - 1;
-        self.starts[line.saturating_sub(1).min(last)]
+    ///
+    /// `text` must be the text the index was built from.
+    pub fn line_start(&self, text: &str, line: usize) -> usize {
+        let starts = &self.lines(text).starts;
+        starts[line.saturating_sub(1).min(starts.len() - 1)]
     }
 }
 
@@ -133,7 +186,7 @@ mod tests {
         ] {
             for width in 0..20 {
                 let text = format!("{}\n{around}\n{}", "x".repeat(width), around.repeat(width));
-                assert_eq!(LineIndex::new(&text).starts, expected(&text), "{text:?}");
+                assert_eq!(line_starts(text.as_bytes()), expected(&text), "{text:?}");
             }
         }
     }
@@ -151,7 +204,18 @@ mod tests {
         assert_eq!(at(text.find('<').unwrap()), (2, 3));
         assert_eq!(at(3), (2, 1), "inside a character counts as its start");
         assert_eq!(at(999), (3, 1));
-        assert_eq!(index.line_start(2), 2);
+        assert_eq!(index.line_start(text, 2), 2);
+    }
+
+    #[test]
+    fn a_short_text_has_the_same_positions_as_a_long_one() {
+        let text = "a\n\r\n\né\u{1f4be}<x>\n\nend";
+        let lines = Lines::new(text);
+        let index = LineIndex::new(text);
+        for offset in (0..=text.len()).filter(|offset| text.is_char_boundary(*offset)) {
+            let expected = lines.position(text, offset);
+            assert_eq!(index.position(text, offset), expected, "{offset}");
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct PlannedDocument {
     pub planned: PlannedSpec,
 }
 
+type ReadXml = fn(&str) -> Result<vmdisk_libvirt::Document, vmdisk_libvirt::ReadFailure>;
+
 /// Reads a libvirt domain or disk, a command line of QEMU, or a spec; the text determines which.
 ///
 /// Reading continues after every mistake inside a well-formed document; [`lint`](crate::lint) reports the
@@ -64,12 +66,17 @@ pub struct PlannedDocument {
 /// If the text is not well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
 /// command line, nor a spec.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
+    read_with(text, vmdisk_libvirt::read)
+}
+
+/// As [`read`], with this reader of XML.
+fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
     let source = if is_spec(text) {
         read_spec(text)?
     } else if vmdisk_qemu::sniff(text) {
         Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?))
     } else if text.contains('<') || text.trim().is_empty() {
-        Source::LibvirtXml(Box::new(vmdisk_libvirt::read(text)?))
+        Source::LibvirtXml(Box::new(read_xml(text)?))
     } else {
         return Err(not_ours(text));
     };
@@ -150,8 +157,21 @@ pub fn read_with_config_files(
 /// # Errors
 /// As [`read`], and if the bytes are in another encoding or no text at all.
 pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
+    read_bytes_with(bytes, vmdisk_libvirt::read)
+}
+
+/// As [`read_bytes`], for a document that is linted and not written: parts of XML that the model does not cover are not
+/// copied.
+///
+/// # Errors
+/// As [`read_bytes`].
+pub fn read_to_lint(bytes: &[u8]) -> Result<Document, ReadFailure> {
+    read_bytes_with(bytes, vmdisk_libvirt::read_only)
+}
+
+fn read_bytes_with(bytes: &[u8], read_xml: ReadXml) -> Result<Document, ReadFailure> {
     match vmdisk_libvirt::decode(bytes) {
-        Ok(text) => read(text),
+        Ok(text) => read_with(text, read_xml),
         Err(failure) => match std::str::from_utf8(bytes) {
             Ok(text) if bytes.len() <= vmdisk_libvirt::MAX_BYTES && vmdisk_qemu::sniff(text) => {
                 read(text)

@@ -125,14 +125,14 @@ pub use allow::{WithAllowances, allow};
 pub use complete::{complete, unfit_disks};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
-    ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes,
+    ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes, read_to_lint,
     read_with_config_files,
 };
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{
-    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_beside,
+    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_all, lint_beside,
     lint_generated, lint_tried,
 };
 pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};

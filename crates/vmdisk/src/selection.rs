@@ -39,13 +39,22 @@ impl Selection {
 
     /// True if a finding is selected.
     pub fn has(&self, diagnostic: &Diagnostic) -> bool {
-        let name = diagnostic.rule.name;
+        self.has_severity(diagnostic.rule.name, diagnostic.severity)
+    }
+
+    /// True if a finding of a rule, which reports it with this severity, is selected.
+    pub(crate) fn has_reported(&self, name: &str, severity: Severity) -> bool {
+        let own = self.severities.get(name);
+        self.has_severity(name, own.copied().unwrap_or(severity))
+    }
+
+    fn has_severity(&self, name: &str, severity: Severity) -> bool {
         let least = match self.least {
             Some(least) => least,
             None if self.pedantic.contains(name) => Severity::Pedantic,
             None => Severity::Advice,
         };
-        self.has_rule(name) && diagnostic.severity >= least
+        self.has_rule(name) && severity >= least
     }
 
     /// Gives findings the severities that the caller wants.

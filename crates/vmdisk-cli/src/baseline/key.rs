@@ -41,7 +41,7 @@ impl Keys {
         let is_text = !checked.path.contains(char::REPLACEMENT_CHARACTER);
         let path = match is_text {
             true => PathBuf::from(&checked.path),
-            false => uri::to_path(&checked.uri),
+            false => checked.file.clone(),
         };
         relative(&absolute(&path), &self.directory)
     }
@@ -195,7 +195,6 @@ mod tests {
             let path = directory.join(uri::path_of_bytes(name.to_vec()));
             assert_eq!(relative(&path, directory), expected);
             assert_eq!(unescaped(&expected), uri::path_of_bytes(name.to_vec()));
-            assert_eq!(uri::to_path(&uri::of_path(&path)), path);
         }
     }
 }

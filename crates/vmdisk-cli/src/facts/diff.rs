@@ -135,6 +135,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     };
     for file in domains {
         let input = Input {
+            length: None,
             file: file.clone(),
             origin: Origin::Named,
         };

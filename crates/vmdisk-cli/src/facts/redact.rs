@@ -48,6 +48,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let bytes = read::file(file).map_err(Stop::from)?;
     let text = if bytes.trim_ascii_start().starts_with(b"<") {
         let input = Input {
+            length: None,
             file: file.clone(),
             origin: Origin::Named,
         };

@@ -25,6 +25,7 @@ impl Existing {
     /// Reads the domain of a file.
     pub(super) fn read(path: &Path) -> Result<Self, Stop> {
         let input = Input {
+            length: None,
             file: path.to_owned(),
             origin: Origin::Named,
         };

@@ -234,7 +234,7 @@ impl Asked<'_> {
 fn message(path: &str, text: &str, error: &SpecError) -> Message {
     let quoted = error.place.map(|place| {
         let lines = LineIndex::new(text);
-        let start = offset(text, lines.line_start(place.line), place.column);
+        let start = offset(text, lines.line_start(text, place.line), place.column);
         let span = Span::new(start, start + word(&text[start..]));
         let at = error.at.to_string();
         MessageText {

@@ -1,7 +1,8 @@
 //! The result of one input: as little as the output needs.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use vmdisk::model::{BackendSource, FieldPath};
@@ -14,16 +15,24 @@ use vmdisk::{
 use vmdisk_source::LineIndex;
 
 use crate::render::message::Message;
+use crate::render::uri;
 
 /// One input and its result.
 #[derive(Debug)]
 pub(crate) struct Checked {
     /// The given path, for people and for data.
     pub(crate) path: String,
-    /// The path as a relative or absolute URI.
-    pub(crate) uri: String,
+    /// The path with all its bytes.
+    pub(crate) file: PathBuf,
     /// The result.
     pub(crate) outcome: Result<DocumentReport, Box<Message>>,
+}
+
+impl Checked {
+    /// The path as a relative or absolute URI.
+    pub(crate) fn uri(&self) -> String {
+        uri::of_path(&self.file)
+    }
 }
 
 /// The findings of one document.
@@ -101,12 +110,16 @@ impl Tally {
     }
 
     /// Notes that a rule could not look at something. Places come rule by rule.
-    fn add_missed(&mut self, rule: &'static str, why: Cow<'static, str>) {
+    #[allow(
+        clippy::ptr_arg,
+        reason = "it is cloned, which costs nothing if it is static"
+    )]
+    fn add_missed(&mut self, rule: &'static str, why: &Cow<'static, str>) {
         if self.not_checked.last() != Some(&rule) {
             self.not_checked.push(rule);
         }
-        if !self.reasons.contains(&why) {
-            self.reasons.push(why);
+        if !self.reasons.contains(why) {
+            self.reasons.push(why.clone());
         }
     }
 
@@ -173,8 +186,9 @@ impl DocumentReport {
         let unchecked = if tells_places {
             unchecked(&document, not_checked)
         } else {
+            counted.not_checked.reserve(not_checked.len().min(64));
             for missed in not_checked {
-                counted.add_missed(missed.rule.name, missed.missing.why);
+                counted.add_missed(missed.rule.name, &missed.missing.why);
             }
             Vec::new()
         };
@@ -210,7 +224,7 @@ impl DocumentReport {
         let mut tally = self.counted.clone();
         tally.add(&self.findings, &self.allowed);
         for missed in &self.not_checked {
-            tally.add_missed(missed.rule, missed.why.clone());
+            tally.add_missed(missed.rule, &missed.why);
         }
         tally
     }
@@ -263,7 +277,7 @@ fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked
     let targets: Vec<Option<Arc<str>>> = targets.collect();
     let target = |index: usize| targets.get(index).cloned().flatten();
     // Many rules miss something about one field.
-    let mut in_words: HashMap<FieldPath, Arc<str>> = HashMap::new();
+    let mut in_words: BTreeMap<FieldPath, Arc<str>> = BTreeMap::new();
     let mut field = |at: FieldPath| {
         let words = in_words.entry(at);
         Arc::clone(words.or_insert_with(|| document.breadcrumb(at).into()))

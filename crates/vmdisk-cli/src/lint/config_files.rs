@@ -10,7 +10,6 @@ use crate::lint::checked::{Checked, DocumentReport};
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
 use crate::render::message::{Message, MessagePlace};
-use crate::render::uri;
 
 /// A document with the files that it names, as far as they could be read.
 #[derive(Debug)]
@@ -115,7 +114,7 @@ fn failure(input: &Input, path: &Path, why: &str) -> Checked {
     ));
     Checked {
         path: path.display().to_string(),
-        uri: uri::of_path(path),
+        file: path.to_owned(),
         outcome: Err(Box::new(message)),
     }
 }
@@ -150,7 +149,7 @@ impl Parts {
                 let text = span.slice(&text).unwrap_or_default();
                 Checked {
                     path: path.display().to_string(),
-                    uri: uri::of_path(path),
+                    file: path.to_owned(),
                     outcome: Ok(DocumentReport {
                         domain: report.domain.clone(),
                         lines: LineIndex::new(text),

@@ -10,7 +10,6 @@ use crate::lint::results::Done;
 use crate::lint::totals::Totals;
 use crate::output::Stream;
 use crate::render::message::{Message, MessagePlace};
-use crate::render::uri;
 use crate::stop::Stop;
 
 /// Combines the results of inputs.
@@ -131,7 +130,7 @@ impl<'a, 'o> Gathering<'a, 'o> {
 pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
     let complain = |path: &Path, message: String, notes, help: Option<&str>| Checked {
         path: path.display().to_string(),
-        uri: uri::of_path(path),
+        file: path.to_owned(),
         outcome: Err(Box::new(Message {
             notes,
             help: help.map(str::to_owned),

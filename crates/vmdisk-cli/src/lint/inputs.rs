@@ -1,11 +1,11 @@
 //! Which files to check, in a stable order.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use crate::lint::walk;
 use crate::pattern;
-use crate::render::uri;
 
 /// Where the bytes of an input come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,16 +28,22 @@ pub(crate) struct Input {
     pub(crate) file: PathBuf,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
+    /// The length of a regular file, if it was asked for: the file need not be asked again when it is read.
+    pub(crate) length: Option<u64>,
 }
 
 impl Input {
+    pub(crate) fn new(file: PathBuf, origin: Origin) -> Self {
+        Input {
+            file,
+            origin,
+            length: None,
+        }
+    }
+
     /// The path for people and for data.
     pub(crate) fn path(&self) -> String {
         self.file.display().to_string()
-    }
-
-    pub(crate) fn uri(&self) -> String {
-        uri::of_path(&self.file)
     }
 }
 
@@ -95,14 +101,15 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
         if path.as_os_str() == "-" {
             let file = stdin_name.unwrap_or(Path::new("<stdin>")).to_owned();
             if seen.insert(PathBuf::from("-")) {
-                inputs.files.push(Input {
-                    file,
-                    origin: Origin::Stdin,
-                });
+                inputs.files.push(Input::new(file, Origin::Stdin));
             }
             continue;
         }
-        let found = search(path, skips_foreign);
+        let metadata = path.metadata().ok();
+        let is_directory = metadata.as_ref().is_some_and(Metadata::is_dir);
+        let found = search(path, is_directory, skips_foreign);
+        let regular = metadata.filter(|metadata| found.is_none() && metadata.is_file());
+        let length = regular.map(|metadata| metadata.len());
         let number = inputs.searches.len();
         let origin = match found {
             Some(_) => Origin::Found(number),
@@ -119,7 +126,11 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
             let file = tidy(&file);
             if seen.insert(file.clone()) {
                 let origin = origin.clone();
-                inputs.files.push(Input { file, origin });
+                inputs.files.push(Input {
+                    file,
+                    origin,
+                    length,
+                });
             } else if let Origin::Found(search) = origin {
                 // Another argument answers for the file.
                 inputs.searches[search].may_be_empty = true;
@@ -130,9 +141,9 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
 }
 
 /// The files of a directory or pattern; none for the name of a file.
-fn search(path: &Path, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
+fn search(path: &Path, is_directory: bool, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
     let mut search = Search::named(path);
-    let files = if path.is_dir() {
+    let files = if is_directory {
         let found = walk::guest_files(path);
         search.trouble = found.trouble;
         found.files

@@ -30,7 +30,7 @@ impl Done {
         Done {
             checked: Checked {
                 path: input.path(),
-                uri: input.uri(),
+                file: input.file.clone(),
                 outcome: Ok(DocumentReport::empty()),
             },
             named: Vec::new(),

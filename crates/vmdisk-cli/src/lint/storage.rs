@@ -184,6 +184,7 @@ mod tests {
         });
         let others = ["/dev/zero", "/gone"].map(std::path::PathBuf::from);
         let inputs = files.chain(others).map(|file| Input {
+            length: None,
             file,
             origin: Origin::Named,
         });

@@ -8,7 +8,7 @@ use crate::age::OldFacts;
 use crate::args::{LintArgs, LintFormat};
 use crate::exit::Exit;
 use crate::lint::caveats::Caveats;
-use crate::lint::checked::Checked;
+use crate::lint::checked::{Checked, Tally};
 use crate::lint::mode::Mode;
 use crate::render::concise;
 use crate::render::message::{Message, MessagePlace};
@@ -61,7 +61,7 @@ impl<'a> Totals<'a> {
     pub(crate) fn add(&mut self, checked: &Checked) -> Result<(), Stop> {
         let tally = match &checked.outcome {
             Ok(report) => report.tally(),
-            Err(_) => Default::default(),
+            Err(_) => Tally::default(),
         };
         self.summary.add(checked, &tally);
         if self.args.verbose {
@@ -79,7 +79,7 @@ impl<'a> Totals<'a> {
             (Ok(_), _) => Exit::Clean,
         });
         if is_unchecked {
-            self.incomplete.extend(tally.not_checked);
+            self.incomplete.extend(&tally.not_checked);
         }
         self.add_messages(checked)
     }

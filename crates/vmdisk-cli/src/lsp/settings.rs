@@ -61,6 +61,7 @@ impl<'a, 'io> Files<'a, 'io> {
     ) -> Result<Option<T>, Stop> {
         let mut inputs = Inputs::default();
         inputs.files.push(Input {
+            length: None,
             file: path.to_owned(),
             // As in a directory: the configuration may exclude it.
             origin: Origin::Found(0),

@@ -188,7 +188,7 @@ impl Subject {
         Subject {
             guest: guest.map_or(0, |name| digest(&[name])),
             by_guest: guest.map_or(0, |name| by("guest", name)),
-            by_input: by("path", &checked.uri),
+            by_input: by("path", &checked.uri()),
             is_shared: vmdisk::begins_with_group(&report.text),
         }
     }
@@ -271,7 +271,7 @@ mod tests {
         {
             let checked = Checked {
                 path: String::new(),
-                uri: String::new(),
+                file: std::path::PathBuf::new(),
                 outcome: Ok(DocumentReport {
                     domain: guest.map(str::to_owned),
                     ..DocumentReport::empty()

@@ -67,7 +67,7 @@ pub(crate) fn records(checked: &Checked, view: &View<'_>, root: &Path) -> Vec<u8
             let issue = Issue {
                 description: sanitize::line(&description).into_owned(),
                 check_name: "unreadable",
-                fingerprint: hash(&["unreadable", &checked.uri, &description]),
+                fingerprint: hash(&["unreadable", &checked.uri(), &description]),
                 severity: "blocker",
                 location: Location {
                     path,

@@ -55,8 +55,7 @@ pub(crate) fn line_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize)
 
 /// Adds a string, as [`item`] has it.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    let is_itself = |c: char| !is_hazard(c) && !matches!(c, '"' | '\\');
-    if is_plain_in_json(text) || text.chars().all(is_itself) {
+    if is_itself_in_json(text) {
         out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
@@ -67,6 +66,24 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     let mut serializer = Serializer::with_formatter(&mut *out, layout);
     text.serialize(&mut serializer)
         .expect("memory takes every byte");
+}
+
+/// True for a text that is written as it is.
+fn is_itself_in_json(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        let end = rest.bytes().position(|byte| !byte.is_ascii());
+        let (plain, after) = rest.split_at(end.unwrap_or(rest.len()));
+        if !is_plain_in_json(plain) {
+            return false;
+        }
+        let mut characters = after.chars();
+        match characters.next() {
+            None => return true,
+            Some(character) if is_hazard(character) => return false,
+            Some(_) => rest = characters.as_str(),
+        }
+    }
 }
 
 /// Writes the items of the list with a number, and returns false if there are none.

@@ -1,7 +1,7 @@
 //! The summary of a run in one or two lines.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -27,9 +27,11 @@ pub(crate) struct Summary {
     pub(crate) fixable_unsafely: usize,
     pub(crate) fixed: usize,
     pub(crate) failed_fixes: usize,
-    pub(crate) rules_not_checked: HashSet<&'static str>,
+    pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
+    /// The rules that could not look at something in the last input: they are mostly those of the next one.
+    last_not_checked: Vec<&'static str>,
 }
 
 impl Summary {
@@ -51,7 +53,10 @@ impl Summary {
         self.known += tally.known;
         self.fixable += tally.fixable;
         self.fixable_unsafely += tally.fixable_unsafely;
-        self.rules_not_checked.extend(&tally.not_checked);
+        if self.last_not_checked != tally.not_checked {
+            self.rules_not_checked.extend(&tally.not_checked);
+            self.last_not_checked.clone_from(&tally.not_checked);
+        }
         self.reasons.extend(tally.reasons.iter().cloned());
     }
 

@@ -207,12 +207,12 @@ fn sample() -> Vec<Checked> {
     vec![
         Checked {
             path: "d/a b\u{1b}[2J,c.xml".to_owned(),
-            uri: "d/a%20b%1B%5B2J%2Cc.xml".to_owned(),
+            file: "d/a b\u{1b}[2J,c.xml".into(),
             outcome: Ok(report),
         },
         Checked {
             path: "d/broken.xml".to_owned(),
-            uri: "d/broken.xml".to_owned(),
+            file: "d/broken.xml".into(),
             outcome: Err(Box::new(Message {
                 help: Some("close it".to_owned()),
                 ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {

@@ -21,20 +21,6 @@ pub(crate) fn of_path(path: &Path) -> String {
     out
 }
 
-/// The path of a URI that [`of_path`] made, with all its bytes.
-pub(crate) fn to_path(uri: &str) -> PathBuf {
-    let encoded = uri.strip_prefix("file://").unwrap_or(uri);
-    let mut bytes = Vec::with_capacity(encoded.len());
-    let mut parts = encoded.split('%');
-    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
-    for part in parts {
-        let (byte, rest) = part.split_at_checked(2).unwrap_or((part, ""));
-        bytes.extend(u8::from_str_radix(byte, 16));
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    path_of_bytes(bytes)
-}
-
 /// A path with these bytes.
 #[cfg(unix)]
 pub(crate) fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {

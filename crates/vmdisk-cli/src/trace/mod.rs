@@ -81,7 +81,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
         true => ("<stdin>".into(), Origin::Stdin),
         false => (args.file.clone(), Origin::Named),
     };
-    let input = Input { file, origin };
+    let input = Input::new(file, origin);
     let bytes = match is_stdin {
         true => read::limited(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))

@@ -34,6 +34,8 @@ use vmdisk_model::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
 
+use crate::xml::name::is_same;
+
 pub use vmdisk_fields::Since;
 
 /// A field of the model, without the index of the disk or controller.
@@ -362,15 +364,27 @@ impl ElementSpec {
 
     /// The row of the attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&'static AttributeSpec> {
-        self.attributes.iter().find(|known| known.name == name)
+        self.attributes
+            .iter()
+            .find(|known| is_same(known.name, name))
     }
 
     /// The row of the child with this name, and its position in libvirt's order.
     pub fn child(&self, name: &str) -> Option<(usize, &'static ChildSpec)> {
-        self.children
-            .iter()
-            .enumerate()
-            .find(|(_, known)| known.name == name)
+        self.child_near(name, 0)
+    }
+
+    /// As [`child`](Self::child); the search begins at a position, because children are mostly in libvirt's order.
+    pub(crate) fn child_near(
+        &self,
+        name: &str,
+        position: usize,
+    ) -> Option<(usize, &'static ChildSpec)> {
+        let children = self.children;
+        let (before, from) = children.split_at(position.min(children.len()));
+        let find = |(_, known): &(usize, &ChildSpec)| is_same(known.name, name);
+        let found = (position..).zip(from).find(find);
+        found.or_else(|| before.iter().enumerate().find(find))
     }
 }
 

@@ -5,7 +5,7 @@
 pub(crate) mod character;
 mod decode;
 mod fault;
-mod name;
+pub(crate) mod name;
 mod namespace;
 mod parser;
 pub(crate) mod tag;

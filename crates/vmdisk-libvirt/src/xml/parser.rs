@@ -149,18 +149,9 @@ fn not_a_name(name: &str, span: Span) -> ReadFailure {
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Self {
-        // As libvirt writes it, an element takes about 45 bytes; an attribute and a piece 30.
-        let expected = text.len() / 40 + 1;
         Parser {
             text,
-            tree: Tree {
-                text,
-                elements: Vec::with_capacity(expected),
-                attributes: Vec::with_capacity(expected * 3 / 2),
-                pieces: Vec::with_capacity(expected * 3 / 2),
-                comments: Vec::new(),
-                undeclared: Vec::new(),
-            },
+            tree: Tree::new(text),
             open: Vec::new(),
             prefixes: Prefixes::default(),
             root_end: None,

@@ -110,6 +110,7 @@ const fn class(byte: u8) -> u8 {
 }
 
 /// The end of the name that begins at `start`, and true if it is known to be a name without a prefix.
+#[inline]
 fn scan_name(bytes: &[u8], start: usize) -> (usize, bool) {
     let mut at = start;
     while at < bytes.len() && class(bytes[at]) & IN_NAME != 0 {
@@ -167,6 +168,11 @@ impl<'a> TagScanner<'a> {
     }
 
     /// The next attribute; `None` at the end of the tag.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "the parser calls it for each attribute, and it is a tenth of its work"
+    )]
     pub(crate) fn next_attribute(&mut self) -> Result<Option<TagAttribute>, TagError> {
         if self.end.is_some() {
             return Ok(None);
@@ -220,8 +226,23 @@ impl<'a> TagScanner<'a> {
             }
             return self.fault(TagFault::NoQuotes, Span::new(value_start, self.at));
         };
-        let value_start = self.at + 1;
-        let mut end = value_start;
+        let (value, is_literal) = self.value(quote)?;
+        self.at = value.end + 1;
+        Ok(Some(TagAttribute {
+            name,
+            value,
+            whole: Span::new(before, self.at),
+            is_plain_name,
+            is_literal,
+        }))
+    }
+
+    /// The value after the quote at the cursor, and true if it means what is written.
+    #[inline]
+    fn value(&self, quote: u8) -> Result<(Span, bool), TagError> {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let mut end = start;
         let mut is_literal = true;
         loop {
             match bytes.get(end) {
@@ -245,14 +266,7 @@ impl<'a> TagScanner<'a> {
             }
             end += 1;
         }
-        self.at = end + 1;
-        Ok(Some(TagAttribute {
-            name,
-            value: Span::new(value_start, end),
-            whole: Span::new(before, self.at),
-            is_plain_name,
-            is_literal,
-        }))
+        Ok((Span::new(start, end), is_literal))
     }
 }
 

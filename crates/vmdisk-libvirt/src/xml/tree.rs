@@ -3,10 +3,13 @@
 //! Names keep their prefixes. Strings borrow from the text unless a reference or a line end changes them.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::mem;
 
 use vmdisk_source::Span;
 
 use super::decode::{is_literal, push_piece};
+use super::name::is_same;
 
 /// A well-formed document.
 #[derive(Debug)]
@@ -92,6 +95,66 @@ pub(crate) struct UndeclaredPrefix {
     pub(crate) is_attribute: bool,
     /// True if the enclosing element has the same undeclared prefix, which is reported there.
     pub(crate) is_inner: bool,
+}
+
+/// The memory of a tree that is gone.
+#[derive(Default)]
+struct Spare {
+    elements: Vec<ElementData<'static>>,
+    attributes: Vec<AttributeData<'static>>,
+    pieces: Vec<Piece>,
+}
+
+thread_local! {
+    /// The memory for the next tree of the thread. A run reads many small texts, and these are its largest allocations.
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+}
+
+/// The memory of a tree with more elements is not kept.
+const MAX_SPARE: usize = 4096;
+
+/// An empty vector in the memory of another one, whose elements borrowed from another text.
+fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
+    vector.clear();
+    let none = vector.into_iter().map(|_| unreachable!("it is empty"));
+    none.collect()
+}
+
+impl<'t> Tree<'t> {
+    /// A tree without elements.
+    pub(super) fn new(text: &'t str) -> Self {
+        // As libvirt writes it, an element takes about 45 bytes; an attribute and a piece 30.
+        let expected = text.len() / 40 + 1;
+        let Spare {
+            elements,
+            attributes,
+            pieces,
+        } = SPARE.take().unwrap_or_default();
+        let mut tree = Tree {
+            text,
+            elements: emptied(elements),
+            attributes: emptied(attributes),
+            pieces: emptied(pieces),
+            comments: Vec::new(),
+            undeclared: Vec::new(),
+        };
+        tree.elements.reserve(expected);
+        tree.attributes.reserve(expected * 3 / 2);
+        tree.pieces.reserve(expected * 3 / 2);
+        tree
+    }
+}
+
+impl Drop for Tree<'_> {
+    fn drop(&mut self) {
+        if self.elements.capacity() <= MAX_SPARE && self.attributes.capacity() <= 4 * MAX_SPARE {
+            SPARE.set(Some(Spare {
+                elements: emptied(mem::take(&mut self.elements)),
+                attributes: emptied(mem::take(&mut self.attributes)),
+                pieces: emptied(mem::take(&mut self.pieces)),
+            }));
+        }
+    }
 }
 
 impl Tree<'_> {
@@ -215,7 +278,7 @@ impl<'d> Node<'d> {
 
     /// The first child element with this name.
     pub(crate) fn child(self, name: &str) -> Option<Node<'d>> {
-        self.children().find(|child| child.name() == name)
+        self.children().find(|child| is_same(child.name(), name))
     }
 
     /// The descendant elements, in the order of the text.
@@ -240,7 +303,7 @@ impl<'d> Node<'d> {
     pub(crate) fn attribute(self, name: &str) -> Option<&'d str> {
         let mut attributes = self.attributes();
         attributes
-            .find(|known| known.name() == name)
+            .find(|known| is_same(known.name(), name))
             .map(Attribute::value)
     }
 

@@ -118,9 +118,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         let device = disk.frontend.effective_device();
-        // Most fields of most disks are unset.
-        for field in DISK_FIELDS.iter().filter(|field| disk.has(**field)) {
+        for field in DISK_FIELDS {
             let row = fields::disk(*field);
+            // Most fields of most disks are unset.
+            if row.takers.is_everywhere() || !disk.has(*field) {
+                continue;
+            }
             let Some(where_it_is) = row.takers.elsewhere(bus, device, is_before) else {
                 continue;
             };

@@ -142,12 +142,20 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     report_versioned_syntax(context, report);
     let dropped = LazyCell::new(|| dropped_by_libvirt(context));
+    let is_open = context.target.is_open();
     for feature in FEATURES {
         let row = feature.capability.row();
+        if is_open && is_everywhere(row) {
+            continue;
+        }
         if row.component == Component::Libvirt && !context.is_for_libvirt() {
             continue;
         }
-        match context.can(feature.capability) {
+        let answer = match row.component {
+            Component::Qemu | Component::Libvirt | Component::Kernel if is_open => Answer::Unknown,
+            _ => context.can(feature.capability),
+        };
+        match answer {
             Answer::Yes(_) => {}
             Answer::Unknown if is_everywhere(row) => {}
             Answer::No(basis) => {

@@ -12,7 +12,6 @@ use crate::io::Io;
 use crate::lint::checked::Checked;
 use crate::lint::inputs::{Input, Inputs, Origin};
 use crate::render::message::{Message, MessagePlace};
-use crate::render::uri;
 use crate::stop::Stop;
 use virsh::{Virsh, VirshError};
 
@@ -92,7 +91,7 @@ pub(crate) fn add(
 
 fn given(file: PathBuf, bytes: Vec<u8>) -> Input {
     let origin = Origin::Given(bytes);
-    Input { file, origin }
+    Input::new(file, origin)
 }
 
 fn stop(error: &VirshError) -> Stop {
@@ -108,7 +107,7 @@ fn unreadable(path: &Path, error: &VirshError) -> Checked {
     message.help = Some(error.help().to_owned());
     Checked {
         path: path.display().to_string(),
-        uri: uri::of_path(path),
+        file: path.to_owned(),
         outcome: Err(Box::new(message)),
     }
 }

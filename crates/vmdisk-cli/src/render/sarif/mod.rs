@@ -55,7 +55,8 @@ pub(crate) struct Log {
 pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
     let [artifacts, results, notifications] = &mut lists;
-    let at = SarifInput { checked };
+    let uri = checked.uri();
+    let at = SarifInput { uri: &uri };
     let location = at.artifact();
     harmless::item(artifacts, 4, &Artifact { location });
     match &checked.outcome {
@@ -201,12 +202,12 @@ fn run_properties<'a>(classes: &'a Classes<'_>) -> RunProperties<'a> {
 /// An input.
 #[derive(Clone, Copy)]
 struct SarifInput<'a> {
-    checked: &'a Checked,
+    uri: &'a str,
 }
 
 impl<'a> SarifInput<'a> {
     fn artifact(&self) -> ArtifactLocation<'a> {
-        let uri = self.checked.uri.as_str();
+        let uri = self.uri;
         ArtifactLocation {
             uri,
             uri_base_id: (!uri.starts_with("file://")).then_some(BASE),
