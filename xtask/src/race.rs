@@ -15,41 +15,55 @@ struct Runner {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<String>,
-    times: Vec<Duration>,
 }
 
-/// Builds the release binary, generates the domains, times all commands in turn and prints ratios.
+/// Builds the release binary, generates the domains, times all commands in turn and prints ratios. With a corpus, its
+/// domains are raced too.
 pub(crate) fn run(rounds: u32, count: u32, seed: u64) -> anyhow::Result<()> {
     let vmdisk = build_release()?;
     let folder = tempfile::tempdir()?;
     let bytes = fleet::write_all(folder.path(), count, seed)?;
-    let files: Vec<String> = sorted_files(folder.path())?;
-    let one = vec![one_small_file(&files)?];
-    let mut runners = runners(&vmdisk, &files, &one);
+    let files = sorted_files(folder.path())?;
+    println!("{rounds} rounds in turn; median, minimum, ratio of medians to xmllint --noout");
+    let about = format!("{count} domains, {bytes} bytes, seed {seed}");
+    race(&about, &runners(&vmdisk, &files), rounds)?;
+    let mut of_one = runners(&vmdisk, &[one_small_file(&files)?]);
+    // The schema takes a hundred times as long as the file.
+    of_one.retain(|runner| !runner.arguments.iter().any(|word| word == SCHEMA));
+    race("one small file", &of_one, rounds * 20)?;
+    if let Some(corpus) = std::env::var_os("VMDISK_CORPUS") {
+        let files = sorted_files(&Path::new(&corpus).join("qemuxmlconf"))?;
+        let about = format!("{} domains of libvirt's tests", files.len());
+        race(&about, &runners(&vmdisk, &files), rounds)?;
+    }
+    Ok(())
+}
+
+/// Times commands in turn, and prints their times and ratios.
+fn race(about: &str, runners: &[Runner], rounds: u32) -> anyhow::Result<()> {
+    let mut times = vec![Vec::new(); runners.len()];
     for round in 0..=rounds {
-        for runner in &mut runners {
+        for (runner, times) in runners.iter().zip(&mut times) {
             let took = time(&runner.program, &runner.arguments)?;
             // The first round warms up the page cache and does not count.
             if round > 0 {
-                runner.times.push(took);
+                times.push(took);
             }
         }
     }
     let base = runners
         .iter()
-        .find(|runner| runner.name == "xmllint --noout")
-        .map(|runner| median(&runner.times));
-    println!(
-        "{count} domains, {bytes} bytes, seed {seed}, {rounds} rounds in turn; median, minimum, ratio of medians to xmllint --noout"
-    );
-    for runner in &runners {
-        let minimum = runner.times.iter().min().context("at least one round")?;
-        let median = median(&runner.times);
+        .position(|runner| runner.name == "xmllint --noout")
+        .map(|nth| median(&times[nth]));
+    println!("{about}:");
+    for (runner, times) in runners.iter().zip(&times) {
+        let minimum = times.iter().min().context("at least one round")?;
+        let median = median(times);
         let ratio = base.map_or(String::from("-"), |base| {
             format!("{:.2}", median.as_secs_f64() / base.as_secs_f64())
         });
         println!(
-            "{:32} {:>8.2} ms {:>8.2} ms {ratio:>6}",
+            "  {:30} {:>8.2} ms {:>8.2} ms {ratio:>6}",
             runner.name,
             milliseconds(median),
             milliseconds(*minimum)
@@ -71,7 +85,7 @@ pub(crate) fn build_release() -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the commands to compare.
-fn runners(vmdisk: &Path, files: &[String], one: &[String]) -> Vec<Runner> {
+fn runners(vmdisk: &Path, files: &[String]) -> Vec<Runner> {
     let with = |first: &[&str], files: &[String]| -> Vec<String> {
         first
             .iter()
@@ -87,19 +101,11 @@ fn runners(vmdisk: &Path, files: &[String], one: &[String]) -> Vec<Runner> {
                 &["lint", "-j1", "--fail-on", "error", "--format", "concise"],
                 files,
             ),
-            times: vec![],
         },
         Runner {
             name: "vmdisk lint -j1 --format json",
             program: vmdisk.to_owned(),
             arguments: with(&["lint", "-j1", "--format", "json"], files),
-            times: vec![],
-        },
-        Runner {
-            name: "vmdisk lint, one small file",
-            program: vmdisk.to_owned(),
-            arguments: with(&["lint"], one),
-            times: vec![],
         },
     ];
     if which("xmllint") {
@@ -107,14 +113,12 @@ fn runners(vmdisk: &Path, files: &[String], one: &[String]) -> Vec<Runner> {
             name: "xmllint --noout",
             program: "xmllint".into(),
             arguments: with(&["--noout"], files),
-            times: vec![],
         });
         if Path::new(SCHEMA).exists() {
             runners.push(Runner {
                 name: "xmllint --noout --relaxng",
                 program: "xmllint".into(),
                 arguments: with(&["--noout", "--relaxng", SCHEMA], files),
-                times: vec![],
             });
         }
     } else {

@@ -111,7 +111,9 @@ fn read_devices<'d>(
 ) {
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
-    for node in devices.children("controller") {
+    let controllers = devices.children("controller");
+    domain.controllers.reserve_exact(controllers.len());
+    for node in controllers {
         let word = node.attribute("type").unwrap_or_default();
         match ControllerType::from_wire(word) {
             Some(controller_type) => {
@@ -124,7 +126,9 @@ fn read_devices<'d>(
             None => devices.give_back(node),
         }
     }
-    for node in devices.children("disk") {
+    let disks = devices.children("disk");
+    domain.disks.reserve_exact(disks.len());
+    for node in disks {
         let (disk, inside) = disk::read(reader, node.node, domain.disks.len(), outer);
         domain.disks.push(disk);
         kept.disks.push(inside);

@@ -122,7 +122,13 @@ pub fn lint_all(documents: &[(&Document, &LintOptions<'_>)]) -> Vec<LintReport> 
         }
         let outcome = outcomes.next().expect("each of these documents has one");
         let mut found = Found::from(outcome);
-        found.keep(document, options);
+        // Findings that nobody asked for need not be put into words. An allowance of one is not unused, though.
+        if document.allowances().is_empty() {
+            let selection = &options.selection;
+            found
+                .findings
+                .retain(|it| selection.has_reported(it.rule.name, it.severity));
+        }
         let wants_edits = options.detail == Detail::Everything;
         let mut report = report(document, options, &Tried::default(), wants_edits, found);
         report.keep(&options.selection);
@@ -193,9 +199,10 @@ pub(crate) fn lint_unselected(
                 let planned = document.planned_for(facts, target);
                 planned.map(Document::into_domain)
             });
-            let told = |(finding, hosts)| (finding, Some(hosts));
+            let (findings, hosts) = findings.into_iter().unzip();
             Found {
-                findings: findings.into_iter().map(told).collect(),
+                findings,
+                hosts: Some(hosts),
                 not_checked,
             }
         }
@@ -204,30 +211,20 @@ pub(crate) fn lint_unselected(
     report(document, options, tried, wants_edits, found)
 }
 
-/// What the rules say of a document, each finding with its hosts where several are compared.
+/// What the rules say of a document.
 struct Found {
-    findings: Vec<(Finding, Option<FoundOn>)>,
+    findings: Vec<Finding>,
+    /// The hosts of each finding, where several are compared.
+    hosts: Option<Vec<FoundOn>>,
     not_checked: Vec<NotChecked>,
 }
 
 impl From<Outcome> for Found {
     fn from(outcome: Outcome) -> Self {
-        let findings = outcome.findings.into_iter();
         Found {
-            findings: findings.map(|found| (found, None)).collect(),
+            findings: outcome.findings,
+            hosts: None,
             not_checked: outcome.not_checked,
-        }
-    }
-}
-
-impl Found {
-    /// Drops findings that the options do not ask for, before they are put into words. Where the document has
-    /// allowances, they are still needed: an allowance of such a finding is not unused.
-    fn keep(&mut self, document: &Document, options: &LintOptions<'_>) {
-        if document.allowances().is_empty() {
-            let selection = &options.selection;
-            self.findings
-                .retain(|(it, _)| selection.has_reported(it.rule.name, it.severity));
         }
     }
 }
@@ -242,6 +239,7 @@ fn report(
 ) -> LintReport {
     let Found {
         findings,
+        hosts,
         mut not_checked,
     } = found;
     not_checked.retain(|missed| !options.ignored.contains(missed.rule.name));
@@ -251,9 +249,11 @@ fn report(
         ..LintReport::default()
     };
     let rule = crate::rules::find("refused-by-qemu").expect("the rule is in the table");
-    let found = findings
-        .into_iter()
-        .map(|(finding, hosts)| resolve(document, finding, hosts, options, wants_edits));
+    let mut hosts = hosts.map(Vec::into_iter);
+    let found = findings.into_iter().map(|finding| {
+        let hosts = hosts.as_mut().and_then(Iterator::next);
+        resolve(document, finding, hosts, options, wants_edits)
+    });
     let refusals = tried
         .said
         .iter()

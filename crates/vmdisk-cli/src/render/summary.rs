@@ -30,8 +30,8 @@ pub(crate) struct Summary {
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
-    /// The rules that could not look at something in the last input: they are mostly those of the next one.
-    last_not_checked: Vec<&'static str>,
+    /// Where the names of these rules are in memory: most inputs have the same, and addresses are compared at once.
+    known_names: BTreeSet<usize>,
 }
 
 impl Summary {
@@ -53,9 +53,10 @@ impl Summary {
         self.known += tally.known;
         self.fixable += tally.fixable;
         self.fixable_unsafely += tally.fixable_unsafely;
-        if self.last_not_checked != tally.not_checked {
-            self.rules_not_checked.extend(&tally.not_checked);
-            self.last_not_checked.clone_from(&tally.not_checked);
+        for name in &tally.not_checked {
+            if self.known_names.insert(name.as_ptr().addr()) {
+                self.rules_not_checked.insert(name);
+            }
         }
         self.reasons.extend(tally.reasons.iter().cloned());
     }

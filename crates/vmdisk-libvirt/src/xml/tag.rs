@@ -112,17 +112,18 @@ const fn class(byte: u8) -> u8 {
 /// The end of the name that begins at `start`, and true if it is known to be a name without a prefix.
 #[inline]
 fn scan_name(bytes: &[u8], start: usize) -> (usize, bool) {
-    let mut at = start;
-    while at < bytes.len() && class(bytes[at]) & IN_NAME != 0 {
-        at += 1;
+    let rest = &bytes[start..];
+    let length = rest.iter().position(|byte| class(*byte) & IN_NAME == 0);
+    let length = length.unwrap_or(rest.len());
+    if rest
+        .get(length)
+        .is_some_and(|byte| class(*byte) & ENDS_NAME == 0)
+    {
+        let end = rest.iter().position(|byte| class(*byte) & ENDS_NAME != 0);
+        return (start + end.unwrap_or(rest.len()), false);
     }
-    if at < bytes.len() && class(bytes[at]) & ENDS_NAME == 0 {
-        while at < bytes.len() && class(bytes[at]) & ENDS_NAME == 0 {
-            at += 1;
-        }
-        return (at, false);
-    }
-    (at, at > start && is_ascii_start(bytes[start]))
+    let is_plain = length > 0 && rest.first().is_some_and(|first| is_ascii_start(*first));
+    (start + length, is_plain)
 }
 
 impl<'a> TagScanner<'a> {
@@ -245,8 +246,12 @@ impl<'a> TagScanner<'a> {
         let mut end = start;
         let mut is_literal = true;
         loop {
+            let stop = |byte: &u8| class(*byte) & STOPS_VALUE != 0;
+            end = bytes[end..]
+                .iter()
+                .position(stop)
+                .map_or(bytes.len(), |at| end + at);
             match bytes.get(end) {
-                Some(&byte) if class(byte) & STOPS_VALUE == 0 => {}
                 Some(&byte) if byte == quote => break,
                 Some(b'<') => {
                     // A `<` here is much more often a forgotten quote than a forgotten `&lt;`.
