@@ -42,11 +42,14 @@ pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
     written.expect("the values of reports have names for keys, and memory takes every byte");
 }
 
-/// As [`item`], with the whole value in one line.
+/// As [`item`], with the whole value in one line, and a blank after each comma and colon.
 pub(crate) fn line_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
     let written = Harmless::new(Some(depth), Later::Marks).separate(out, false);
     let written = written.and_then(|()| {
-        let layout = Harmless::new(None, Later::Marks);
+        let layout = Harmless {
+            is_spaced: true,
+            ..Harmless::new(None, Later::Marks)
+        };
         let mut serializer = Serializer::with_formatter(&mut *out, layout);
         value.serialize(&mut serializer).map_err(io::Error::from)
     });
@@ -153,6 +156,8 @@ enum Later<'l, 'f> {
 struct Harmless<'l, 'f> {
     /// The number of lists and objects around the next value; `None` if everything is in one line.
     depth: Option<usize>,
+    /// True if a blank follows each comma and colon.
+    is_spaced: bool,
     /// True if the innermost list or object has a value.
     has_value: bool,
     later: Later<'l, 'f>,
@@ -162,6 +167,7 @@ impl<'l, 'f> Harmless<'l, 'f> {
     const fn new(depth: Option<usize>, later: Later<'l, 'f>) -> Self {
         Harmless {
             depth,
+            is_spaced: depth.is_some(),
             has_value: false,
             later,
         }
@@ -187,7 +193,11 @@ impl<'l, 'f> Harmless<'l, 'f> {
         const SEPARATOR: &str = ",\n                                ";
         let from = usize::from(has_no_comma);
         let Some(depth) = self.depth else {
-            return writer.write_all(&SEPARATOR.as_bytes()[from..1]);
+            let separator: &[u8] = if self.is_spaced { b", " } else { b"," };
+            return match has_no_comma {
+                true => Ok(()),
+                false => writer.write_all(separator),
+            };
         };
         let most = (SEPARATOR.len() - 2) / 2;
         writer.write_all(&SEPARATOR.as_bytes()[from..2 + 2 * depth.min(most)])?;
@@ -273,7 +283,7 @@ impl Formatter for Harmless<'_, '_> {
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(if self.depth.is_some() { b": " } else { b":" })
+        writer.write_all(if self.is_spaced { b": " } else { b":" })
     }
 
     fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {

@@ -387,7 +387,7 @@ pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8
 }
 
 /// Adds an item to a list, which is a member of the report. Each has a line of its own: indented, the report would be a
-/// quarter longer.
+/// fifth longer.
 fn add(list: &mut Vec<u8>, item: &impl Serialize) {
     harmless::line_item(list, 2, item);
 }
@@ -402,28 +402,28 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
         why,
         hosts: _,
     } = missed;
-    list.extend_from_slice(b",\n    {\"rule\":");
+    list.extend_from_slice(b",\n    {\"rule\": ");
     harmless::string(list, rule);
-    list.extend_from_slice(b",\"path\":");
+    list.extend_from_slice(b", \"path\": ");
     list.extend_from_slice(path);
     match disk {
         Some((index, target)) => {
-            list.extend_from_slice(b",\"disk\":{\"index\":");
+            list.extend_from_slice(b", \"disk\": {\"index\": ");
             list.extend_from_slice(index.to_string().as_bytes());
-            list.extend_from_slice(b",\"target\":");
+            list.extend_from_slice(b", \"target\": ");
             match target {
                 Some(target) => harmless::string(list, target),
                 None => list.extend_from_slice(b"null"),
             }
             list.push(b'}');
         }
-        None => list.extend_from_slice(b",\"disk\":null"),
+        None => list.extend_from_slice(b", \"disk\": null"),
     }
-    list.extend_from_slice(b",\"field\":");
+    list.extend_from_slice(b", \"field\": ");
     harmless::string(list, field);
-    list.extend_from_slice(b",\"what\":");
+    list.extend_from_slice(b", \"what\": ");
     harmless::string(list, what);
-    list.extend_from_slice(b",\"why\":");
+    list.extend_from_slice(b", \"why\": ");
     harmless::string(list, why);
     list.push(b'}');
 }
