@@ -142,13 +142,10 @@ fn time(program: &Path, arguments: &[String]) -> anyhow::Result<Duration> {
 fn sorted_files(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
-        files.push(
-            entry?
-                .path()
-                .to_str()
-                .context("generated names are UTF-8")?
-                .to_owned(),
-        );
+        let path = entry?.path();
+        if path.extension().is_some_and(|word| word == "xml") {
+            files.push(path.to_str().context("the names are UTF-8")?.to_owned());
+        }
     }
     files.sort();
     Ok(files)

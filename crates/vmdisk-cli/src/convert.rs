@@ -28,18 +28,9 @@ use dropped::{Dropped, place_of};
 pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     refuse_unused(args)?;
     let is_stdin = args.file.as_os_str() == "-";
-    let input = Input {
-        length: None,
-        file: if is_stdin {
-            "<stdin>".into()
-        } else {
-            args.file.clone()
-        },
-        origin: if is_stdin {
-            Origin::Stdin
-        } else {
-            Origin::Named
-        },
+    let input = match is_stdin {
+        true => Input::new("<stdin>".into(), Origin::Stdin),
+        false => Input::new(args.file.clone(), Origin::Named),
     };
     let bytes = if is_stdin {
         read::limited(&mut *io.stdin).map_err(|error| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::rules::{
     Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, Policy,
-    RULES, Rule, Severity, Text,
+    RULES, Rule, Severity,
 };
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_fields::{OpenVersions, Phrase};
@@ -104,45 +104,22 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
     lint_tried(document, options, &Tried::default())
 }
 
-/// Runs all rules over several documents, each with its options. The reports are those of [`lint`], and take less time:
-/// each rule runs over all documents before the next one, so that its code stays in the processor's cache.
-pub fn lint_all(documents: &[(&Document, &LintOptions<'_>)]) -> Vec<LintReport> {
-    let is_alone = |document: &Document, options: &LintOptions<'_>| {
-        options.fleet.is_some() || matches!(document.source, Source::Spec(_))
-    };
-    let together = documents
-        .iter()
-        .filter(|(document, options)| !is_alone(document, options))
-        .map(|(document, options)| (document.source.text(), context_of(document, options)));
-    let together: Vec<(Text<'_>, Context<'_>)> = together.collect();
-    let mut outcomes = crate::rules::check_all(&together).into_iter();
-    let one = |(document, options): &(&Document, &LintOptions<'_>)| {
-        if is_alone(document, options) {
-            return lint(document, options);
-        }
-        let outcome = outcomes.next().expect("each of these documents has one");
-        let mut found = Found::from(outcome);
-        // Findings that nobody asked for need not be put into words. An allowance of one is not unused, though.
-        if document.allowances().is_empty() {
-            let selection = &options.selection;
-            found
-                .findings
-                .retain(|it| selection.has_reported(it.rule.name, it.severity));
-        }
-        let wants_edits = options.detail == Detail::Everything;
-        let mut report = report(document, options, &Tried::default(), wants_edits, found);
-        report.keep(&options.selection);
-        report
-    };
-    documents.iter().map(one).collect()
-}
-
 /// Runs all rules over `document`, and reports what a QEMU said to its disks.
 ///
 /// A spec is planned for the host of the options first; for several hosts, for each of them.
 pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
+    let planned = options.planned(document);
+    let document = planned.as_ref().unwrap_or(document);
+    let mut found = Found::of(document, options);
+    // Findings that nobody asked for need not be put into words. An allowance of one is not unused, though.
+    if found.hosts.is_none() && document.allowances().is_empty() {
+        let selection = &options.selection;
+        found
+            .findings
+            .retain(|it| selection.has_reported(it.rule.name, it.severity));
+    }
     let wants_edits = options.detail == Detail::Everything;
-    let mut report = lint_unselected(document, options, tried, wants_edits);
+    let mut report = report(document, options, tried, wants_edits, found);
     report.keep(&options.selection);
     report
 }
@@ -191,23 +168,7 @@ pub(crate) fn lint_unselected(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let context = context_of(document, options);
-    let text = document.source.text();
-    let found = match options.fleet {
-        Some(fleet) => {
-            let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
-                let planned = document.planned_for(facts, target);
-                planned.map(Document::into_domain)
-            });
-            let (findings, hosts) = findings.into_iter().unzip();
-            Found {
-                findings,
-                hosts: Some(hosts),
-                not_checked,
-            }
-        }
-        None => crate::rules::check(text, &context).into(),
-    };
+    let found = Found::of(document, options);
     report(document, options, tried, wants_edits, found)
 }
 
@@ -219,12 +180,30 @@ struct Found {
     not_checked: Vec<NotChecked>,
 }
 
-impl From<Outcome> for Found {
-    fn from(outcome: Outcome) -> Self {
+impl Found {
+    fn of(document: &Document, options: &LintOptions<'_>) -> Self {
+        let context = context_of(document, options);
+        let text = document.source.text();
+        let Some(fleet) = options.fleet else {
+            let Outcome {
+                findings,
+                not_checked,
+            } = crate::rules::check(text, &context);
+            return Found {
+                findings,
+                hosts: None,
+                not_checked,
+            };
+        };
+        let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
+            let planned = document.planned_for(facts, target);
+            planned.map(Document::into_domain)
+        });
+        let (findings, hosts) = findings.into_iter().unzip();
         Found {
-            findings: outcome.findings,
-            hosts: None,
-            not_checked: outcome.not_checked,
+            findings,
+            hosts: Some(hosts),
+            not_checked,
         }
     }
 }

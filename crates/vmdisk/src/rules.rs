@@ -54,62 +54,46 @@ impl Text<'_> {
 
 /// Runs all rules over one configuration and its text.
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
-    let mut outcomes = check_all(&[(text, *context)]);
-    outcomes.pop().expect("an input has an outcome")
-}
-
-/// Runs all rules over several configurations and their texts.
-pub fn check_all(inputs: &[(Text<'_>, Context<'_>)]) -> Vec<Outcome> {
-    let check_text = |(text, context): &(Text<'_>, Context<'_>)| {
-        let mut outcome = Outcome::default();
-        if context.host.is_none() {
-            // Rules about the host come to about this for each disk.
-            outcome.not_checked.reserve(24 * context.domain.disks.len());
-        }
-        outcome.add_problems(context, text.problems());
-        match text {
-            // The readers of XML and of specs report mistakes of the text themselves.
-            Text::Xml(_) | Text::Spec => {}
-            Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
-        }
-        outcome
-    };
-    let mut outcomes: Vec<Outcome> = inputs.iter().map(check_text).collect();
-    let contexts = inputs.iter().map(|(_, context)| context);
-    judge_models(contexts.zip(&mut outcomes).collect());
-    for ((text, context), outcome) in inputs.iter().zip(&mut outcomes) {
-        if unlocated::has_volumes(context.domain) {
-            add_unlocated(context, outcome);
-        }
-        if let Text::CommandLine(document) = text {
-            outcome.leave_open(&document.open_fields);
-        }
-        outcome.settle();
+    let mut outcome = Outcome::default();
+    if context.host.is_none() {
+        // Rules about the host come to about this for each disk.
+        outcome.not_checked.reserve(24 * context.domain.disks.len());
     }
-    outcomes
-}
-
-/// Says which rules need the place of a volume.
-fn add_unlocated(context: &Context<'_>, outcome: &mut Outcome) {
-    let facts = unlocated::without_paths(context.host.map(HostIndex::facts));
-    let host = HostIndex::new(&facts);
-    unlocated::add(context.domain, outcome, |domain| {
-        let mut assumed = Outcome::default();
-        let host = Some(&host);
-        let context = Context {
-            domain,
-            host,
-            ..*context
-        };
-        judge_models(vec![(&context, &mut assumed)]);
-        assumed
-    });
+    outcome.add_problems(context, text.problems());
+    match text {
+        // The readers of XML and of specs report mistakes of the text themselves.
+        Text::Xml(_) | Text::Spec => {}
+        Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
+    }
+    judge_model(context, &mut outcome);
+    if unlocated::has_volumes(context.domain) {
+        let facts = unlocated::without_paths(context.host.map(HostIndex::facts));
+        let host = HostIndex::new(&facts);
+        unlocated::add(context.domain, &mut outcome, |domain| {
+            let mut assumed = Outcome::default();
+            let host = Some(&host);
+            judge_model(
+                &Context {
+                    domain,
+                    host,
+                    ..*context
+                },
+                &mut assumed,
+            );
+            assumed
+        });
+    }
+    if let Text::CommandLine(document) = text {
+        outcome.leave_open(&document.open_fields);
+    }
+    outcome.settle();
+    outcome
 }
 
 /// Runs the rules about the model over one configuration that has no text.
 pub fn check_model(context: &Context<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    judge_models(vec![(context, &mut outcome)]);
+    judge_model(context, &mut outcome);
     outcome.settle();
     outcome
 }
@@ -140,23 +124,14 @@ static OF_MODEL: [Option<OfModel>; COUNT] = {
     of_model
 };
 
-/// Runs the rules about the model over several configurations.
-///
-/// Each rule runs over all of them before the next one: the rules are more code than the caches next to the processor
-/// have room for.
-fn judge_models(mut models: Vec<(&Context<'_>, &mut Outcome)>) {
-    models.retain_mut(|(context, outcome)| {
-        let is_foreign = context.domain.foreign_type().is_some();
-        if is_foreign {
-            judge_foreign(context, outcome);
-        }
-        !is_foreign
-    });
+fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
+    if context.domain.foreign_type().is_some() {
+        return judge_foreign(context, outcome);
+    }
+    let is_for_libvirt = context.is_for_libvirt();
     for one in OF_MODEL.iter().flatten() {
-        for (context, outcome) in &mut models {
-            if !one.libvirt_only || context.is_for_libvirt() {
-                outcome.run(one.rule, |report| (one.check)(context, report));
-            }
+        if is_for_libvirt || !one.libvirt_only {
+            outcome.run(one.rule, |report| (one.check)(context, report));
         }
     }
 }

@@ -134,11 +134,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         gone_findings: Vec::new(),
     };
     for file in domains {
-        let input = Input {
-            length: None,
-            file: file.clone(),
-            origin: Origin::Named,
-        };
+        let input = Input::new(file.clone(), Origin::Named);
         let bytes = read::file(file).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         let domain = file.display().to_string();

@@ -47,11 +47,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let redactor = Redactor::new(salt, *level);
     let bytes = read::file(file).map_err(Stop::from)?;
     let text = if bytes.trim_ascii_start().starts_with(b"<") {
-        let input = Input {
-            length: None,
-            file: file.clone(),
-            origin: Origin::Named,
-        };
+        let input = Input::new(file.clone(), Origin::Named);
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         let is_half_understood = matches!(
             &document.source,

@@ -24,11 +24,7 @@ pub(super) struct Existing {
 impl Existing {
     /// Reads the domain of a file.
     pub(super) fn read(path: &Path) -> Result<Self, Stop> {
-        let input = Input {
-            length: None,
-            file: path.to_owned(),
-            origin: Origin::Named,
-        };
+        let input = Input::new(path.to_owned(), Origin::Named);
         let bytes = read::file(path).map_err(Stop::from)?;
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         let is_domain = matches!(&document.source, Source::LibvirtXml(_))

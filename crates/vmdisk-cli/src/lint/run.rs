@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
@@ -33,10 +32,6 @@ pub(super) const WORTH_THREADS: usize = 8;
 
 /// The number of inputs for each thread that are done and not yet taken.
 const WINDOW: usize = 16;
-
-/// The number of inputs that a thread reads, then judges, then reports: readers and rules are more code than the caches
-/// next to the processor have room for.
-const BATCH: usize = 8;
 
 /// What all inputs with the same settings share.
 pub(crate) struct Job<'a> {
@@ -86,77 +81,29 @@ impl Run<'_> {
         renderers: &[Renderer<'_>],
         take: &mut dyn FnMut(usize, Done) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let numbers = first..self.inputs.len();
-        let in_steps = |numbers: Range<usize>, step: usize| -> Vec<Range<usize>> {
-            let starts = numbers.clone().step_by(step);
-            starts
-                .map(|start| start..numbers.end.min(start + step))
-                .collect()
+        let one = |number: usize| {
+            let job = &self.jobs[self.of_input[number]];
+            unless_it_panics(number, &self.inputs[number], job, renderers)
         };
-        let pool = self.pool(numbers.len());
-        let window = WINDOW * if pool.is_some() { self.threads } else { 1 };
-        for window in in_steps(numbers, window) {
-            let batches = in_steps(window, BATCH);
-            let one = |batch: Range<usize>| self.batch(batch, renderers);
-            let done: Vec<Vec<(usize, Done)>> = match &pool {
-                Some(pool) => pool.install(|| batches.into_par_iter().map(one).collect()),
-                None => batches.into_iter().map(one).collect(),
-            };
-            for (number, done) in done.into_iter().flatten() {
-                take(number, done)?;
+        let mut numbers = first..self.inputs.len();
+        let Some(pool) = self.pool(numbers.len()) else {
+            return numbers.try_for_each(|number| match one(number) {
+                Some(done) => take(number, done),
+                None => Ok(()),
+            });
+        };
+        let window = WINDOW * self.threads;
+        for start in numbers.step_by(window) {
+            let window = start..self.inputs.len().min(start + window);
+            let done: Vec<Option<Done>> =
+                pool.install(|| window.clone().into_par_iter().map(one).collect());
+            for (number, done) in window.zip(done) {
+                if let Some(done) = done {
+                    take(number, done)?;
+                }
             }
         }
         Ok(())
-    }
-
-    /// Checks a few inputs together.
-    fn batch(&self, numbers: Range<usize>, renderers: &[Renderer<'_>]) -> Vec<(usize, Done)> {
-        let job = |number: usize| &self.jobs[self.of_input[number]];
-        let read = |number: usize| {
-            let input = &self.inputs[number];
-            let prepared = unless_it_panics(|| prepare(number, input, job(number)));
-            (
-                number,
-                prepared.unwrap_or_else(|| Prepared::Done(fault(input))),
-            )
-        };
-        let prepared: Vec<(usize, Prepared)> = numbers.map(read).collect();
-        let documents = prepared.iter().filter_map(|(number, one)| match one {
-            Prepared::Document(_, document) => Some((&**document, &job(*number).options)),
-            Prepared::Foreign | Prepared::Done(_) => None,
-        });
-        let documents: Vec<_> = documents.collect();
-        let mut reports = unless_it_panics(|| vmdisk::lint_all(&documents)).map(Vec::into_iter);
-        let report = |(number, prepared)| {
-            let (input, job) = (&self.inputs[number], job(number));
-            let done = match prepared {
-                Prepared::Foreign => return None,
-                Prepared::Done(done) => Some(done),
-                Prepared::Document(done, document) => {
-                    let report = reports.as_mut().and_then(Iterator::next);
-                    unless_it_panics(|| {
-                        // Where the rules failed for one of the documents, each is on its own.
-                        let report =
-                            report.unwrap_or_else(|| vmdisk::lint(&document, &job.options));
-                        reported(input, *document, report, job, done)
-                    })
-                }
-            };
-            let rendered = done.and_then(|mut done| {
-                unless_it_panics(|| {
-                    settle(&mut done, job);
-                    done.render(renderers);
-                    done
-                })
-            });
-            let done = rendered.unwrap_or_else(|| {
-                let mut done = fault(input);
-                done.render(renderers);
-                done
-            });
-            Some((number, done))
-        };
-        prepared.into_iter().filter_map(report).collect()
     }
 
     /// The further findings of an input, which are about its guest beside others.
@@ -198,43 +145,41 @@ impl Run<'_> {
     }
 }
 
-/// Calls `step`; `None` for a bug of this program, which is reported as such, while the other inputs are still checked.
-fn unless_it_panics<T>(step: impl FnOnce() -> T) -> Option<T> {
-    panic::catch_unwind(AssertUnwindSafe(step)).ok()
-}
-
-/// An input that could not be checked because of a bug.
-fn fault(input: &Input) -> Done {
-    let mut done = Done::new(input);
-    let place = MessagePlace {
-        path: input.path(),
-        quoted: None,
-    };
-    done.checked.outcome = Err(Box::new(Message {
-        help: Some(
-            concat!(
-                "please report it at ",
-                env!("CARGO_PKG_REPOSITORY"),
-                "/issues"
-            )
-            .to_owned(),
-        ),
-        ..Message::error("could not be checked because of a bug in vmdisk").at(place)
+/// One input; a bug of this program is reported as such, and the other inputs are still checked.
+fn unless_it_panics(
+    number: usize,
+    input: &Input,
+    job: &Job<'_>,
+    renderers: &[Renderer<'_>],
+) -> Option<Done> {
+    let attempt = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut done = one(number, input, job)?;
+        done.render(renderers);
+        Some(done)
     }));
-    done
+    attempt.unwrap_or_else(|_| {
+        let mut done = Done::new(input);
+        let place = MessagePlace {
+            path: input.path(),
+            quoted: None,
+        };
+        done.checked.outcome = Err(Box::new(Message {
+            help: Some(
+                concat!(
+                    "please report it at ",
+                    env!("CARGO_PKG_REPOSITORY"),
+                    "/issues"
+                )
+                .to_owned(),
+            ),
+            ..Message::error("could not be checked because of a bug in vmdisk").at(place)
+        }));
+        done.render(renderers);
+        Some(done)
+    })
 }
 
-/// An input that was read.
-enum Prepared {
-    /// A file that was found, and is not ours.
-    Foreign,
-    /// There is nothing to judge any more.
-    Done(Done),
-    /// A document for the rules.
-    Document(Done, Box<Document>),
-}
-
-fn prepare(number: usize, input: &Input, job: &Job<'_>) -> Prepared {
+fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     let mut done = Done::new(input);
     let mut known = job.read_before.get(&number).map(Vec::as_slice);
     if job.mode == Mode::Report {
@@ -244,48 +189,25 @@ fn prepare(number: usize, input: &Input, job: &Job<'_>) -> Prepared {
         Some(bytes) => Ok(Cow::Borrowed(bytes)),
         None => read::file_of_length(&input.file, input.length).map(Cow::Owned),
     };
-    let bytes = match bytes {
-        Ok(bytes) => bytes,
-        Err(message) => {
-            done.checked.outcome = Err(message);
-            return Prepared::Done(done);
+    done.checked.outcome = match bytes {
+        Ok(bytes) => {
+            if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&input.file, &bytes) {
+                return None;
+            }
+            if is_named_elsewhere(input, &bytes, job) {
+                done.is_named_elsewhere = true;
+                return Some(done);
+            }
+            check(number, input, &bytes, job, &mut done)
         }
+        Err(message) => Err(message),
     };
-    if matches!(input.origin, Origin::Found(_)) && !read::is_ours(&input.file, &bytes) {
-        return Prepared::Foreign;
-    }
-    if is_named_elsewhere(input, &bytes, job) {
-        done.is_named_elsewhere = true;
-        return Prepared::Done(done);
-    }
-    let document = match planned(input, &bytes, job, &mut done) {
-        Ok(document) => document,
-        Err(message) => {
-            done.checked.outcome = Err(message);
-            return Prepared::Done(done);
-        }
-    };
-    if document.storage().is_none() {
-        job.storage.skip(number);
-    }
-    let domain = document.domain();
-    done.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
-    if job.compares_guests {
-        done.needs = vmdisk::guest_needs(&document, &job.options, number).map(Box::new);
-    }
-    done.checked.outcome = match (job.mode, job.tester) {
-        (Mode::Report, None) => return Prepared::Document(done, Box::new(document)),
-        (Mode::Report, Some(tester)) => try_out(input, document, tester, job, &mut done),
-        _ => change(input, &bytes, document, job, &mut done),
-    };
-    Prepared::Done(done)
+    settle(&mut done, job);
+    Some(done)
 }
 
 /// Applies the settings of the inputs to the reports of one.
 fn settle(done: &mut Done, job: &Job<'_>) {
-    if done.is_named_elsewhere {
-        return;
-    }
     for checked in std::iter::once(&mut done.checked).chain(&mut done.named) {
         if let Ok(report) = &mut checked.outcome {
             report.fail_on = job.fail_on;
@@ -336,46 +258,39 @@ fn planned(
     Ok(document)
 }
 
-/// The report of a document that was tried on a QEMU.
-fn try_out(
+fn check(
+    number: usize,
     input: &Input,
-    document: Document,
-    tester: &Tester,
+    bytes: &[u8],
     job: &Job<'_>,
     done: &mut Done,
 ) -> Result<DocumentReport, Box<Message>> {
-    let tried = tester.run(&document).map_err(|why| {
-        let place = MessagePlace {
-            path: input.path(),
-            quoted: None,
-        };
-        Box::new(Message::error(format!("could not be tried: {why}")).at(place))
-    })?;
-    let report = vmdisk::lint_tried(&document, &job.options, &tried);
-    Ok(split(input, document, report, job, done))
-}
-
-/// The input with the report of its document.
-fn reported(
-    input: &Input,
-    document: Document,
-    report: LintReport,
-    job: &Job<'_>,
-    mut done: Done,
-) -> Done {
-    done.checked.outcome = Ok(split(input, document, report, job, &mut done));
-    done
-}
-
-/// The report of a document without the parts that are in files of their own, which get their own reports.
-fn split(
-    input: &Input,
-    document: Document,
-    report: LintReport,
-    job: &Job<'_>,
-    done: &mut Done,
-) -> DocumentReport {
+    let document = planned(input, bytes, job, done)?;
+    if document.storage().is_none() {
+        job.storage.skip(number);
+    }
+    let domain = document.domain();
+    done.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
+    if job.compares_guests {
+        done.needs = vmdisk::guest_needs(&document, &job.options, number).map(Box::new);
+    }
+    if job.mode != Mode::Report {
+        return change(input, bytes, document, job, done);
+    }
     let parts = Parts::of(input, &document);
+    let report = match job.tester {
+        Some(tester) => {
+            let tried = tester.run(&document).map_err(|why| {
+                let place = MessagePlace {
+                    path: input.path(),
+                    quoted: None,
+                };
+                Box::new(Message::error(format!("could not be tried: {why}")).at(place))
+            })?;
+            vmdisk::lint_tried(&document, &job.options, &tried)
+        }
+        None => vmdisk::lint(&document, &job.options),
+    };
     let unknown = match job.options.host {
         Some(host) if job.lists_unknown_images => unknown_images(&document, host),
         Some(_) | None => BTreeMap::new(),
@@ -385,7 +300,7 @@ fn split(
     report.paths = paths;
     report.unknown_images = unknown;
     done.named.extend(parts.split(&mut report));
-    report
+    Ok(report)
 }
 
 /// Fixes a document or adds its allowances, and writes the text or tells the difference.
@@ -496,11 +411,7 @@ mod tests {
 
     #[test]
     fn a_mistake_of_ours_fails_one_input_and_no_other() {
-        let inputs = ["good.xml", "bad.cfg"].map(|name| Input {
-            length: None,
-            file: name.into(),
-            origin: Origin::Found(0),
-        });
+        let inputs = ["good.xml", "bad.cfg"].map(|name| Input::new(name.into(), Origin::Found(0)));
         let text = b"<disk type='file'><source file='/a'/><target dev='vda'/></disk>";
         let options = b"[drive \"a\"]\n  file = \"/a\"\n";
         let read_before = BTreeMap::from([(0, text.to_vec()), (1, options.to_vec())]);

@@ -183,11 +183,9 @@ mod tests {
             path
         });
         let others = ["/dev/zero", "/gone"].map(std::path::PathBuf::from);
-        let inputs = files.chain(others).map(|file| Input {
-            length: None,
-            file,
-            origin: Origin::Named,
-        });
+        let inputs = files
+            .chain(others)
+            .map(|file| Input::new(file, Origin::Named));
         let inputs: Vec<Input> = inputs.collect();
         let none = BTreeMap::new();
         let search = Search::new(&inputs, &none);

@@ -60,12 +60,9 @@ impl<'a, 'io> Files<'a, 'io> {
         with: impl FnOnce(&LintOptions<'_>) -> T,
     ) -> Result<Option<T>, Stop> {
         let mut inputs = Inputs::default();
-        inputs.files.push(Input {
-            length: None,
-            file: path.to_owned(),
-            // As in a directory: the configuration may exclude it.
-            origin: Origin::Found(0),
-        });
+        // As in a directory: the configuration may exclude it.
+        let origin = Origin::Found(0);
+        inputs.files.push(Input::new(path.to_owned(), origin));
         // The configuration is read each time: it is small, and a new one takes effect at once.
         let plan = settings::plan(&self.args, &mut inputs)?;
         if inputs.files.is_empty() {
