@@ -2,6 +2,7 @@
 
 use vmdisk_rule::{Context, Missing};
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use vmdisk_facts::path::BackingFact as Recorded;
@@ -31,7 +32,7 @@ pub(crate) struct Chain<'a> {
 /// An image of a chain.
 pub(crate) struct Layer<'a> {
     /// Its path.
-    pub(crate) path: String,
+    pub(crate) path: Cow<'a, str>,
     /// Its header; `None` if the image is opened as raw, because then the guest controls these bytes.
     pub(crate) header: Option<&'a ImageHeader>,
 }
@@ -43,7 +44,7 @@ pub(crate) enum End<'a> {
     /// A backing file that does not exist.
     NotThere {
         /// Its path.
-        path: String,
+        path: Cow<'a, str>,
     },
     /// A name that is not a path on the host.
     Elsewhere {
@@ -55,7 +56,7 @@ pub(crate) enum End<'a> {
     /// An image that is already in the chain.
     Loop {
         /// Its path.
-        path: String,
+        path: Cow<'a, str>,
     },
     /// [`MAX_IMAGES`] is reached, and there are more.
     TooDeep,
@@ -80,17 +81,18 @@ pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a
     })
 }
 
+/// Ten rules ask for the chain of each disk, mostly without facts: nothing is copied before the first header is read.
 fn follow<'a>(
     context: &Context<'a>,
     disk: &'a Disk,
     at: FieldPath,
     written_above: usize,
-    top: &Image,
+    top: &'a Image,
 ) -> Option<Chain<'a>> {
     if !top.is_headed_by_its_format() {
         return None;
     }
-    let mut path = top.host_path()?.to_owned();
+    let mut path = Cow::Borrowed(top.host_path()?);
     let mut layers: Vec<Layer<'a>> = Vec::new();
     let mut seen = HashSet::new();
     let mut expected = top.format.map(Format::as_wire);
@@ -146,7 +148,7 @@ fn follow<'a>(
             Err(missing) => break End::Unknown(missing),
         };
         path = match named_file(&above, &recorded.path) {
-            NamedFile::Path(path) => path,
+            NamedFile::Path(path) => Cow::Owned(path),
             named @ (NamedFile::Protocol(_) | NamedFile::Json | NamedFile::Unresolvable) => {
                 break End::Elsewhere { recorded, named };
             }

@@ -79,14 +79,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             continue;
         };
-        let above = chain.layers.last().map_or("", |layer| layer.path.as_str());
+        let above = chain.layers.last().map_or("", |layer| &*layer.path);
         report
             .finding(
                 chain.at,
                 phrase!(
                     "the chain of {disk} ends at a file that does not exist: {path}",
                     disk = chain.disk_name(),
-                    path = quoted(path.clone()),
+                    path = quoted(path.clone().into_owned()),
                 ),
             )
             .label("its header names that file")

@@ -122,7 +122,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Policy::MultiTenant => Severity::Warning,
             Policy::SingleTenant | Policy::Lab => Severity::Advice,
         };
-        let above = chain.layers.last().map_or("", |layer| layer.path.as_str());
+        let above = chain.layers.last().map_or("", |layer| &*layer.path);
         report
             .finding(
                 chain.at,

@@ -200,7 +200,7 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
                     phrase!(
                         "the chain of {disk} is a loop: it leads back to {path}",
                         disk = chain.disk_name(),
-                        path = quoted(path.clone()),
+                        path = quoted(path.clone().into_owned()),
                     ),
                 )
                 .severity(Severity::Error)
