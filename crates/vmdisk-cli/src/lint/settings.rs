@@ -297,40 +297,43 @@ fn number_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
 
 /// The rules and severities: the levels of the configuration in their order, then the command line.
 fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
-    let mut rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+    let mut off: BTreeSet<&str> = BTreeSet::new();
     let mut severities: BTreeMap<String, Severity> = BTreeMap::new();
-    let mut pedantic: BTreeSet<&str> = BTreeSet::new();
+    let mut pedantic: BTreeSet<String> = BTreeSet::new();
     for (selector, level) in sections.iter().flat_map(|section| &section.rules) {
         for rule in rules_of(selector) {
             severities.remove(rule);
             match level {
                 Level::Off => {
-                    rules.remove(rule);
+                    off.insert(rule);
                     pedantic.remove(rule);
                 }
                 Level::On => {
-                    rules.insert(rule);
-                    pedantic.insert(rule);
+                    off.remove(rule);
+                    pedantic.insert(rule.to_owned());
                 }
                 Level::Severity(severity) => {
-                    rules.insert(rule);
+                    off.remove(rule);
                     severities.insert(rule.to_owned(), *severity);
                 }
             }
         }
     }
-    let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
-    let (mut rules, mut pedantic): (BTreeSet<String>, BTreeSet<String>) =
-        (owned(rules), owned(pedantic));
+    let mut rules = None;
     if !args.selection.select.is_empty() {
-        rules = expand(&args.selection.select);
-        pedantic.clone_from(&rules);
+        pedantic = expand(&args.selection.select);
+        rules = Some(pedantic.clone());
+    } else if !off.is_empty() {
+        let on = RULES.iter().filter(|rule| !off.contains(rule.name));
+        rules = Some(on.map(|rule| rule.name.to_owned()).collect());
     }
     let further = expand(&args.selection.extend_select);
     pedantic.extend(further.iter().cloned());
-    rules.extend(further);
+    if let Some(rules) = &mut rules {
+        rules.extend(further);
+    }
     Selection {
-        rules: (rules.len() < RULES.len()).then_some(rules),
+        rules: rules.filter(|rules| rules.len() < RULES.len()),
         severities,
         least: None,
         pedantic,
