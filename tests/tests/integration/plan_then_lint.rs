@@ -89,7 +89,7 @@ fn check(spec: &Spec, host: &Host, target: &Target, fired: &mut Fired) -> Result
         if *times > SEARCHED {
             continue;
         }
-        if let Some(other) = otherwise::without(spec, host, target, diagnostic, &result) {
+        if let Some(other) = otherwise::without(spec, host, target, diagnostic, (&plan, &result)) {
             let told = told();
             return Err(format!(
                 "allowed because {reason}, and avoided by\n{other}\n{told}"

@@ -1,9 +1,9 @@
 //! Other choices of the options that a spec leaves open.
 
-use vmdisk::model::{AioMode, Bytes, CacheMode, DetectZeroes, Discard, Firmware};
+use vmdisk::model::{AioMode, Bytes, CacheMode, DetectZeroes, Discard, Domain, Firmware};
 use vmdisk::plan::{
     BackendSpec, BusSpec, DiskSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
-    IoThreadSpec, MediaSpec, Spec, plan,
+    IoThreadSpec, MediaSpec, Plan, Spec, Step, plan,
 };
 use vmdisk::{Diagnostic, Target};
 
@@ -18,7 +18,7 @@ pub(crate) fn without(
     host: &Host,
     target: &Target,
     avoided: &Diagnostic,
-    result: &Linted,
+    (planned, result): (&Plan, &Linted),
 ) -> Option<String> {
     let about = |diagnostic: &Diagnostic| {
         let disk = diagnostic.disk.as_ref().map(|disk| disk.index);
@@ -34,12 +34,21 @@ pub(crate) fn without(
         let of_rule = |name: &&&str| **name == avoided.rule.name;
         result.not_checked.iter().filter(of_rule).count()
     };
-    let avoids = |other: &Spec| {
-        plan(other, &host.facts, target).is_ok_and(|plan| {
-            let other = linted(&plan, host, target);
-            let mut found = other.found.iter().map(about);
-            gaps(&other) <= gaps(result) && found.all(|one| others.contains(&one))
-        })
+    // Most choices lead to a guest that another one led to. It is linted once: the result depends on nothing else.
+    let mut tried = vec![(planned.domain.clone(), planned.steps.clone())];
+    let mut avoids = |other: &Spec| {
+        let Ok(plan) = plan(other, &host.facts, target) else {
+            return false;
+        };
+        let is_same =
+            |(domain, steps): &(Domain, Vec<Step>)| *domain == plan.domain && *steps == plan.steps;
+        if tried.iter().any(is_same) {
+            return false;
+        }
+        let other = linted(&plan, host, target);
+        tried.push((plan.domain, plan.steps));
+        let mut found = other.found.iter().map(about);
+        gaps(&other) <= gaps(result) && found.all(|one| others.contains(&one))
     };
     let mut specs = guests(spec);
     match &avoided.disk {
