@@ -1,5 +1,9 @@
 //! The position of a model field in the tables.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ptr;
+
 use vmdisk_model::{
     ControllerField, ControllerType, DiskField, Domain, DomainField, FieldPath, ImageField,
     IoThreadField, LimitField,
@@ -31,6 +35,7 @@ pub(crate) enum Leaf {
 }
 
 /// The path to a field.
+#[derive(Clone)]
 pub(crate) struct Slot {
     pub(crate) steps: Vec<Step>,
     pub(crate) leaf: Leaf,
@@ -105,21 +110,41 @@ fn field_of(at: FieldPath) -> Field {
     }
 }
 
+/// The tables of a root and of its source, by their addresses, and a field.
+type Question = (usize, usize, Field);
+
+thread_local! {
+    /// The paths that were searched for. Findings are mostly about the same fields, and a search looks at many rows.
+    static KNOWN: RefCell<HashMap<Question, Option<Slot>>> = RefCell::default();
+}
+
 /// The path from `root` to a field; `None` if the table does not have it.
 pub(crate) fn slot_of(
     at: FieldPath,
     root: &'static ElementSpec,
     source_type: &str,
 ) -> Option<Slot> {
-    let mut steps = Vec::new();
-    let leaf = search(root, field_of(at), source_type, &mut steps)?;
-    Some(Slot { steps, leaf })
+    let field = field_of(at);
+    let source = source_of(source_type);
+    let question = (address_of(root), address_of(source), field);
+    KNOWN.with_borrow_mut(|known| {
+        let answer = known.entry(question).or_insert_with(|| {
+            let mut steps = Vec::new();
+            let leaf = search(root, field, source, &mut steps)?;
+            Some(Slot { steps, leaf })
+        });
+        answer.clone()
+    })
+}
+
+fn address_of(table: &'static ElementSpec) -> usize {
+    ptr::from_ref(table).addr()
 }
 
 fn search(
     element: &'static ElementSpec,
     field: Field,
-    source_type: &str,
+    source: &'static ElementSpec,
     steps: &mut Vec<Step>,
 ) -> Option<Leaf> {
     if let Some(attribute) = element
@@ -134,7 +159,7 @@ fn search(
         let inner = match child.pick {
             Pick::Element(inner) if !child.repeats => inner,
             // The source of a data store is not a field of the model, and may contain another data store.
-            Pick::SourceOfType if child.fields[0].is_some() => source_of(source_type),
+            Pick::SourceOfType if child.fields[0].is_some() => source,
             Pick::Element(_) | Pick::SourceOfType | Pick::BackingStore | Pick::ControllerOfType => {
                 continue;
             }
@@ -147,7 +172,7 @@ fn search(
         if child.fields.contains(&Some(field)) {
             return Some(Leaf::Element);
         }
-        if let Some(leaf) = search(inner, field, source_type, steps) {
+        if let Some(leaf) = search(inner, field, source, steps) {
             return Some(leaf);
         }
         steps.pop();

@@ -39,7 +39,7 @@ use crate::xml::name::is_same;
 pub use vmdisk_fields::Since;
 
 /// A field of the model, without the index of the disk or controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// Of the guest.
     Domain(DomainField),
