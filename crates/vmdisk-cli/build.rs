@@ -2,7 +2,7 @@
 //! data, together half a megabyte.
 //!
 //! A C library before glibc 2.36 does not start such a program. The files of a release need the C library of the host
-//! that built them anyway, so that its version decides. A linker that does not know the option warns and goes on.
+//! that built them anyway, so that its version decides. A linker that does not know the option warns and links as before.
 
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 

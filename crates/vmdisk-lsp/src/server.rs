@@ -311,7 +311,7 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, (ErrorCode, String)> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
 }
 
-/// What the server can do. As plain JSON: the types of the protocol would bring 60 KB for its other providers.
+/// The capabilities of the server. They are plain JSON: the types of the protocol would bring 60 KB for its other providers.
 fn capabilities() -> Value {
     json!({
         "textDocumentSync": {

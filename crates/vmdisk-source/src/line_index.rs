@@ -13,8 +13,8 @@ pub struct Position {
 
 /// The lines of one text.
 ///
-/// In a short text lines are counted when a place is asked for; of a longer one, the offsets of all line starts are
-/// collected once and searched by bisection.
+/// In a short text, each question for a place counts the lines before it. For a longer text, the offsets of all line starts
+/// are collected once and searched by bisection.
 #[derive(Clone, Debug, Default)]
 pub struct LineIndex {
     lines: OnceLock<Lines>,

@@ -111,7 +111,7 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let mut found = Found::of(document, options);
-    // Findings that nobody asked for need not be put into words. An allowance of one is not unused, though.
+    // Findings outside the selection need no texts. They still use the allowances of a document.
     if found.hosts.is_none() && document.allowances().is_empty() {
         let selection = &options.selection;
         found

@@ -56,7 +56,7 @@ impl Text<'_> {
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     if context.host.is_none() {
-        // Rules about the host come to about this for each disk.
+        // Rules about the host report about this number for each disk.
         outcome.not_checked.reserve(24 * context.domain.disks.len());
     }
     outcome.add_problems(context, text.problems());

@@ -28,7 +28,7 @@ pub(crate) struct Input {
     pub(crate) file: PathBuf,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
-    /// The length of a regular file, if it was asked for: the file need not be asked again when it is read.
+    /// The length of a regular file, if it is known: reading the file takes one call less then.
     pub(crate) length: Option<u64>,
 }
 

@@ -35,21 +35,21 @@ fn write(out: &mut dyn Write, value: &impl Serialize, layout: Harmless<'_, '_>) 
 /// Adds an item of a list that is inside of `depth` lists and objects, itself included. It begins with a comma.
 pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
     let layout = Harmless::new(Some(depth), Later::Marks);
-    let written = layout.separate(out, false).and_then(|()| {
-        let mut serializer = Serializer::with_formatter(&mut *out, layout);
-        value.serialize(&mut serializer).map_err(io::Error::from)
-    });
-    written.expect("the values of reports have names for keys, and memory takes every byte");
+    add_item(out, depth, value, layout);
 }
 
 /// As [`item`], with the whole value in one line, and a blank after each comma and colon.
 pub(crate) fn line_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
-    let written = Harmless::new(Some(depth), Later::Marks).separate(out, false);
-    let written = written.and_then(|()| {
-        let layout = Harmless {
-            is_spaced: true,
-            ..Harmless::new(None, Later::Marks)
-        };
+    let layout = Harmless {
+        is_spaced: true,
+        ..Harmless::new(None, Later::Marks)
+    };
+    add_item(out, depth, value, layout);
+}
+
+fn add_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize, layout: Harmless<'_, '_>) {
+    let before = Harmless::new(Some(depth), Later::Marks).separate(out, false);
+    let written = before.and_then(|()| {
         let mut serializer = Serializer::with_formatter(&mut *out, layout);
         value.serialize(&mut serializer).map_err(io::Error::from)
     });
@@ -71,7 +71,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
         .expect("memory takes every byte");
 }
 
-/// True for a text that is written as it is.
+/// True for a text that is written unchanged.
 fn is_itself_in_json(text: &str) -> bool {
     let mut rest = text;
     loop {

@@ -65,7 +65,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree<'_>, ReadFailure> {
     let config = reader.config_mut();
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
-    // The length of each token is known then, and white space is no token of its own: half of the tokens remain.
+    // The length of each token is known then. White space between tags is not a token: half of the tokens remain.
     config.trim_markup_names_in_closing_tags = false;
     config.trim_text_start = true;
     let mut start = base;
@@ -413,7 +413,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Appends to the text of the innermost element; white space outside the root element is no text.
+    /// Appends to the text of the innermost element. White space outside the root element does not count as text.
     fn append(&mut self, span: Span) {
         let Some(open) = self.open.last_mut() else {
             return;

@@ -81,7 +81,7 @@ const IN_NAME: u8 = 2;
 /// The byte may end a value, or mean something else than itself.
 const STOPS_VALUE: u8 = 4;
 
-/// What each byte is, so that names and values are scanned and checked at once.
+/// The classes of each byte: one scan finds and checks a name or a value.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;

@@ -110,7 +110,7 @@ thread_local! {
     static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
-/// The memory of a tree with more elements is not kept.
+/// The memory of a tree with more elements, or four times as many attributes or pieces, is not kept.
 const MAX_SPARE: usize = 4096;
 
 /// An empty vector in the memory of another one, whose elements borrowed from another text.
@@ -147,7 +147,8 @@ impl<'t> Tree<'t> {
 
 impl Drop for Tree<'_> {
     fn drop(&mut self) {
-        if self.elements.capacity() <= MAX_SPARE && self.attributes.capacity() <= 4 * MAX_SPARE {
+        let others = self.attributes.capacity().max(self.pieces.capacity());
+        if self.elements.capacity() <= MAX_SPARE && others <= 4 * MAX_SPARE {
             SPARE.set(Some(Spare {
                 elements: emptied(mem::take(&mut self.elements)),
                 attributes: emptied(mem::take(&mut self.attributes)),

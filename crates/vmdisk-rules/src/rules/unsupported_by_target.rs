@@ -151,11 +151,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if row.component == Component::Libvirt && !context.is_for_libvirt() {
             continue;
         }
-        let answer = match row.component {
-            Component::Qemu | Component::Libvirt | Component::Kernel if is_open => Answer::Unknown,
-            _ => context.can(feature.capability),
-        };
-        match answer {
+        match context.can(feature.capability) {
             Answer::Yes(_) => {}
             Answer::Unknown if is_everywhere(row) => {}
             Answer::No(basis) => {
