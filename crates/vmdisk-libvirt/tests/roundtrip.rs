@@ -4,7 +4,9 @@ use crate::strategies;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use vmdisk_libvirt::{Document, ReadFailure, Unmodeled, read, read_bytes, sniff, write_domain};
+use vmdisk_libvirt::{
+    Document, ReadFailure, Unmodeled, read, read_bytes, read_only, sniff, write_domain,
+};
 use vmdisk_source::Span;
 
 /// Pieces that XML, and ours in particular, is made of.
@@ -73,6 +75,29 @@ const PIECES: &[&str] = &[
 
 fn assert_in(text: &str, span: Span, what: &str) {
     assert!(span.slice(text).is_some(), "{what}: {span:?} of {text:?}");
+}
+
+/// A document that is only linted differs in nothing but its kept parts.
+#[track_caller]
+fn assert_same_to_lint(text: &str, result: &Result<Document, ReadFailure>) {
+    match (read_only(text), result) {
+        (Ok(linted), Ok(document)) => {
+            let places = |it: &Document| -> Vec<_> {
+                it.source_map
+                    .iter()
+                    .map(|(at, place)| (at, *place))
+                    .collect()
+            };
+            assert_eq!(linted.root, document.root, "{text}");
+            assert_eq!(linted.domain, document.domain, "{text}");
+            assert_eq!(linted.problems, document.problems, "{text}");
+            assert_eq!(linted.versioned_syntax, document.versioned_syntax, "{text}");
+            assert_eq!(linted.allowances, document.allowances, "{text}");
+            assert_eq!(places(&linted), places(document), "{text}");
+        }
+        (Err(failure), Err(expected)) => assert_eq!(failure, *expected, "{text}"),
+        (linted, _) => panic!("{text}: {linted:?}"),
+    }
 }
 
 fn assert_spans(text: &str, result: &Result<Document, ReadFailure>) {
@@ -175,6 +200,7 @@ proptest! {
         let text = pieces.concat();
         let result = read(&text);
         assert_spans(&text, &result);
+        assert_same_to_lint(&text, &result);
         if let Ok(document) = result {
             prop_assert!(sniff(&text).is_readable());
             let written = document.write().unwrap();
@@ -199,6 +225,7 @@ proptest! {
         }
         let result = read(&text);
         assert_spans(&text, &result);
+        assert_same_to_lint(&text, &result);
         if let Ok(document) = result {
             let written = document.write().unwrap();
             let again = read(&written).unwrap();
