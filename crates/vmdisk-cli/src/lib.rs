@@ -21,6 +21,7 @@ mod deferred;
 mod edit;
 mod exit;
 mod explain;
+mod fact_request;
 mod facts;
 mod facts_file;
 mod generate;
@@ -42,7 +43,6 @@ mod shell;
 mod stop;
 mod trace;
 mod usage;
-mod wanted;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;

@@ -83,7 +83,7 @@ fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes
     } else {
         Switch::On
     };
-    nodes.settle_cache(nth, Some(write_cache), notes);
+    nodes.resolve_cache(nth, Some(write_cache), notes);
     match writethrough {
         Some(property) => notes.record(FieldPath::Disk(nth, DiskField::Cache), property),
         // The default, which is not set explicitly.

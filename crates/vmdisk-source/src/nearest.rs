@@ -14,8 +14,8 @@
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer input is not a misspelt word, and the distance costs more with each letter.
-    const LONGEST: usize = 64;
-    if word.is_empty() || word.len() > LONGEST {
+    const MAX_LENGTH: usize = 64;
+    if word.is_empty() || word.len() > MAX_LENGTH {
         return None;
     }
     let word = letters(word);

@@ -132,8 +132,8 @@ pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{
-    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_beside,
-    lint_generated, lint_tried,
+    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_after_trial,
+    lint_beside, lint_generated,
 };
 pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};

@@ -13,7 +13,7 @@ use vmdisk_plan::SpecMistake;
 use vmdisk_rules::GuestNeeds;
 use vmdisk_source::{Edit, Span};
 
-use crate::trial::{Said, Tried};
+use crate::trial::{QemuMessage, TrialOutcome};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
     ResolvedFix, Selection, Source,
@@ -101,13 +101,17 @@ impl LintOptions<'_> {
 
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
-    lint_tried(document, options, &Tried::default())
+    lint_after_trial(document, options, &TrialOutcome::default())
 }
 
-/// Runs all rules over `document`, and reports what a QEMU said to its disks.
+/// Runs all rules over `document`, and reports the messages of a QEMU that tried its disks.
 ///
 /// A spec is planned for the host of the options first; for several hosts, for each of them.
-pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried) -> LintReport {
+pub fn lint_after_trial(
+    document: &Document,
+    options: &LintOptions<'_>,
+    outcome: &TrialOutcome,
+) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let mut found = Found::of(document, options);
@@ -119,7 +123,7 @@ pub fn lint_tried(document: &Document, options: &LintOptions<'_>, tried: &Tried)
             .retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
     let wants_edits = options.detail == Detail::Everything;
-    let mut report = report(document, options, tried, wants_edits, found);
+    let mut report = report(document, options, outcome, wants_edits, found);
     report.keep(&options.selection);
     report
 }
@@ -163,13 +167,13 @@ pub fn lint_generated(
 pub(crate) fn lint_unselected(
     document: &Document,
     options: &LintOptions<'_>,
-    tried: &Tried,
+    outcome: &TrialOutcome,
     wants_edits: bool,
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let found = Found::of(document, options);
-    report(document, options, tried, wants_edits, found)
+    report(document, options, outcome, wants_edits, found)
 }
 
 /// What the rules say of a document.
@@ -212,7 +216,7 @@ impl Found {
 fn report(
     document: &Document,
     options: &LintOptions<'_>,
-    tried: &Tried,
+    outcome: &TrialOutcome,
     wants_edits: bool,
     found: Found,
 ) -> LintReport {
@@ -233,10 +237,10 @@ fn report(
         let hosts = hosts.as_mut().and_then(Iterator::next);
         resolve(document, finding, hosts, options, wants_edits)
     });
-    let refusals = tried
-        .said
+    let refusals = outcome
+        .messages
         .iter()
-        .map(|said| refusal(document, rule, tried, said));
+        .map(|message| refusal(document, rule, outcome, message));
     let mut used = vec![false; document.allowances().len()];
     for mut diagnostic in found
         .chain(spec_mistakes(document, options.fleet))
@@ -251,7 +255,7 @@ fn report(
     if !options.ignored.contains(rule.name) {
         report
             .not_checked
-            .extend(tried.not_tried.iter().map(|(at, why)| NotChecked {
+            .extend(outcome.not_tried.iter().map(|(at, why)| NotChecked {
                 rule,
                 at: *at,
                 missing: Missing::new("a trial", why.clone()),
@@ -410,13 +414,18 @@ fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundO
 }
 
 /// A message of QEMU, as a finding.
-fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said) -> Diagnostic {
-    let Said {
+fn refusal(
+    document: &Document,
+    rule: &'static Rule,
+    outcome: &TrialOutcome,
+    found: &QemuMessage,
+) -> Diagnostic {
+    let QemuMessage {
         at,
         severity,
         message,
         option,
-    } = said;
+    } = found;
     let disk = at.disk().map(|index| DiskIdentity {
         index,
         target: document
@@ -433,9 +442,9 @@ fn refusal(document: &Document, rule: &'static Rule, tried: &Tried, said: &Said)
         None => "the guest".to_owned(),
     };
     let title = match severity {
-        Severity::Error => format!("{} refuses {whom}: {message}", tried.qemu),
+        Severity::Error => format!("{} refuses {whom}: {message}", outcome.qemu),
         Severity::Warning | Severity::Advice | Severity::Pedantic => {
-            format!("{} warns of {whom}: {message}", tried.qemu)
+            format!("{} warns of {whom}: {message}", outcome.qemu)
         }
     };
     Diagnostic {

@@ -51,9 +51,9 @@ pub struct StandIn {
     pub bytes: u64,
 }
 
-/// Something that a QEMU said to a guest's disks.
+/// A message of a QEMU about a guest or one of its disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct QemuMessage {
     /// The subject.
     pub at: FieldPath,
     /// How much it matters.
@@ -66,11 +66,11 @@ pub struct Said {
 
 /// The result of trying a guest.
 #[derive(Clone, Debug, Default)]
-pub struct Tried {
+pub struct TrialOutcome {
     /// The QEMU, such as `QEMU 7.2.22`.
     pub qemu: String,
     /// The messages.
-    pub said: Vec<Said>,
+    pub messages: Vec<QemuMessage>,
     /// The parts that were not tried, with reasons.
     pub not_tried: Vec<(FieldPath, String)>,
 }
@@ -207,7 +207,7 @@ impl Trial {
     }
 
     /// The meaning of a line printed by QEMU, and the number of the option concerned, if it names one.
-    pub fn understand(&self, line: &str) -> Option<(Said, Option<usize>)> {
+    pub fn understand(&self, line: &str) -> Option<(QemuMessage, Option<usize>)> {
         let line = line.trim();
         // Missing features of an emulated CPU are not about disks.
         if line.is_empty() || line.contains("TCG doesn't support requested feature") {
@@ -218,7 +218,7 @@ impl Trial {
             let option = format!("{} {word}", argument.option);
             if let Some((_, message)) = line.split_once(&format!("{option}: ")) {
                 return Some((
-                    self.said(argument.origin, message, Some(option)),
+                    self.message(argument.origin, message, Some(option)),
                     Some(number),
                 ));
             }
@@ -233,11 +233,11 @@ impl Trial {
         } else {
             DomainField::Domain
         });
-        Some((self.said(at, message, None), None))
+        Some((self.message(at, message, None), None))
     }
 
     /// Reports that QEMU ended without a message about an option.
-    pub fn died(&self, number: Option<usize>, how: &str) -> Said {
+    pub fn ended(&self, number: Option<usize>, how: &str) -> QemuMessage {
         let argument = number.and_then(|number| self.arguments.get(number));
         let at = argument.map_or(FieldPath::Domain(DomainField::Domain), |argument| {
             argument.origin
@@ -249,7 +249,7 @@ impl Trial {
                 argument.value.word().unwrap_or_default()
             )
         });
-        Said {
+        QemuMessage {
             at,
             severity: Severity::Error,
             message: how.to_owned(),
@@ -257,12 +257,12 @@ impl Trial {
         }
     }
 
-    fn said(&self, at: FieldPath, message: &str, option: Option<String>) -> Said {
+    fn message(&self, at: FieldPath, message: &str, option: Option<String>) -> QemuMessage {
         let (severity, message) = match message.split_once("warning: ") {
             Some((_, message)) => (Severity::Advice, message),
             None => (Severity::Error, message),
         };
-        Said {
+        QemuMessage {
             at,
             severity,
             message: self.with_own_names(message),

@@ -7,11 +7,11 @@ use vmdisk::Facts;
 use vmdisk::facts::{Filesystem, FsKind, HostIndex};
 use vmdisk_bench_runner::report::bytes;
 
-use crate::wanted::Wanted;
+use crate::fact_request::FactRequest;
 
 /// Collects facts about the directories for images.
 pub(super) fn ask(directories: &[PathBuf]) -> Facts {
-    let mut wanted = Wanted::default();
+    let mut wanted = FactRequest::default();
     let paths = directories
         .iter()
         .map(|directory| directory.display().to_string());

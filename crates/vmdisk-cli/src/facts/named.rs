@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::fact_request::FactRequest;
 use crate::io::Io;
 use crate::lint::gather::complaints;
 use crate::lint::inputs::{self, Origin};
 use crate::lint::{self, read};
 use crate::stop::Stop;
-use crate::wanted::Wanted;
 
 /// The host paths named by the configurations in these files, directories and patterns.
-pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<Wanted, Stop> {
+pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactRequest, Stop> {
     let inputs = inputs::find(domains, None, false);
     let mut contents = lint::read_stdin(&inputs, io)?;
     let mut messages = Vec::new();

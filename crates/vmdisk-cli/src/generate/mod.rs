@@ -15,13 +15,13 @@ use vmdisk::{Facts, Target};
 use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::fact_request::FactRequest;
 use crate::host::Host;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::Stop;
-use crate::wanted::Wanted;
 use check::Check;
 use spec::Asked;
 use write::Written;
@@ -121,8 +121,8 @@ fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Wri
 }
 
 /// The missing facts: host paths in a plan without facts of the host.
-fn wanted_facts(spec: &Spec, target: &Target) -> Wanted {
-    let mut wanted = Wanted::default();
+fn wanted_facts(spec: &Spec, target: &Target) -> FactRequest {
+    let mut wanted = FactRequest::default();
     // What cannot be planned at all is complained about when it is planned in earnest.
     if let Ok(plan) = plan(spec, &Facts::default(), target) {
         wanted.add(&plan.domain);

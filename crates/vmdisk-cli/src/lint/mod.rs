@@ -43,13 +43,13 @@ use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::config::{NAME, absolute};
 use crate::exit::Exit;
+use crate::fact_request::FactRequest;
 use crate::hosts::Hosts;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
-use crate::wanted::Wanted;
 use checked::Checked;
 use classes::{Classes, Splits};
 use document::Renderer;
@@ -489,8 +489,11 @@ fn threads(args: &LintArgs, inputs: usize) -> usize {
 }
 
 /// The paths of the host that the documents name. Text that was read from a pipe for this is kept.
-pub(crate) fn wanted_facts(inputs: &Inputs, read_before: &mut BTreeMap<usize, Vec<u8>>) -> Wanted {
-    let mut wanted = Wanted::default();
+pub(crate) fn wanted_facts(
+    inputs: &Inputs,
+    read_before: &mut BTreeMap<usize, Vec<u8>>,
+) -> FactRequest {
+    let mut wanted = FactRequest::default();
     let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
         if !input.file.is_file()

@@ -83,7 +83,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let one = |number: usize| {
             let job = &self.jobs[self.of_input[number]];
-            unless_it_panics(number, &self.inputs[number], job, renderers)
+            catch_panic(number, &self.inputs[number], job, renderers)
         };
         let mut numbers = first..self.inputs.len();
         let Some(pool) = self.pool(numbers.len()) else {
@@ -146,7 +146,7 @@ impl Run<'_> {
 }
 
 /// One input; a bug of this program is reported as such, and the other inputs are still checked.
-fn unless_it_panics(
+fn catch_panic(
     number: usize,
     input: &Input,
     job: &Job<'_>,
@@ -280,14 +280,14 @@ fn check(
     let parts = Parts::of(input, &document);
     let report = match job.tester {
         Some(tester) => {
-            let tried = tester.run(&document).map_err(|why| {
+            let outcome = tester.run(&document).map_err(|why| {
                 let place = MessagePlace {
                     path: input.path(),
                     quoted: None,
                 };
                 Box::new(Message::error(format!("could not be tried: {why}")).at(place))
             })?;
-            vmdisk::lint_tried(&document, &job.options, &tried)
+            vmdisk::lint_after_trial(&document, &job.options, &outcome)
         }
         None => vmdisk::lint(&document, &job.options),
     };

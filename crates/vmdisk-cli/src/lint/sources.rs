@@ -6,13 +6,13 @@ use vmdisk::{Facts, Fleet, HostIndex};
 
 use crate::args::{HostArgs, LintArgs};
 use crate::color::Colors;
+use crate::fact_request::FactRequest;
 use crate::host::Host;
 use crate::hosts::{self, Hosts};
 use crate::io::Io;
 use crate::lint::checked::Checked;
 use crate::lint::settings::{Plan, Source};
 use crate::stop::Stop;
-use crate::wanted::Wanted;
 
 /// The facts of all inputs.
 pub(crate) struct Sources {
@@ -78,7 +78,7 @@ impl Sources {
     }
 
     /// Asks the host this runs on, for `--live`.
-    pub(crate) fn collect(&mut self, wanted: Wanted) {
+    pub(crate) fn collect(&mut self, wanted: FactRequest) {
         let facts = wanted.ask();
         for loaded in &mut self.list {
             loaded.host.set_facts(facts.clone());

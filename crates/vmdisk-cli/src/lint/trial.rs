@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use vmdisk::trial::{StandIn, Trial, Tried};
+use vmdisk::trial::{StandIn, Trial, TrialOutcome};
 use vmdisk::write::StorageDaemon;
 use vmdisk::{Document, Severity, Target};
 use vmdisk_qmp::{Launch, QmpError};
@@ -42,14 +42,14 @@ impl Tester {
     }
 
     /// Its messages about the disks of a document.
-    pub(crate) fn run(&self, document: &Document) -> Result<Tried, String> {
+    pub(crate) fn run(&self, document: &Document) -> Result<TrialOutcome, String> {
         let version = self
             .target
             .qemu
             .map_or_else(String::new, |version| format!(" {version}"));
-        let mut tried = Tried {
+        let mut outcome = TrialOutcome {
             qemu: format!("QEMU{version}"),
-            ..Tried::default()
+            ..TrialOutcome::default()
         };
         let folder = tempfile::tempdir().map_err(|error| plain(&error))?;
         let Some(path) = folder.path().to_str() else {
@@ -59,9 +59,9 @@ impl Tester {
         };
         let has_daemon = self.storage_daemon.is_some();
         let trial = Trial::new(document.domain(), &self.target, path, has_daemon);
-        tried.not_tried.clone_from(&trial.not_tried);
+        outcome.not_tried.clone_from(&trial.not_tried);
         if !trial.is_possible() {
-            return Ok(tried);
+            return Ok(outcome);
         }
         for stand_in in &trial.stand_ins {
             make(stand_in).map_err(|error| plain(&error))?;
@@ -71,24 +71,26 @@ impl Tester {
         let mut without = Vec::new();
         for _ in 0..MAX_STARTS {
             match self.start(&trial, &without) {
-                Ok(said) => {
-                    let warnings = said.lines().filter_map(|line| trial.understand(line));
-                    tried.said.extend(warnings.map(|(said, _)| said));
+                Ok(output) => {
+                    let warnings = output.lines().filter_map(|line| trial.understand(line));
+                    outcome
+                        .messages
+                        .extend(warnings.map(|(message, _)| message));
                     break;
                 }
                 Err(QmpError::Ended { status, stderr }) => {
-                    match self.refused(&trial, &without, &mut tried, status, &stderr) {
+                    match self.refused(&trial, &without, &mut outcome, status, &stderr) {
                         Some(number) => without.push(number),
                         None => break,
                     }
                 }
                 Err(error) => {
-                    tried.said.push(trial.died(None, &in_words(&error)));
+                    outcome.messages.push(trial.ended(None, &in_words(&error)));
                     break;
                 }
             }
         }
-        Ok(tried)
+        Ok(outcome)
     }
 
     /// Records the messages of a QEMU that ended, and returns the disk to leave out of the next start.
@@ -96,7 +98,7 @@ impl Tester {
         &self,
         trial: &Trial,
         without: &[usize],
-        tried: &mut Tried,
+        outcome: &mut TrialOutcome,
         status: Option<ExitStatus>,
         stderr: &str,
     ) -> Option<usize> {
@@ -104,11 +106,13 @@ impl Tester {
         let mut refused = None;
         let mut has_error = false;
         let understood = stderr.lines().filter_map(|line| trial.understand(line));
-        for (said, number) in understood.filter(|(said, _)| said.severity == Severity::Error) {
+        for (message, number) in
+            understood.filter(|(message, _)| message.severity == Severity::Error)
+        {
             has_error = true;
             refused = refused.or(number.filter(|number| disks.contains(number)));
-            if !tried.said.contains(&said) {
-                tried.said.push(said);
+            if !outcome.messages.contains(&message) {
+                outcome.messages.push(message);
             }
         }
         if has_error {
@@ -119,7 +123,7 @@ impl Tester {
             || "it ends without a message".to_owned(),
             |status| format!("it ends ({status}) without a message"),
         );
-        tried.said.push(trial.died(culprit, &how));
+        outcome.messages.push(trial.ended(culprit, &how));
         culprit
     }
 

@@ -11,6 +11,7 @@ use vmdisk::{Diagnostic, Document, LintOptions, Storage};
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::fact_request::FactRequest;
 use crate::host::Host;
 use crate::io::Io;
 use crate::lint::config_files::{self, Joined};
@@ -18,7 +19,6 @@ use crate::lint::inputs::{Input, Origin};
 use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::stop::{Stop, plain};
-use crate::wanted::Wanted;
 use traced::Traced;
 
 /// Runs the command.
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     let (input, document) = read_document(args, io)?;
     let mut host = Host::prepare(&args.host, None, io, colors)?;
     if args.host.live {
-        let mut wanted = Wanted::default();
+        let mut wanted = FactRequest::default();
         wanted.add(document.domain());
         host.set_facts(wanted.ask());
     }

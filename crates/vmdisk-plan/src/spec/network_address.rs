@@ -5,8 +5,8 @@ use fluent_uri::component::Authority;
 use fluent_uri::encoding::{EStr, Encoder};
 use vmdisk_model::NetworkProtocol;
 
-/// A value of the `network` backend that an address says.
-pub(super) struct Said {
+/// A value of the `network` backend that an address holds.
+pub(super) struct AddressPart {
     /// Its keys, from the outermost.
     pub(super) path: &'static [&'static str],
     /// The value as text.
@@ -27,7 +27,7 @@ pub(super) struct Fault {
 /// `nbd+unix:///[EXPORT]?socket=PATH`.
 ///
 /// Names are unescaped; the query is not, since libvirt and QEMU pass it on unchanged.
-pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
+pub(super) fn read(text: &str) -> Result<Vec<AddressPart>, Fault> {
     let address = Address { text };
     let uri = Uri::parse(text).map_err(|error| {
         // The text is not repeated: people paste passwords with it.
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Said>, Fault> {
         let help = format!("write `{word}:NAME,hosts=SERVER`");
         return Err(address.fault(text, message, Some(&help)));
     };
-    let mut said = vec![Said {
+    let mut said = vec![AddressPart {
         path: &["protocol"],
         value: protocol.as_wire().to_owned(),
         begins: 0,
@@ -107,7 +107,7 @@ impl Address<'_> {
         protocol: NetworkProtocol,
         is_unix: bool,
         authority: &Authority<'_>,
-    ) -> Result<Vec<Said>, Fault> {
+    ) -> Result<Vec<AddressPart>, Fault> {
         let mut said = Vec::new();
         if let Some(user) = authority.userinfo().filter(|user| !user.is_empty()) {
             said.push(self.user(protocol, user.as_str())?);
@@ -124,14 +124,14 @@ impl Address<'_> {
             let inner = host
                 .strip_prefix('[')
                 .and_then(|host| host.strip_suffix(']'));
-            said.push(Said {
+            said.push(AddressPart {
                 path: &["hosts", "0", "name"],
                 value: inner.unwrap_or(host).to_owned(),
                 begins: self.begin_of(host),
             });
         }
         if let Some(port) = authority.port().filter(|port| !port.is_empty()) {
-            said.push(Said {
+            said.push(AddressPart {
                 path: &["hosts", "0", "port"],
                 value: port.as_str().to_owned(),
                 begins: self.begin_of(port.as_str()),
@@ -140,7 +140,7 @@ impl Address<'_> {
         Ok(said)
     }
 
-    fn user(&self, protocol: NetworkProtocol, user: &str) -> Result<Said, Fault> {
+    fn user(&self, protocol: NetworkProtocol, user: &str) -> Result<AddressPart, Fault> {
         // libiscsi has a password behind a %.
         if user.contains([':', '%']) {
             let message = "a password cannot be in a spec or on a command line";
@@ -159,7 +159,7 @@ impl Address<'_> {
                 return Err(self.fault(user, message, Some("remove the name")));
             }
         };
-        Ok(Said {
+        Ok(AddressPart {
             path,
             value: user.to_owned(),
             begins: self.begin_of(user),
@@ -170,7 +170,7 @@ impl Address<'_> {
         &self,
         protocol: NetworkProtocol,
         path: &EStr<E>,
-    ) -> Result<Option<Said>, Fault> {
+    ) -> Result<Option<AddressPart>, Fault> {
         let name = self.unescaped(path)?;
         let (name, begins) = match protocol {
             NetworkProtocol::Ssh | NetworkProtocol::Nfs => (name, self.begin_of(path.as_str())),
@@ -179,7 +179,7 @@ impl Address<'_> {
                 (inner, self.begin_of(path.as_str()) + 1)
             }
         };
-        Ok((!name.is_empty()).then_some(Said {
+        Ok((!name.is_empty()).then_some(AddressPart {
             path: &["name"],
             value: name,
             begins,
@@ -191,7 +191,7 @@ impl Address<'_> {
         protocol: NetworkProtocol,
         is_unix: bool,
         query: &EStr<E>,
-    ) -> Result<Said, Fault> {
+    ) -> Result<AddressPart, Fault> {
         let begins = self.begin_of(query.as_str());
         if is_unix {
             let socket = match query.split_once('=') {
@@ -201,7 +201,7 @@ impl Address<'_> {
                     return Err(self.fault(query.as_str(), "which UNIX socket?", Some(help)));
                 }
             };
-            return Ok(Said {
+            return Ok(AddressPart {
                 path: &["hosts", "0", "socket"],
                 value: self.unescaped(socket)?,
                 begins: self.begin_of(socket.as_str()),
@@ -212,7 +212,7 @@ impl Address<'_> {
             let help = "write it as %3F if it belongs to the name, and write options as keys after a comma";
             return Err(self.fault(query.as_str(), message, Some(help)));
         }
-        Ok(Said {
+        Ok(AddressPart {
             path: &["query"],
             value: query.as_str().to_owned(),
             begins,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use vmdisk_document::Value;
 use vmdisk_model::NetworkProtocol;
 
-use super::network_address::{self, Fault, Said};
+use super::network_address::{self, AddressPart, Fault};
 use super::node::shortened;
 use super::section::{Reader, SpecValue, list_of};
 use super::suggest::nearest;
@@ -446,7 +446,7 @@ impl Tree {
             };
             match network_address::read(&part.text) {
                 Ok(said) => {
-                    for Said {
+                    for AddressPart {
                         path,
                         value,
                         begins,

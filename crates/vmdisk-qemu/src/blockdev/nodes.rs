@@ -25,7 +25,7 @@ impl Nodes {
     }
 
     /// Determines the cache mode from the switches of device and nodes.
-    pub(crate) fn settle_cache(
+    pub(crate) fn resolve_cache(
         &mut self,
         nth: usize,
         write_cache: Option<Switch>,

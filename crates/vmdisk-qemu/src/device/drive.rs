@@ -66,7 +66,7 @@ impl<'a> DiskReader<'_, 'a> {
                 ..iotune
             });
         }
-        nodes.settle_cache(nth, write_back, self.notes);
+        nodes.resolve_cache(nth, write_back, self.notes);
         nodes
     }
 
@@ -248,7 +248,7 @@ impl<'a> DiskReader<'_, 'a> {
         };
         if let Some(properties) = self.index.properties(option) {
             self.targets
-                .name_disk(nth, properties, &mut frontend, self.notes);
+                .assign_target(nth, properties, &mut frontend, self.notes);
         }
         // The id of a -drive is not a device id.
         frontend.alias = None;

@@ -134,7 +134,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             nodes.backend.is_transient = false;
         }
         self.targets
-            .name_disk(nth, properties, &mut frontend, self.notes);
+            .assign_target(nth, properties, &mut frontend, self.notes);
         self.disks.push(Disk {
             frontend,
             backend: nodes.backend,
@@ -294,7 +294,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             self.notes
                 .word(at(DiskField::Cache), property, words, switch_of)
         });
-        nodes.settle_cache(nth, write_cache, self.notes);
+        nodes.resolve_cache(nth, write_cache, self.notes);
     }
 
     /// Cylinders, heads and sectors.

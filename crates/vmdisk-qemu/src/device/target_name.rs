@@ -17,7 +17,7 @@ pub(crate) struct TargetNames {
 
 impl TargetNames {
     /// Assigns a disk its configured name, or the next free one.
-    pub(crate) fn name_disk(
+    pub(crate) fn assign_target(
         &mut self,
         nth: usize,
         properties: &Properties,

@@ -23,14 +23,14 @@ impl std::ops::Deref for Found {
     }
 }
 
-/// What one rule says.
-pub(crate) struct Said {
+/// The result of one rule.
+pub(crate) struct Verdict {
     pub(crate) findings: Vec<Found>,
     /// What was missing, in words.
     pub(crate) missed: Vec<String>,
 }
 
-impl Said {
+impl Verdict {
     /// The only finding.
     #[track_caller]
     pub(crate) fn one(&self) -> &Found {
@@ -66,17 +66,17 @@ impl Said {
 }
 
 /// What a rule says of a text, without facts.
-pub(crate) fn lint(rule: &str, text: &str) -> Said {
+pub(crate) fn lint(rule: &str, text: &str) -> Verdict {
     run(rule, text, None)
 }
 
 /// What a rule says of a text on a host of `fixtures/facts`.
-pub(crate) fn lint_on(rule: &str, facts: &str, text: &str) -> Said {
+pub(crate) fn lint_on(rule: &str, facts: &str, text: &str) -> Verdict {
     run(rule, text, Some(&fixture(facts)))
 }
 
 /// What a rule says of a text on a host that the JSON describes.
-pub(crate) fn lint_with(rule: &str, json: &str, text: &str) -> Said {
+pub(crate) fn lint_with(rule: &str, json: &str, text: &str) -> Verdict {
     run(rule, text, Some(&facts(json)))
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn fixture(name: &str) -> Facts {
     facts(&text)
 }
 
-fn run(rule: &str, text: &str, facts: Option<&Facts>) -> Said {
+fn run(rule: &str, text: &str, facts: Option<&Facts>) -> Verdict {
     let rule = vmdisk::rules::find(rule).unwrap_or_else(|| panic!("no rule {rule}"));
     let host = facts.map(HostIndex::new);
     let (document, said) = said(rule, text, host.as_ref());
@@ -112,7 +112,7 @@ fn run(rule: &str, text: &str, facts: Option<&Facts>) -> Said {
     said
 }
 
-fn said(rule: &Rule, text: &str, host: Option<&HostIndex<'_>>) -> (Document, Said) {
+fn said(rule: &Rule, text: &str, host: Option<&HostIndex<'_>>) -> (Document, Verdict) {
     let document = vmdisk_libvirt::read(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let target = Target::default();
     let mut context = Context::new(&document.domain, &target);
@@ -121,7 +121,7 @@ fn said(rule: &Rule, text: &str, host: Option<&HostIndex<'_>>) -> (Document, Sai
         findings,
         not_checked,
     } = check(Text::Xml(&document), &context);
-    let said = Said {
+    let said = Verdict {
         findings: findings
             .into_iter()
             .filter(|finding| finding.rule == rule)

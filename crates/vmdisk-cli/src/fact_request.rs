@@ -11,14 +11,14 @@ use crate::clock;
 
 /// The facts to collect from a host.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct FactRequest {
     /// Paths that configurations name.
     pub(crate) paths: BTreeSet<String>,
     /// The images among them whose headers name their backing files.
     pub(crate) chains: BTreeSet<String>,
 }
 
-impl Wanted {
+impl FactRequest {
     /// Adds what the disks of a guest name.
     pub(crate) fn add(&mut self, domain: &Domain) {
         for disk in &domain.disks {
@@ -80,12 +80,12 @@ mod tests {
               <target dev='vde'/></disk>
           </devices>";
         let text = format!("<domain>{text}</domain>");
-        let mut wanted = Wanted::default();
+        let mut wanted = FactRequest::default();
         wanted.add(vmdisk::read(&text).unwrap().domain());
         let set = |words: &str| words.split(' ').map(str::to_owned).collect();
         assert_eq!(
             wanted,
-            Wanted {
+            FactRequest {
                 paths: set("/a /b /c /d /e /f"),
                 chains: set("/a /f"),
             }
