@@ -21,11 +21,10 @@ pub(crate) fn on_virtio(context: &Context<'_>, index: usize, disk: &Disk) -> Set
 pub(crate) fn only_elsewhere(disk: &Disk) -> impl Iterator<Item = DiskField> {
     let device = disk.frontend.effective_device();
     let is_only_elsewhere = move |field: &DiskField| {
-        let elsewhere = || {
-            let takers = &fields::disk(*field).takers;
-            takers.elsewhere(TargetBus::Virtio, device, |_| None)
-        };
-        disk.has(*field) && elsewhere().is_some()
+        let takers = &fields::disk(*field).takers;
+        let elsewhere = || takers.elsewhere(TargetBus::Virtio, device, |_| None);
+        // Most fields may be on every disk.
+        !takers.is_everywhere() && disk.has(*field) && elsewhere().is_some()
     };
     DISK_FIELDS.iter().copied().filter(is_only_elsewhere)
 }

@@ -96,7 +96,8 @@ impl Inputs {
 /// Finds the inputs that the arguments name; with `skips_foreign` a named file counts only if it is ours.
 pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: bool) -> Inputs {
     let mut inputs = Inputs::default();
-    let mut seen: HashSet<PathBuf> = HashSet::new();
+    let mut seen: HashSet<PathBuf> = HashSet::with_capacity(paths.len());
+    inputs.files.reserve(paths.len());
     for path in paths {
         if path.as_os_str() == "-" {
             let file = stdin_name.unwrap_or(Path::new("<stdin>")).to_owned();
@@ -123,7 +124,7 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
             None => vec![path.clone()],
         };
         for file in files {
-            let file = tidy(&file);
+            let file = tidy(file);
             if seen.insert(file.clone()) {
                 let origin = origin.clone();
                 inputs.files.push(Input {
@@ -168,10 +169,10 @@ fn search(path: &Path, is_directory: bool, skips_foreign: bool) -> Option<(Vec<P
 }
 
 /// The path without `./` in front, so that `.` and no directory give the same names.
-fn tidy(path: &Path) -> PathBuf {
+fn tidy(path: PathBuf) -> PathBuf {
     match path.strip_prefix(".") {
         Ok(rest) if !rest.as_os_str().is_empty() => rest.to_owned(),
-        Ok(_) | Err(_) => path.to_owned(),
+        Ok(_) | Err(_) => path,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,7 +58,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             if !self.read_before.contains_key(&number) {
-                let Ok((head, is_whole)) = read_head(&input.file, &mut buffer) else {
+                let Ok((head, is_whole)) = read_head(input, &mut buffer) else {
                     continue;
                 };
                 if is_whole && head.len() <= room {
@@ -96,25 +95,36 @@ const HEAD_BYTES: usize = 64 * 1024;
 
 /// The first bytes of a regular file, and whether that is all of it. A pipe can be read only once, and that is when it is
 /// checked.
-fn read_head<'b>(path: &Path, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], bool)> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
+fn read_head<'b>(input: &Input, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], bool)> {
+    let mut file = File::open(&input.file)?;
+    let whole = match input.length {
+        Some(length) => length,
+        None => {
+            let metadata = file.metadata()?;
+            if !metadata.is_file() {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            metadata.len()
+        }
+    };
     let length = file.read(buffer)?;
-    Ok((&buffer[..length], metadata.len() == length as u64))
+    Ok((&buffer[..length], whole == length as u64))
 }
 
 /// False for a file whose first bytes show that it holds a guest or something else.
 ///
 /// Few files are about storage. To read all others a second time would take as long as a tenth of the run.
 fn may_be_storage(head: &[u8]) -> bool {
-    let text = match std::str::from_utf8(head) {
+    // What comes before the first element is seldom longer.
+    let first = |length: usize| match std::str::from_utf8(&head[..head.len().min(length)]) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
     };
-    match vmdisk::sniff(text) {
+    let root = match vmdisk::sniff(first(512)) {
+        RootKind::NotXml | RootKind::Foreign => vmdisk::sniff(first(HEAD_BYTES)),
+        root => root,
+    };
+    match root {
         RootKind::Pool | RootKind::Volume => true,
         // The first element is further on, or its name is cut.
         RootKind::NotXml | RootKind::Foreign => head.len() == HEAD_BYTES,
@@ -150,6 +160,7 @@ mod tests {
     fn a_file_about_storage_is_never_passed_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.xml");
+        let input = Input::new(path.clone(), Origin::Named);
         let mut buffer = vec![0; HEAD_BYTES];
         let long = "é".repeat(HEAD_BYTES);
         let cut = format!("<!--{}-->", "x".repeat(HEAD_BYTES - 9));
@@ -164,7 +175,7 @@ mod tests {
             ("-drive file=/a".to_owned(), false),
         ] {
             std::fs::write(&path, &text).unwrap();
-            let (head, _) = read_head(&path, &mut buffer).unwrap();
+            let (head, _) = read_head(&input, &mut buffer).unwrap();
             assert_eq!(may_be_storage(head), is_read, "{text:.40}");
         }
     }

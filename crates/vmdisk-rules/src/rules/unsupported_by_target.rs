@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use vmdisk_facts::capability::CapabilityRow;
 use vmdisk_facts::{Answer, Basis, Component, Version};
@@ -141,16 +142,16 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     report_versioned_syntax(context, report);
+    if context.target.is_open() {
+        let features = MISSING_SOMEWHERE.iter();
+        for feature in features.filter(|feature| applies(context, feature)) {
+            report_unknown(context, report, feature);
+        }
+        return;
+    }
     let dropped = LazyCell::new(|| dropped_by_libvirt(context));
-    let is_open = context.target.is_open();
-    for feature in FEATURES {
+    for feature in FEATURES.iter().filter(|feature| applies(context, feature)) {
         let row = feature.capability.row();
-        if is_open && is_everywhere(row) {
-            continue;
-        }
-        if row.component == Component::Libvirt && !context.is_for_libvirt() {
-            continue;
-        }
         match context.can(feature.capability) {
             Answer::Yes(_) => {}
             Answer::Unknown if is_everywhere(row) => {}
@@ -162,13 +163,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     report_missing(context, report, feature, row, basis, at);
                 }
             }
-            Answer::Unknown => {
-                for at in feature.places(context.domain) {
-                    let what = format!("the version of {}", program(row.component));
-                    report.not_checked(at, Missing::new(what, "no target was given"));
-                }
-            }
+            Answer::Unknown => report_unknown(context, report, feature),
         }
+    }
+}
+
+/// The features that some considered version lacks: the only ones that can be unknown.
+static MISSING_SOMEWHERE: LazyLock<Vec<&'static Feature>> = LazyLock::new(|| {
+    let is_missing = |feature: &&Feature| !is_everywhere(feature.capability.row());
+    FEATURES.iter().filter(is_missing).collect()
+});
+
+/// False for features of libvirt if it is not involved.
+fn applies(context: &Context<'_>, feature: &Feature) -> bool {
+    feature.capability.row().component != Component::Libvirt || context.is_for_libvirt()
+}
+
+/// Reports that it is not known whether the target has a feature.
+fn report_unknown(context: &Context<'_>, report: &mut Report, feature: &Feature) {
+    for at in feature.places(context.domain) {
+        let what = format!(
+            "the version of {}",
+            program(feature.capability.row().component)
+        );
+        report.not_checked(at, Missing::new(what, "no target was given"));
     }
 }
 
