@@ -58,7 +58,8 @@ fn add_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize, layout: Har
 
 /// Adds a string, as [`item`] has it.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    if is_itself_in_json(text) {
+    // Most texts are ASCII.
+    if is_plain_in_json(text) || is_itself_in_json(text) {
         out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
