@@ -9,8 +9,8 @@ use crate::syntax::properties::Property;
 
 /// Applies the properties of `-set` and `-global` to their options; returns the indexes of the applied options.
 ///
-/// `-set` overrides the option, and the option overrides `-global`. A `-global` for a driver without a `-device` is not
-/// applied.
+/// `-set` overrides the option, and the option overrides `-global`. A `-global` is applied to each `-device` of its driver.
+/// It does not count as applied if QEMU itself creates further devices of the driver, for `-drive if=virtio` and the like.
 pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
     let mut applied = HashSet::new();
     let mut budget = MAX_PROPERTIES;
@@ -33,7 +33,9 @@ pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
                 if let Some((driver, property)) =
                     default.filter(|(driver, _)| drivers.contains(driver))
                 {
-                    applied.insert(nth);
+                    if !options.iter().any(|option| may_create(option, &driver)) {
+                        applied.insert(nth);
+                    }
                     globals.entry(driver).or_default().push(property);
                 }
             }
@@ -118,6 +120,31 @@ fn moved(option: &WrittenOption, written: &Property, key: &str) -> Property {
         whole: option.span,
         is_used: Cell::new(false),
         ..written.clone()
+    }
+}
+
+/// True if QEMU may create a device of this driver for an option that describes the storage of a disk.
+fn may_create(option: &WrittenOption, driver: &str) -> bool {
+    let is_one_of = |drivers: &[&str]| drivers.iter().any(|prefix| driver.starts_with(prefix));
+    let interface = match option.name.as_str() {
+        "drive" => {
+            let properties = option.properties.as_ref();
+            properties.and_then(|properties| properties.value("if"))
+        }
+        "hda" | "hdb" | "hdc" | "hdd" | "cdrom" => None,
+        "fda" | "fdb" => Some("floppy"),
+        "sd" => Some("sd"),
+        _ => return false,
+    };
+    match interface {
+        // The machine decides.
+        None => is_one_of(&["virtio-blk", "ide-", "scsi-"]),
+        Some("virtio") => is_one_of(&["virtio-blk"]),
+        Some("ide") => is_one_of(&["ide-"]),
+        Some("scsi") => is_one_of(&["scsi-"]),
+        Some("floppy") => is_one_of(&["floppy", "isa-fdc"]),
+        Some("sd") => is_one_of(&["sd-card"]),
+        Some(_) => false,
     }
 }
 

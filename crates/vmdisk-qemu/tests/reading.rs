@@ -572,3 +572,57 @@ fn every_spelling_that_qemu_accepts_is_read() {
     assert_eq!(frontend.discard_granularity, Some(1 << 20));
     assert_eq!((frontend.boot_order, frontend.error_policy), (None, None));
 }
+
+#[test]
+fn words_of_protocols_are_no_part_of_a_path() {
+    for (name, protocol) in [
+        (
+            "file:/srv/a.raw",
+            Protocol::File {
+                path: "/srv/a.raw".to_owned(),
+            },
+        ),
+        (
+            "host_device:/dev/sdb",
+            Protocol::HostDevice {
+                path: DevicePath::new("/dev/sdb"),
+            },
+        ),
+        (
+            "host_cdrom:/dev/sr0",
+            Protocol::HostDevice {
+                path: DevicePath::new("/dev/sr0"),
+            },
+        ),
+    ] {
+        let disk = disk(&format!(
+            "qemu-system-x86_64 -drive file={name},format=raw,if=virtio"
+        ));
+        assert_eq!(disk.backend.image().unwrap().protocol, protocol, "{name}");
+    }
+}
+
+#[test]
+fn a_global_property_counts_as_read_only_if_every_device_of_its_driver_is_written() {
+    let global = "-global virtio-blk-pci.queue-size=64";
+    let device = "-drive file=/b,if=none,id=b -device virtio-blk-pci,drive=b";
+    for (text, is_read) in [
+        (device.to_owned(), true),
+        (format!("{device} -drive file=/a,if=ide"), true),
+        (format!("{device} -drive file=/a,if=virtio"), false),
+        (format!("{device} -drive file=/a"), false),
+        (format!("{device} -hda /a"), true),
+        ("-drive file=/a,if=virtio".to_owned(), false),
+    ] {
+        let document = read(&format!("qemu-system-x86_64 -M pc {global} {text}")).unwrap();
+        let others = document.others.iter();
+        let is_left = others
+            .filter(|other| other.name.contains("-global"))
+            .count()
+            > 0;
+        assert_eq!(!is_left, is_read, "{text}");
+        let mut disks = document.domain.disks.iter();
+        let is_applied = disks.any(|disk| disk.frontend.queue_size == Some(64));
+        assert_eq!(is_applied, text.starts_with(device), "{text}");
+    }
+}

@@ -269,4 +269,15 @@ impl<'o> Report<'o> {
             }
         }
     }
+
+    /// As [`require`](Self::require), but reports only the first of several missing facts about one disk.
+    pub fn require_once<T>(&mut self, at: FieldPath, value: Result<T, Missing>) -> Option<T> {
+        let last = self.outcome.not_checked.last();
+        let is_reported = last
+            .is_some_and(|last| std::ptr::eq(last.rule, self.rule) && last.at.disk() == at.disk());
+        match value {
+            Err(_) if is_reported => None,
+            _ => self.require(at, value),
+        }
+    }
 }

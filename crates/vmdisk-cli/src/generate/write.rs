@@ -1,7 +1,9 @@
 //! From a planned guest to the requested text.
 
 use vmdisk::Target;
-use vmdisk::model::{BackendSource, Disk, Domain, NetworkProtocol, Protocol};
+use vmdisk::model::{
+    BackendSource, CacheMode, CacheSwitches, Disk, Domain, NetworkProtocol, Protocol, Switch,
+};
 use vmdisk::plan::Plan;
 use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
 
@@ -26,10 +28,9 @@ pub(crate) fn guest(
 ) -> Result<Option<Written>, Stop> {
     let domain = &plan.domain;
     let xml = |text: String| {
-        Some(Written {
-            text,
-            warnings: nfs_without_identity(domain),
-        })
+        let mut warnings = nfs_without_identity(domain);
+        warnings.extend(flushes_lost(domain));
+        Some(Written { text, warnings })
     };
     Ok(match form {
         GenerateForm::LibvirtXml => xml(write::libvirt_xml(domain).map_err(unwritable)?),
@@ -70,6 +71,36 @@ fn nfs_without_identity(domain: &Domain) -> Vec<Message> {
         ))
     };
     disks.map(message).collect()
+}
+
+/// libvirt has no word for `config-wce=off`, without which the guest never flushes a disk that a daemon serves.
+fn flushes_lost(domain: &Domain) -> impl Iterator<Item = Message> + '_ {
+    let disks = domain.disks.iter().filter(|disk| {
+        let has_write_cache = disk.backend.effective_cache().switches().write_cache;
+        is_flushed_by_the_guest(disk) && disk.is_writable() && has_write_cache
+    });
+    disks.map(|disk| {
+        let is_served = matches!(&disk.backend.source, BackendSource::VhostUser(socket) if socket.served.is_some());
+        let as_written = if is_served { ", as `--to script` writes it" } else { "" };
+        Message {
+            help: Some(format!(
+                "start the daemon with `writethrough=on` on its export{as_written}; see `vmdisk explain \
+                 vhost-user-flushes-lost`"
+            )),
+            ..Message::warning(format!(
+                "disk {}: libvirt cannot set `config-wce=off`, and without it the guest never flushes the disk",
+                sanitize::line(disk.name())
+            ))
+        }
+    })
+}
+
+/// True for a disk that a daemon serves and whose device shows its write cache to the guest.
+fn is_flushed_by_the_guest(disk: &Disk) -> bool {
+    match &disk.backend.source {
+        BackendSource::VhostUser(socket) => socket.config_wce == Some(Switch::Off),
+        BackendSource::Image(_) | BackendSource::Empty => false,
+    }
 }
 
 /// The command line of a guest, or an equivalent, or the nodes of its disks.
@@ -170,20 +201,43 @@ fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> 
         target,
         ..QemuOptions::default()
     };
-    let line = write::qemu_command_line(domain, &options).map_err(refused)?;
+    let domain = with_flushes_by_daemons(domain);
+    let line = write::qemu_command_line(&domain, &options).map_err(refused)?;
     let mut text = String::new();
     for daemon in &line.daemons {
-        let name = domain.disks.get(daemon.disk).map_or("a disk", Disk::name);
+        let disk = domain.disks.get(daemon.disk);
+        let name = disk.map_or("a disk", Disk::name);
         text.push_str(&format!(
             "\n# What serves {} must run before the guest, and this script does not start it:\n",
             sanitize::line(name)
         ));
+        if disk.is_some_and(is_flushed_by_the_guest) {
+            text.push_str(
+                "# (It flushes after each write, because libvirt cannot set `config-wce=off`. `--to qemu` writes a\n\
+                 # faster one for a guest without libvirt.)\n",
+            );
+        }
         // Each line is a comment, whatever is in it.
         for line in daemon.to_shell().lines() {
             text.push_str(&format!("#   {line}\n"));
         }
     }
     Ok(text)
+}
+
+/// A guest whose served disks are flushed by their daemons: it may run under libvirt, where the guest does not flush them.
+fn with_flushes_by_daemons(domain: &Domain) -> Domain {
+    let mut domain = domain.clone();
+    let disks = domain.disks.iter_mut();
+    for disk in disks.filter(|disk| is_flushed_by_the_guest(disk)) {
+        let mode = disk.backend.effective_cache();
+        let flushing = CacheMode::from_switches(CacheSwitches {
+            write_cache: false,
+            ..mode.switches()
+        });
+        disk.backend.cache = flushing.or(Some(mode));
+    }
+    domain
 }
 
 /// What keeps a guest from being written.

@@ -197,7 +197,7 @@ impl Planner<'_> {
         let at = FieldPath::Disk(index, DiskField::ConfigWce);
         let config_wce = self.decide(at, "config-wce", None::<Switch>, |_| {
             let reason =
-                "with it, the guest assumes that the daemon has no write cache, and never flushes";
+                "with it, the guest assumes that the daemon has no write cache, and never flushes; libvirt cannot set it, and needs `writethrough=on` at the daemon";
             Some(Chosen::by_default(Switch::Off, reason).instead_of("vhost-user-flushes-lost"))
         });
         socket.config_wce = config_wce;

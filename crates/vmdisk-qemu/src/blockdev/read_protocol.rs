@@ -19,10 +19,12 @@ fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
         "sheepdog", "nfs", "nvme", "fat",
     ];
     let (prefix, rest) = name.split_once(':')?;
-    let prefix = prefix.split('+').next().unwrap_or(prefix);
-    if prefix == "file" {
-        return Some(("file", rest));
+    // QEMU removes these words.
+    let of_host = ["file", "host_device", "host_cdrom"];
+    if let Some(driver) = of_host.into_iter().find(|driver| *driver == prefix) {
+        return Some((driver, rest));
     }
+    let prefix = prefix.split('+').next().unwrap_or(prefix);
     PREFIXES
         .iter()
         .find(|known| **known == prefix)

@@ -114,19 +114,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             let at = FieldPath::Image(index, depth, ImageField::Encryption);
-            let found = match difference(context, image) {
-                Ok(found) => found,
-                Err(missing) => {
-                    report.not_checked(at, missing);
-                    // One missing fact per disk is enough.
-                    break;
-                }
-            };
+            let found = report.require_once(at, difference(context, image));
             let Some(Difference {
                 what,
                 message,
                 help,
-            }) = found
+            }) = found.flatten()
             else {
                 continue;
             };

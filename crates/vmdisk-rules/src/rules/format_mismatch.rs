@@ -102,11 +102,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let at = FieldPath::Image(index, depth, ImageField::Format);
-            let Some(header) = report.require(at, host::header_format(context, path)) else {
-                // One missing fact per disk is enough.
-                break;
+            let header = report.require_once(at, host::header_format(context, path));
+            let Some(header) = header.flatten() else {
+                continue;
             };
-            let Some(header) = header else { continue };
             let Some(contradiction) = contradiction(written, header) else {
                 continue;
             };

@@ -124,9 +124,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(direct) = host::direct_io(context, image) else {
                 continue;
             };
-            let Some(direct) = report.require(at, direct) else {
-                // One missing fact per disk is enough.
-                break;
+            let Some(direct) = report.require_once(at, direct) else {
+                continue;
             };
             if !matches!(direct.verdict, DirectIoEffect::Unsupported) {
                 continue;

@@ -80,9 +80,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .and_then(|known: Option<bool>| {
                     known.ok_or_else(|| Missing::new(what(), "the facts contradict themselves"))
                 });
-            let Some(exists) = report.require(at, exists) else {
-                // One missing fact per disk is enough.
-                break;
+            let Some(exists) = report.require_once(at, exists) else {
+                continue;
             };
             if exists {
                 continue;

@@ -70,6 +70,31 @@ fn a_source_is_missing_only_if_somebody_looked() {
 }
 
 #[test]
+fn what_is_known_of_a_backing_image_does_not_depend_on_the_images_above_it() {
+    let facts = written(
+        "files:\n\
+         - {path: /base, image: {format: qcow2}}\n\
+         - {path: /gone, present: false}\n",
+    );
+    for (base, expected) in [
+        ("/base", "format-mismatch error"),
+        ("/gone", "source-missing error"),
+    ] {
+        let xml = format!(
+            "<disk type='file'><driver name='qemu' type='qcow2'/><source file='/new'/>\
+             <backingStore type='file'><format type='raw'/><source file='{base}'/></backingStore>\
+             <target dev='vda' bus='virtio'/></disk>"
+        );
+        let outcome = on(&facts, &xml);
+        let rules = ["format-mismatch", "source-missing"];
+        assert_eq!(said(&outcome, &rules), [expected], "{xml}");
+        for rule in rules {
+            assert_eq!(missed(&outcome, &[rule]).len(), 1, "{rule}: {xml}");
+        }
+    }
+}
+
+#[test]
 fn sources_that_are_no_whole_file_of_this_host_are_judged_by_what_they_are() {
     let facts = written(
         "files:\n\
