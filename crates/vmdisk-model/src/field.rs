@@ -467,9 +467,14 @@ impl FieldPath {
         }
     }
 
-    /// True if other fields of the same kind are parts of this one.
+    /// True if other fields are parts of this one.
     pub fn has_parts(self) -> bool {
         match self {
+            // Disks, controllers, iothreads and limits have fields of their own.
+            FieldPath::Domain(
+                DomainField::Devices | DomainField::IoThreadIds | DomainField::ThrottleGroups,
+            )
+            | FieldPath::Disk(_, DiskField::Iotune) => true,
             FieldPath::Domain(field) => field.has_parts(),
             FieldPath::Disk(_, field) => field.has_parts(),
             FieldPath::Image(_, _, field) => field.has_parts(),
@@ -524,6 +529,8 @@ mod tests {
                 "{path:?}"
             );
             assert!(chain.len() < 12, "{path:?}");
+            let mut outer = chain.iter().skip(1);
+            assert!(outer.all(|outer| outer.has_parts()), "{path:?}");
         }
     }
 }

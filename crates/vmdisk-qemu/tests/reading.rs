@@ -611,7 +611,7 @@ fn a_global_property_counts_as_read_only_if_every_device_of_its_driver_is_writte
         (format!("{device} -drive file=/a,if=ide"), true),
         (format!("{device} -drive file=/a,if=virtio"), false),
         (format!("{device} -drive file=/a"), false),
-        (format!("{device} -hda /a"), true),
+        (format!("{device} -hda /a"), false),
         ("-drive file=/a,if=virtio".to_owned(), false),
     ] {
         let document = read(&format!("qemu-system-x86_64 -M pc {global} {text}")).unwrap();
