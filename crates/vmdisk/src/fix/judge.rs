@@ -110,11 +110,15 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
         let seen = Seen::of(diagnostic);
         let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
         // A pedantic finding says that nothing is wrong. Advice about what a misspelt word meant is not worse than a word
-        // without effect.
+        // without effect, and advice is not worse than an error.
+        let fixes = || near.iter().map(|nth| batch[*nth]);
         let is_harmless = match seen.severity {
             Severity::Pedantic => true,
             Severity::Advice => {
-                !near.is_empty() && near.iter().all(|nth| is_misspelling(batch[*nth].rule))
+                !near.is_empty()
+                    && fixes().all(|fixed| {
+                        is_misspelling(fixed.rule) || fixed.severity == Severity::Error
+                    })
             }
             Severity::Warning | Severity::Error => false,
         };

@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn the_fix_of_an_error_stays_where_only_advice_follows_it() {
+        // With the property that was meant, the disk has more queues than the guest has vCPUs.
+        let text = "qemu-system-x86_64 -blockdev driver=file,filename=/a,node-name=a \
+             -device virtio-blk-pci,drive=a,num_queues=4";
+        let options = LintOptions::default();
+        let fixed = fix_document(read(text).unwrap(), &read, &options, FixScope::Safe);
+        assert_eq!(fixed.failed, []);
+        assert_eq!(fixed.mended.len(), 2, "{:?}", fixed.mended);
+        assert!(fixed.document.text.ends_with("num-queues=1"));
+    }
+
+    #[test]
     fn a_fix_that_brings_a_finding_is_undone_alone_wherever_the_finding_is() {
         // Fixing the first disk gives the last a native mode that needs O_DIRECT.
         let fixed = fix_with(|text| {
