@@ -1,13 +1,16 @@
 //! `duplicate-disk-source`
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
 use vmdisk_model::{
-    BackendSource, Disk, DiskField, FieldPath, FieldValue, Format, Image, ImageField,
+    BackendSource, Disk, DiskField, FieldPath, FieldValue, Format, Image, ImageField, Protocol,
 };
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+
+use crate::chain::{Chain, chains};
 
 declare_rule! {
     /// Two disks of a guest open the same file, device or vhost-user socket, and at least one of them writes.
@@ -17,8 +20,8 @@ declare_rule! {
     /// file or device are recognized: `/dev/sdb` and its link in `/dev/disk/by-id`, hard and symbolic links, a loop
     /// device and the file below it, a partition and its whole disk. Two read-only disks are not reported, nor are two
     /// disks that are both `<shareable/>`, where the guest's software coordinates writes. A `<transient/>` disk counts
-    /// as read-only, and so does a backing image named in a `<backingStore>`. Two disks with the same vhost-user socket
-    /// are always reported.
+    /// as read-only, and so does a backing image, which a `<backingStore>` or the header of an image names. Two disks on
+    /// one volume of a pool are reported too. Two disks with the same vhost-user socket are always reported.
     ///
     /// ## Why it matters
     /// The guest sees two disks with separate caches over the same sectors. Each overwrites what the other writes, and
@@ -175,32 +178,28 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     check_sockets(context, report);
+    let chains: Vec<Chain<'_>> = chains(context).collect();
     let mut users = Users::default();
     // The first disk whose file is not known; it is reported for all of them.
     let mut unknown: Option<(FieldPath, Missing)> = None;
-    for (index, depth, disk, image) in images(context) {
-        let Some(path) = image.host_path().filter(|path| !path.is_empty()) else {
-            continue;
-        };
+    for user in users_of(context, &chains) {
+        let path = &*user.path;
         let what = || format!("the file or device of {path}");
-        let identity = context
-            .host(what)
-            .and_then(|host| Context::known(host.identity(path), what));
+        let identity = match user.is_on_host {
+            true => context
+                .host(what)
+                .and_then(|host| Context::known(host.identity(path), what)),
+            false => Ok(None),
+        };
         let identity = match identity {
             Ok(identity) => identity,
             Err(missing) => {
-                unknown.get_or_insert((path_of(index, depth), missing));
+                unknown.get_or_insert((user.at, missing));
                 None
             }
         };
-        let user = User {
-            index,
-            depth,
-            disk,
-            path,
-        };
         match users.conflict(&user, identity.as_ref()) {
-            Some(other) => report_same(report, &user, &other),
+            Some(other) => report_same(report, &user, other),
             None => users.writes |= user.writes(),
         }
         users.insert(user, identity);
@@ -213,9 +212,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     if let Some(host) = context.host {
         for user in &users.all {
-            for (container, how) in containers(host, user.path) {
+            for (container, how) in containers(host, &user.path) {
                 if let Some(other) = users.in_container(user, &container) {
-                    report_overlap(report, user, &other, how);
+                    report_overlap(report, user, other, how);
                 }
             }
         }
@@ -252,25 +251,77 @@ fn check_sockets(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Every configured image, with its depth in its chain.
-fn images<'a>(
-    context: &Context<'a>,
-) -> impl Iterator<Item = (usize, usize, &'a Disk, &'a Image)> + use<'a> {
-    context.images().flat_map(|(index, disk, top)| {
-        top.chain()
-            .enumerate()
-            .map(move |(depth, image)| (index, depth, disk, image))
-    })
+/// The users of all images, in the order of the disks: first the configured images, then those that headers name.
+fn users_of<'a>(context: &Context<'a>, chains: &'a [Chain<'a>]) -> Vec<User<'a>> {
+    let configured = context.images().flat_map(|(index, disk, top)| {
+        let images = top.chain().enumerate();
+        images.filter_map(move |(depth, image)| {
+            let (path, is_on_host) = name_of(image)?;
+            let field = match is_on_host {
+                true => ImageField::Path,
+                false => ImageField::Source,
+            };
+            Some(User {
+                index,
+                depth,
+                at: FieldPath::Image(index, depth, field),
+                disk,
+                path,
+                is_on_host,
+            })
+        })
+    });
+    let named = chains.iter().flat_map(|chain| {
+        let layers = chain.layers.iter().enumerate().skip(1);
+        layers.filter_map(|(nth, layer)| {
+            Some(User {
+                index: chain.at.disk()?,
+                depth: chain.written_above + nth,
+                at: chain.at,
+                disk: chain.disk,
+                path: without_repeats(&layer.path),
+                is_on_host: true,
+            })
+        })
+    });
+    let mut users: Vec<User<'_>> = configured.chain(named).collect();
+    users.sort_by_key(|user| (user.index, user.depth));
+    users
 }
 
-/// A disk and the path it opens.
-#[derive(Clone, Copy)]
+/// The name that two disks share if they open one image, and true if it is a path of the host.
+fn name_of(image: &Image) -> Option<(Cow<'_, str>, bool)> {
+    if let Protocol::Volume(volume) = &image.protocol {
+        let name = format!("{}/{}", volume.pool, volume.volume);
+        return Some((name.into(), false));
+    }
+    let path = image.host_path().filter(|path| !path.is_empty())?;
+    Some((without_repeats(path), true))
+}
+
+/// A path without `//` and `/./`, which lead to the same file. `..` may lead elsewhere if a link precedes it.
+fn without_repeats(path: &str) -> Cow<'_, str> {
+    if !path.starts_with('/') || !(path.contains("//") || path.contains("/./")) {
+        return path.into();
+    }
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names
+        .fold(String::new(), |path, name| path + "/" + name)
+        .into()
+}
+
+/// A disk and the image it opens.
 struct User<'a> {
     index: usize,
     /// The depth of the image in the chain of the disk.
     depth: usize,
+    /// Where it is configured, or the image above it whose header names it.
+    at: FieldPath,
     disk: &'a Disk,
-    path: &'a str,
+    /// Its path, or the pool and the volume.
+    path: Cow<'a, str>,
+    /// False for a volume of an unknown pool.
+    is_on_host: bool,
 }
 
 impl User<'_> {
@@ -309,15 +360,16 @@ impl User<'_> {
 
 /// The first user of a file in each of the four classes that locks distinguish, so that finding a conflict takes
 /// four steps regardless of the number of disks.
-type FirstUsers<'a> = [Option<User<'a>>; 4];
+/// They are places in [`Users::all`].
+type FirstUsers = [Option<usize>; 4];
 
 /// The users of files, by the configured path and by the file or device it leads to.
 #[derive(Default)]
 struct Users<'a> {
     all: Vec<User<'a>>,
     writes: bool,
-    by_path: HashMap<&'a str, FirstUsers<'a>>,
-    by_identity: HashMap<Identity, FirstUsers<'a>>,
+    by_path: HashMap<Cow<'a, str>, FirstUsers>,
+    by_identity: HashMap<Identity, FirstUsers>,
 }
 
 impl<'a> Users<'a> {
@@ -325,38 +377,42 @@ impl<'a> Users<'a> {
         let class = usize::from(user.writes()) * 2 + usize::from(user.is_shareable());
         let by_identity = identity.map(|identity| self.by_identity.entry(identity).or_default());
         for first in [
-            Some(self.by_path.entry(user.path).or_default()),
+            Some(self.by_path.entry(user.path.clone()).or_default()),
             by_identity,
         ]
         .into_iter()
         .flatten()
         {
-            first[class].get_or_insert(user);
+            first[class].get_or_insert(self.all.len());
         }
         self.all.push(user);
     }
 
     /// The first earlier disk that conflicts with this one.
-    fn conflict(&self, user: &User<'_>, identity: Option<&Identity>) -> Option<User<'a>> {
+    fn conflict(&self, user: &User<'_>, identity: Option<&Identity>) -> Option<&User<'a>> {
         let by_identity = identity.and_then(|identity| self.by_identity.get(identity));
-        first_conflict(user, [self.by_path.get(user.path), by_identity])
+        self.first_conflict(user, [self.by_path.get(&user.path), by_identity])
     }
 
     /// The first disk that conflicts with `user` and opens this container of its data.
-    fn in_container(&self, user: &User<'_>, container: &Container<'_>) -> Option<User<'a>> {
+    fn in_container(&self, user: &User<'_>, container: &Container<'_>) -> Option<&User<'a>> {
         let by_path = container.path.and_then(|path| self.by_path.get(path));
         let by_identity = container.identity.as_ref();
         let by_identity = by_identity.and_then(|identity| self.by_identity.get(identity));
-        first_conflict(user, [by_path, by_identity])
+        self.first_conflict(user, [by_path, by_identity])
     }
-}
 
-fn first_conflict<'a>(user: &User<'_>, places: [Option<&FirstUsers<'a>>; 2]) -> Option<User<'a>> {
-    let candidates = places.into_iter().flatten().flatten().flatten();
-    candidates
-        .filter(|other| other.index != user.index && user.conflicts_with(other))
-        .min_by_key(|other| other.index)
-        .copied()
+    fn first_conflict(
+        &self,
+        user: &User<'_>,
+        places: [Option<&FirstUsers>; 2],
+    ) -> Option<&User<'a>> {
+        let candidates = places.into_iter().flatten().flatten().flatten();
+        candidates
+            .map(|nth| &self.all[*nth])
+            .filter(|other| other.index != user.index && user.conflicts_with(other))
+            .min_by_key(|other| other.index)
+    }
 }
 
 /// The storage that contains the data of a path.
@@ -391,31 +447,27 @@ fn containers<'a>(host: &'a HostIndex<'a>, path: &str) -> Vec<(Container<'a>, &'
     found
 }
 
-const fn path_of(index: usize, depth: usize) -> FieldPath {
-    FieldPath::Image(index, depth, ImageField::Path)
-}
-
 fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
     let title = if user.path == other.path {
         phrase!(
             "{other} and {disk} open the same image: {path}",
             other = other.name(),
             disk = user.name(),
-            path = quoted(user.path.to_owned()),
+            path = quoted(user.path.clone().into_owned()),
         )
     } else {
         phrase!(
             "{other} and {disk} open the same image as {first} and {second}",
             other = other.name(),
             disk = user.name(),
-            first = quoted(other.path.to_owned()),
-            second = quoted(user.path.to_owned()),
+            first = quoted(other.path.clone().into_owned()),
+            second = quoted(user.path.clone().into_owned()),
         )
     };
-    let finding = report.finding(path_of(user.index, user.depth), title);
+    let finding = report.finding(user.at, title);
     finding
         .label(user.label())
-        .related(path_of(other.index, other.depth), other.label())
+        .related(other.at, other.label())
         .note(who_writes(user, other));
     if user.path != other.path {
         finding.note("the host facts show one file or device with both names");
@@ -439,17 +491,17 @@ fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
 fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &'static str) {
     report
         .finding(
-            path_of(user.index, user.depth),
+            user.at,
             phrase!(
                 "{disk} opens {path}, {how} the storage of {other}",
                 disk = user.name(),
-                path = quoted(user.path.to_owned()),
+                path = quoted(user.path.clone().into_owned()),
                 how,
                 other = other.name(),
             ),
         )
-        .label(phrase!("{how} {path}", how, path = quoted(other.path.to_owned())))
-        .related(path_of(other.index, other.depth), other.label())
+        .label(phrase!("{how} {path}", how, path = quoted(other.path.clone().into_owned())))
+        .related(other.at, other.label())
         .note(who_writes(user, other))
         .note("QEMU locks two different inodes, so the guest starts and the disks overwrite each other")
         .help("use separate storage for each disk");

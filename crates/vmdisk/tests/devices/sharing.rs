@@ -138,6 +138,52 @@ fn a_hard_link_and_a_symbolic_link_are_the_same_file() {
 }
 
 #[test]
+fn one_file_is_recognized_under_each_spelling_of_its_path() {
+    for (first, second, is_reported) in [
+        ("/srv/a.img", "/srv//a.img", true),
+        ("/srv/./a.img", "//srv/a.img", true),
+        ("/srv/a.img", "/srv/b.img", false),
+        // `x` may be a link.
+        ("/srv/a.img", "/srv/x/../a.img", false),
+        ("a.img", ".//a.img", false),
+    ] {
+        let devices = disk("", first, "vda", "virtio", "") + &disk("", second, "vdb", "virtio", "");
+        let said = lint(RULE, &guest("", &devices));
+        assert_eq!(said.findings.len(), usize::from(is_reported), "{second}");
+    }
+}
+
+#[test]
+fn one_volume_of_a_pool_is_one_image() {
+    let volume = |pool: &str, target: &str| {
+        format!(
+            "<disk type='volume' device='disk'><driver name='qemu' type='raw'/>\
+             <source pool='{pool}' volume='v'/><target dev='{target}' bus='virtio'/></disk>"
+        )
+    };
+    for (pool, is_reported) in [("p", true), ("q", false)] {
+        let text = guest("", &(volume("p", "vda") + &volume(pool, "vdb")));
+        let said = lint(RULE, &text);
+        assert_eq!(said.findings.len(), usize::from(is_reported), "{pool}");
+    }
+}
+
+#[test]
+fn the_backing_image_that_a_header_names_is_in_use() {
+    let facts = r#"{"schema_version": "1.0", "files": [
+        {"path": "/top.qcow2", "present": true, "inode": "8:1/1",
+         "image": {"format": "qcow2", "backing": {"path": "base.qcow2", "format": "qcow2"}}},
+        {"path": "/base.qcow2", "present": true, "inode": "8:1/2", "image": {"format": "qcow2"}}]}"#;
+    for (inside, is_reported) in [("", true), ("<readonly/>", false)] {
+        let devices = disk("", "/top.qcow2", "vda", "virtio", "")
+            + &disk("", "/base.qcow2", "vdb", "virtio", inside);
+        let devices = devices.replace("'raw'", "'qcow2'");
+        let said = lint_with(RULE, facts, &guest("", &devices));
+        assert_eq!(said.findings.len(), usize::from(is_reported), "{inside}");
+    }
+}
+
+#[test]
 fn a_loop_device_overlaps_its_file_and_a_partition_its_disk() {
     for (first, second, how) in [
         (
