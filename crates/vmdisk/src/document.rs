@@ -53,6 +53,32 @@ pub struct PlannedDocument {
     pub spec: SpecDocument,
     /// The guest; without facts after [`read`], for the host of the options in [`lint`](crate::lint).
     pub planned: PlannedSpec,
+    /// The words of the XML for the guest that some libvirt lacks, found when they are first asked for.
+    versioned_syntax: OnceLock<Vec<VersionedSyntax<FieldPath>>>,
+}
+
+impl PlannedDocument {
+    fn new(spec: SpecDocument, planned: PlannedSpec) -> Self {
+        PlannedDocument {
+            spec,
+            planned,
+            versioned_syntax: OnceLock::new(),
+        }
+    }
+
+    fn versioned_syntax(&self) -> &[VersionedSyntax<FieldPath>] {
+        self.versioned_syntax.get_or_init(|| {
+            // What cannot be written is refused when it is planned.
+            let xml = crate::write::libvirt_xml(&self.planned.domain).unwrap_or_default();
+            let written = vmdisk_libvirt::read_only(&xml);
+            written.map_or_else(|_| Vec::new(), |written| written.versioned_syntax)
+        })
+    }
+
+    /// Forgets what depends on the numbers of the disks.
+    pub(crate) fn disks_changed(&mut self) {
+        self.versioned_syntax = OnceLock::new();
+    }
 }
 
 type ReadXml = fn(&str) -> Result<vmdisk_libvirt::Document, vmdisk_libvirt::ReadFailure>;
@@ -114,7 +140,7 @@ fn read_spec(text: &str) -> Result<Source, ReadFailure> {
         related: Vec::new(),
     })?;
     let planned = spec.plan(text, &Facts::default(), &Target::default());
-    Ok(Source::Spec(Box::new(PlannedDocument { spec, planned })))
+    Ok(Source::Spec(Box::new(PlannedDocument::new(spec, planned))))
 }
 
 /// Reads a command line of QEMU with the files that it names with `-readconfig`, each with its name and its text, in
@@ -212,7 +238,7 @@ impl Document {
         let planned = spec.plan(&self.text, facts, target);
         Some(Document {
             text: self.text.clone(),
-            source: Source::Spec(Box::new(PlannedDocument { spec, planned })),
+            source: Source::Spec(Box::new(PlannedDocument::new(spec, planned))),
             config_files: Vec::new(),
             lines: OnceLock::new(),
         })
@@ -254,11 +280,13 @@ impl Document {
         }
     }
 
-    /// Attributes and elements that some libvirt releases do not know; none for a command line.
+    /// Attributes and elements that some libvirt releases do not know, for a spec those of the XML that is written for
+    /// it, whose spans are not in the spec; none for a command line.
     pub(crate) fn versioned_syntax(&self) -> &[VersionedSyntax<FieldPath>] {
         match &self.source {
             Source::LibvirtXml(document) => &document.versioned_syntax,
-            Source::QemuCommandLine(_) | Source::Spec(_) => &[],
+            Source::QemuCommandLine(_) => &[],
+            Source::Spec(document) => document.versioned_syntax(),
         }
     }
 
@@ -400,7 +428,7 @@ impl Document {
                 vmdisk_qemu::edits_of_all(document, &fix.changes).ok()?
             }
             Source::Spec(document) => {
-                let PlannedDocument { spec, planned } = &**document;
+                let PlannedDocument { spec, planned, .. } = &**document;
                 spec.edits_of_all(&self.text, planned, &fix.changes).ok()?
             }
         });

@@ -190,9 +190,13 @@ impl Found {
         let text = document.source.text();
         let Some(fleet) = options.fleet else {
             let Outcome {
-                findings,
+                mut findings,
                 not_checked,
             } = crate::rules::check(text, &context);
+            if let Source::Spec(_) = &document.source {
+                // Spans of the XML that is written for the spec.
+                findings.iter_mut().for_each(|finding| finding.span = None);
+            }
             return Found {
                 findings,
                 hosts: None,

@@ -51,6 +51,7 @@ impl Document {
                 remove(&mut source.planned.domain.disks, &removed);
                 source.planned.source_map = moved_map(&source.planned.source_map, moved);
                 source.planned.mistakes.clear();
+                source.disks_changed();
             }
         }
         Ok(())

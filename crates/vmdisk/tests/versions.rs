@@ -293,3 +293,38 @@ fn io_uring_is_reported_for_kernels_of_rhel_that_lack_it() {
         assert_eq!(severity.is_some(), is_reported, "{release} of {vendor}");
     }
 }
+
+/// A spec has the findings about the target's libvirt that the XML written for it has.
+#[test]
+fn a_spec_is_held_to_the_version_of_libvirt_as_its_xml_is() {
+    let specs = [
+        "version: 1\ndisks:\n- network: {protocol: nfs, hosts: h, name: /e/a.raw}\n",
+        "version: 1\nguest: {iothreads: [{poll-max-ns: 0}]}\ndisks:\n- raw: {path: /a}\n  iothread: 1\n",
+        "version: 1\nguest: {firmware: efi}\ndisks:\n- raw: {path: /a}\n",
+    ];
+    let mut found = 0;
+    for spec in specs {
+        for libvirt in [Version(4, 0, 0), Version(9, 0, 0), Version(11, 3, 0)] {
+            let options = LintOptions {
+                target: Target {
+                    libvirt: Some(libvirt),
+                    ..Target::default()
+                },
+                ..LintOptions::default()
+            };
+            let titles = |text: &str| {
+                let report = lint(&read(text).expect(text), &options);
+                let versions = report.diagnostics.into_iter();
+                let versions = versions.filter(|it| it.rule.name == "unsupported-by-target");
+                let mut titles: Vec<String> = versions.map(|it| it.title).collect();
+                titles.sort();
+                titles
+            };
+            let planned = options.planned(&read(spec).expect(spec)).expect(spec);
+            let xml = vmdisk::write::libvirt_xml(planned.domain()).expect(spec);
+            assert_eq!(titles(spec), titles(&xml), "{spec}{libvirt}");
+            found += titles(spec).len();
+        }
+    }
+    assert!(found >= 4, "{found}");
+}
