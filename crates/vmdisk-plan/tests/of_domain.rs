@@ -278,3 +278,38 @@ fn the_cache_mode_of_an_empty_drive_is_planned_as_asked() {
         .domain;
     assert_eq!(planned.disks[0].backend.cache, Some(CacheMode::None));
 }
+
+#[test]
+fn what_a_spec_decides_otherwise_is_written_or_told() {
+    let mut disk = Disk::new(
+        Frontend::new("vda", TargetBus::Virtio),
+        Image::file("/a", Format::Raw),
+    );
+    disk.frontend.logical_block_size = Some(4096);
+    let mut domain = Domain {
+        architecture: Some(Architecture::X86_64),
+        disks: vec![disk],
+        ..Domain::default()
+    };
+    let at = FieldPath::Domain(DomainField::Firmware);
+    for (firmware, size, is_told) in [
+        (None, 4096, true),
+        (Some(Firmware::Efi), 4096, false),
+        (None, 512, false),
+    ] {
+        domain.firmware = firmware;
+        domain.disks[0].frontend.logical_block_size = Some(size);
+        let (_, not_carried) = Spec::of_domain(&domain);
+        let told = not_carried.iter().find(|one| one.at == at);
+        assert_eq!(told.is_some_and(|one| one.changes_guest), is_told, "{size}");
+    }
+
+    // A spec that says nothing reconnects.
+    domain.disks[0].backend.source = BackendSource::VhostUser(VhostUserSocket::new("/run/a"));
+    let (spec, _) = Spec::of_domain(&domain);
+    assert!(
+        spec.to_yaml().contains("reconnect: false"),
+        "{}",
+        spec.to_yaml()
+    );
+}

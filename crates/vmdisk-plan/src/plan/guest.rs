@@ -97,7 +97,7 @@ fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
 }
 
 /// True for the architectures whose machines have SeaBIOS as their own firmware.
-pub(super) const fn is_pc(architecture: Option<Architecture>) -> bool {
+pub(crate) const fn is_pc(architecture: Option<Architecture>) -> bool {
     matches!(
         architecture,
         Some(Architecture::X86_64 | Architecture::I686)

@@ -26,6 +26,7 @@ use planner::Planner;
 
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
 pub(crate) use existing::machine_of;
+pub(crate) use guest::is_pc;
 pub use nocow::facts_after;
 
 /// Chooses the options that a spec leaves open, from the facts of the host and the target versions.

@@ -7,7 +7,7 @@ use vmdisk_model::{
     IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
 };
 
-use crate::plan::{machine_of, plan};
+use crate::plan::{is_pc, machine_of, plan};
 use vmdisk_facts::{Facts, Target};
 
 use super::dropped::{DroppedFields, NotCarried};
@@ -152,6 +152,10 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
             report.report_dropped(FieldPath::Domain(field), what, false);
         }
     }
+    if firmware.is_none() && has_large_sectors(domain) {
+        let what = "the machine's own firmware, which a spec replaces with `efi` for a disk with 4096-byte sectors,";
+        report.report_dropped(FieldPath::Domain(DomainField::Firmware), what, true);
+    }
     GuestSpec {
         name: name.clone(),
         uuid: uuid.clone(),
@@ -164,6 +168,16 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         iothreads: iothreads_of(domain, report),
         hugepages,
     }
+}
+
+/// True for a PC with a disk that SeaBIOS does not boot from: a spec has another firmware then.
+fn has_large_sectors(domain: &Domain) -> bool {
+    let is_pc = domain.scope == Scope::WholeGuest && is_pc(domain.architecture);
+    let mut sizes = domain
+        .disks
+        .iter()
+        .map(|disk| disk.frontend.logical_block_size);
+    is_pc && sizes.any(|size| size.is_some_and(|size| size > 512))
 }
 
 fn huge_pages_of(pages: &HugePages, report: &mut DroppedFields) -> HugePagesSpec {

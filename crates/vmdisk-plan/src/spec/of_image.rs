@@ -250,7 +250,8 @@ fn vhost_user_of(
     VhostUserBlkSpec {
         serves,
         socket: path.clone(),
-        reconnect: reconnect.map(|switch| switch == Switch::On),
+        // A spec that says nothing has it on.
+        reconnect: Some(*reconnect == Some(Switch::On)),
         reconnect_timeout: *reconnect_timeout,
     }
 }
