@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         io.say(&resolve::told(resolved, args.explain));
     }
     warnings.extend(written.warnings);
-    warnings.extend(unsupported::by(&target, &written.text));
+    warnings.extend(unsupported::by(&target, Some(&document), &written.text));
     Ok(end(args, &warnings, io, colors))
 }
 
@@ -103,7 +103,7 @@ fn run_spec(
     let target = target(args)?;
     let mut written = spec::written_from(args, input, text, &target)?;
     deliver(io, args.output.as_deref(), &written.text)?;
-    let unsupported = unsupported::by(&target, &written.text);
+    let unsupported = unsupported::by(&target, None, &written.text);
     written.warnings.extend(unsupported);
     Ok(end(args, &written.warnings, io, colors))
 }
