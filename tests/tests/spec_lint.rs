@@ -177,7 +177,7 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
             let Source::Spec(source) = &document.source else {
                 unreachable!("the text is a spec")
             };
-            let PlannedDocument { spec, planned } = &**source;
+            let PlannedDocument { spec, planned, .. } = &**source;
             let speller = SpecSpeller(&planned.domain);
             for Advice {
                 rule,

@@ -498,3 +498,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_qcow2_image_is_no_larger_than_its_clusters_allow() {
+    for (options, is_refused) in [
+        ("size: 128G, cluster-size: 512", false),
+        ("size: 129G, cluster-size: 512", true),
+        ("size: 8T, cluster-size: 4K", false),
+        ("size: 9T, cluster-size: 4K", true),
+        ("size: 64T, cluster-size: 16K, extended-l2: true", false),
+        ("size: 65T, cluster-size: 16K, extended-l2: true", true),
+        ("size: 65T, cluster-size: 16K", false),
+    ] {
+        let text = format!("version: 1\ndisks:\n- qcow2: {{path: /a, {options}}}\n");
+        let spec = Spec::from_yaml(&text).unwrap();
+        assert_eq!(!spec.check().is_empty(), is_refused, "{options}");
+    }
+}

@@ -246,6 +246,17 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
             at.key("extended-l2"),
             format!("subclusters need clusters of 16 KiB or more, not of {cluster}"),
         );
+        if let Some(size) = size.filter(|_| is_cluster) {
+            let most = max_qcow2_size(*cluster, has_subclusters);
+            faults.refuse_unless(
+                size.0 <= most,
+                at.key("size"),
+                format!(
+                    "a qcow2 image with clusters of {cluster} has at most {}",
+                    Bytes(most)
+                ),
+            );
+        }
     }
     let Some(backing) = backing else { return };
     let below = at.key("backing");
@@ -255,6 +266,19 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
         faults.refuse(at.key("preallocation"), message).help =
             Some("write `extended-l2: true`, or remove `preallocation`".to_owned());
     }
+}
+
+/// The largest virtual size of a qcow2 image, in bytes.
+///
+/// QEMU limits the first of the two tables of clusters to 32 MiB (`QCOW_MAX_L1_SIZE`). An entry of it has 8 bytes and
+/// stands for one cluster of entries, which have 8 bytes, or 16 with subclusters. qemu-img of QEMU 7.2 creates an image
+/// of this size and refuses one with 512 bytes more, for clusters of 512, 1024 and 4096 bytes and subclusters of 16 KiB.
+fn max_qcow2_size(cluster: Bytes, has_subclusters: bool) -> u64 {
+    const MAX_L1_ENTRIES: u64 = (32 << 20) / 8;
+    let entry = if has_subclusters { 16 } else { 8 };
+    (cluster.0 / entry)
+        .saturating_mul(cluster.0)
+        .saturating_mul(MAX_L1_ENTRIES)
 }
 
 /// Checks an image below another one.
