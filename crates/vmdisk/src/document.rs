@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
-use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk};
+use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
 use vmdisk_libvirt::{RootKind, XmlSpeller};
 use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
-use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax};
+use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind};
 
 use crate::rules::Text;
 use crate::{ReadFailure, ReadFailureKind, TextPlace};
@@ -71,7 +71,18 @@ impl PlannedDocument {
             // What cannot be written is refused when it is planned.
             let xml = crate::write::libvirt_xml(&self.planned.domain).unwrap_or_default();
             let written = vmdisk_libvirt::read_only(&xml);
-            written.map_or_else(|_| Vec::new(), |written| written.versioned_syntax)
+            let mut words = written.map_or_else(|_| Vec::new(), |written| written.versioned_syntax);
+            let speller = SpecSpeller(&self.planned.domain);
+            for word in &mut words {
+                // The spec has other words for elements and attributes; most values are the same.
+                if word.kind != WordKind::Value || word.what.contains('<') {
+                    word.what = match speller.field(word.at) {
+                        Some(key) => format!("key {key}"),
+                        None => format!("setting `{}`", noun(word.at)),
+                    };
+                }
+            }
+            words
         })
     }
 

@@ -80,15 +80,27 @@ fn flushes_lost(domain: &Domain) -> impl Iterator<Item = Message> + '_ {
         is_flushed_by_the_guest(disk) && disk.is_writable() && has_write_cache
     });
     disks.map(|disk| {
-        let is_served = matches!(&disk.backend.source, BackendSource::VhostUser(socket) if socket.served.is_some());
-        let as_written = if is_served { ", as `--to script` writes it" } else { "" };
+        let is_served = matches!(
+            &disk.backend.source,
+            BackendSource::VhostUser(socket) if socket.served.is_some()
+        );
+        let (result, as_written) = match is_served {
+            true => (
+                "the guest never flushes the disk",
+                ", as `--to script` writes it",
+            ),
+            false => (
+                "the guest never flushes the disk if qemu-storage-daemon serves it",
+                "",
+            ),
+        };
         Message {
             help: Some(format!(
                 "start the daemon with `writethrough=on` on its export{as_written}; see `vmdisk explain \
                  vhost-user-flushes-lost`"
             )),
             ..Message::warning(format!(
-                "disk {}: libvirt cannot set `config-wce=off`, and without it the guest never flushes the disk",
+                "disk {}: libvirt cannot set `config-wce=off`, and without it {result}",
                 sanitize::line(disk.name())
             ))
         }

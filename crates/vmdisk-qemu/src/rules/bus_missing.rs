@@ -1,12 +1,11 @@
 //! `bus-missing`
 
-use std::collections::HashSet;
 use vmdisk_model::{Architecture, Scope};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, base_of};
-use super::places::{BusKind, Present, span_of};
+use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
 use crate::syntax::properties::{Properties, Syntax};
 use crate::syntax::value::is_open;
@@ -18,7 +17,7 @@ declare_rule! {
     /// Reports disk devices on a command line without their controller: SCSI disks without a SCSI controller, USB disks
     /// without a USB controller, NVMe namespaces without `nvme`, and floppies on q35 without `isa-fdc`. It also reports
     /// virtio devices with the wrong transport, a `bus` that no device provides (`pcie.0` on `pc`, or `scsi0` instead of
-    /// `scsi0.0`), a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, and `-drive if=virtio` on `microvm`.
+    /// `scsi0.0`), a bus whose controller is written after the device, a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, and `-drive if=virtio` on `microvm`.
     /// It checks nothing if a `-readconfig` file is not available, because the file may contain the controller.
     ///
     /// ## Why it matters
@@ -46,6 +45,14 @@ declare_rule! {
     /// Without `-machine`, `qemu-system-x86_64` uses `pc`:
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -drive file=/srv/a.img,format=raw,if=scsi
+    /// ```
+    ///
+    /// QEMU creates devices in the order of the options:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0 \
+    ///   -device virtio-scsi-pci,id=scsi0
     /// ```
     ///
     /// ## Not reported
@@ -119,7 +126,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for (option, driver, device) in line.index.devices() {
         let span = span_of(line, option, device);
         check_bus(line, report, option, driver, device, span, &present);
-        check_bus_of_json(line, report, option, device, &present.late);
+        check_order(line, report, option, device, &present);
     }
     check_interfaces(line, report, &present);
 }
@@ -187,11 +194,17 @@ fn check_bus(
         Board::PcieVirt => line.domain().architecture != Some(Architecture::Loongarch64),
         Board::Ccw | Board::Mmio | Board::OtherPci | Board::Unknown => true,
     };
+    let own = CreationOrder::of(option, device);
+    let is_there = |first: Option<CreationOrder>| first.is_some_and(|first| first < own);
     let (missing, help) = match base_of(driver) {
-        "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
+        "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic"
+            if is_pc && !is_there(present.first_scsi) =>
+        {
             ("SCSI", "add -device virtio-scsi-pci before it")
         }
-        "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !present.has_usb => {
+        "usb-storage" | "usb-bot" | "usb-uas"
+            if is_pc && !present.has_usb_option && !is_there(present.first_usb) =>
+        {
             ("USB", "add -device qemu-xhci before it")
         }
         "nvme-ns" if !present.drivers.contains("nvme") => (
@@ -211,7 +224,21 @@ fn check_bus(
         _ => return,
     };
     if line.domain().scope == Scope::WholeGuest && line.has_machine() {
-        let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
+        let is_late = match missing {
+            "SCSI" => present.first_scsi.is_some(),
+            "USB" => present.first_usb.is_some(),
+            _ => false,
+        };
+        let (message, help) = match is_late {
+            true => (
+                format!("`{driver}` needs a {missing} bus, and its controller is created after it"),
+                "write the controller before it, in the same syntax",
+            ),
+            false => (
+                format!("`{driver}` needs a {missing} bus, which no controller provides"),
+                help,
+            ),
+        };
         line.refuse(report, option, span, message, help);
     }
 }
@@ -315,29 +342,37 @@ fn lacks_pci(line: &Line<'_>) -> bool {
             .any(|family| name.starts_with(family))
 }
 
-/// True if the bus exists when the device is created.
-fn check_bus_of_json(
+/// Checks that the device which provides the bus is created before the one that is attached to it.
+fn check_order(
     line: &Line<'_>,
     report: &mut Report,
     option: usize,
     device: &Properties,
-    late: &HashSet<&str>,
+    present: &Present<'_>,
 ) {
     let Some(bus) = device.peek("bus") else {
         return;
     };
+    let own = CreationOrder::of(option, device);
     let name = bus.value.as_str();
     let owner = name.rsplit_once('.').map_or(name, |(owner, _)| owner);
-    let is_pairs = !matches!(device.syntax, Syntax::Json { .. });
-    let Some(owner) = [name, owner]
-        .into_iter()
-        .find(|it| late.contains(it))
-        .filter(|_| is_pairs)
-    else {
-        return;
+    let late = [name, owner].into_iter().find(|it| {
+        present
+            .created
+            .get(it)
+            .is_some_and(|created| own < *created)
+    });
+    let Some(owner) = late else { return };
+    let is_json = present.late.contains(owner);
+    let (message, help) = match is_json && !matches!(device.syntax, Syntax::Json { .. }) {
+        true => (
+            format!("`{owner}` is written in JSON, and QEMU creates such devices after all others"),
+            format!("write this -device in JSON too, or `{owner}` as key=value"),
+        ),
+        false => (
+            format!("`{owner}` is created after this device, whose bus it provides"),
+            format!("write the -device of `{owner}` before this one"),
+        ),
     };
-    let message =
-        format!("`{owner}` is written in JSON, and QEMU creates such devices after all others");
-    let help = format!("write this -device in JSON too, or `{owner}` as key=value");
     line.refuse(report, option, bus.span, message, help);
 }

@@ -18,11 +18,15 @@ pub(super) struct Present<'a> {
     pub(super) unnamed: HashSet<BusKind>,
     /// Devices in JSON, which QEMU creates after all others, regardless of their position.
     pub(super) late: HashSet<&'a str>,
+    /// When devices with an id are created.
+    pub(super) created: HashMap<&'a str, CreationOrder>,
+    /// When the first SCSI controller is created, and the first USB controller that is a `-device`.
+    pub(super) first_scsi: Option<CreationOrder>,
+    pub(super) first_usb: Option<CreationOrder>,
     pub(super) root_ports: HashSet<&'a str>,
     pub(super) drivers: HashSet<&'a str>,
-    pub(super) has_scsi: bool,
     pub(super) has_emulated_scsi: bool,
-    pub(super) has_usb: bool,
+    pub(super) has_usb_option: bool,
     /// True if a device needs PCI on a board without it.
     pub(super) has_pcie: bool,
 }
@@ -49,7 +53,23 @@ impl<'a> Present<'a> {
             machines.any(|(_, machine)| is_on(machine.peek(key)))
         };
         let has_usb_option = index.has("usb") || index.has("usbdevice") || is_machine_with("usb");
+        let first = |is_wanted: &dyn Fn(&str) -> bool| {
+            let devices = index.devices();
+            let wanted = devices.filter(|(_, driver, _)| is_wanted(base_of(driver)));
+            wanted
+                .map(|(nth, _, device)| CreationOrder::of(nth, device))
+                .min()
+        };
+        let is_scsi = |base: &str| EMULATED_SCSI.contains(&base) || OTHER_SCSI.contains(&base);
         Present {
+            created: index
+                .devices()
+                .filter_map(|(nth, _, device)| {
+                    Some((device.value("id")?, CreationOrder::of(nth, device)))
+                })
+                .collect(),
+            first_scsi: first(&is_scsi),
+            first_usb: first(&is_usb),
             ids: index
                 .devices()
                 .filter_map(|(_, driver, device)| Some((device.value("id")?, driver)))
@@ -62,11 +82,26 @@ impl<'a> Present<'a> {
                 .collect(),
             late: ids(&|_, device| is_json(device)),
             root_ports: ids(&|driver, _| is_root_port(driver)),
-            has_scsi: has_emulated_scsi || has(&OTHER_SCSI),
             has_emulated_scsi,
-            has_usb: has_usb_option || drivers.iter().any(|driver| is_usb(driver)),
+            has_usb_option,
             has_pcie: is_machine_with("pcie"),
             drivers,
+        }
+    }
+}
+
+/// The order in which QEMU creates devices: those in JSON after all others, and otherwise as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CreationOrder {
+    is_json: bool,
+    option: usize,
+}
+
+impl CreationOrder {
+    pub(super) fn of(option: usize, device: &Properties) -> Self {
+        CreationOrder {
+            is_json: matches!(device.syntax, Syntax::Json { .. }),
+            option,
         }
     }
 }
