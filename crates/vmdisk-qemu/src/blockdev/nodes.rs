@@ -12,6 +12,8 @@ pub(crate) struct Nodes {
     /// True if requests bypass the page cache, and if flushes are dropped; `None` if no node sets it.
     pub(crate) direct: Option<bool>,
     pub(crate) no_flush: Option<bool>,
+    /// True if the node of the file is read-only, and the format node above it is not.
+    pub(crate) is_read_only_below: bool,
 }
 
 impl Nodes {
@@ -21,6 +23,7 @@ impl Nodes {
             backend: Backend::new(source),
             direct: None,
             no_flush: None,
+            is_read_only_below: false,
         }
     }
 

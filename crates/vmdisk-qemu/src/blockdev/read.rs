@@ -109,8 +109,11 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             bottom.discard
         };
         backend.is_read_only = top.read_only.is_some_and(is_on);
+        let is_read_only_below =
+            chain.has_format && !backend.is_read_only && bottom.read_only.is_some_and(is_on);
         Nodes {
             backend,
+            is_read_only_below,
             // The node that opens the file decides.
             direct: bottom.direct.or(top.direct.map(|_| Switch::Off)).map(is_on),
             // The node that receives a flush first decides.

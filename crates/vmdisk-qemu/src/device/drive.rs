@@ -239,6 +239,8 @@ impl<'a> DiskReader<'_, 'a> {
         if device == Device::Cdrom {
             nodes.backend.is_read_only = false;
             nodes.backend.is_transient = false;
+        } else if nodes.is_read_only_below {
+            self.report_read_only_below(nth, option);
         }
         let mut frontend = Frontend {
             device: Some(device),

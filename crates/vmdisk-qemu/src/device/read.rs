@@ -7,6 +7,7 @@ use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, Fields, Frontend, Geometry,
     GeometryTranslation, Switch, VhostUserSocket,
 };
+use vmdisk_rule::Severity;
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::buses::Buses;
@@ -19,6 +20,7 @@ use crate::index::Index;
 use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::object::read_throttle::FilterGroups;
+use crate::rules::read_only_on_one_node;
 use crate::syntax::properties::{Kind, Properties, Property};
 use crate::syntax::value::{is_open, number_of, switch_of};
 
@@ -132,6 +134,8 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             // A CD drive is always read-only.
             nodes.backend.is_read_only = false;
             nodes.backend.is_transient = false;
+        } else if nodes.is_read_only_below {
+            self.report_read_only_below(nth, option);
         }
         self.targets
             .assign_target(nth, properties, &mut frontend, self.notes);
@@ -139,6 +143,18 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             frontend,
             backend: nodes.backend,
         });
+    }
+
+    /// Reports a node that is read-only below a writable one, of a disk that the guest may write to.
+    pub(super) fn report_read_only_below(&mut self, nth: usize, option: usize) {
+        let at = FieldPath::Disk(nth, DiskField::ReadOnly);
+        let span = self.index.span(option);
+        let message = "the format node is writable, but the node below it has read-only=on";
+        let problem = self
+            .notes
+            .problem(&read_only_on_one_node::RULE, at, span, message);
+        problem.severity = Severity::Error;
+        problem.help = Some("write read-only=on on both nodes, or on neither".to_owned());
     }
 
     /// The nodes of the `drive` of a device.
