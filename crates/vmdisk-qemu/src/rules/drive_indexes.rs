@@ -86,7 +86,7 @@ pub(super) fn placed_drives<'a>(line: &Line<'a>) -> Vec<PlacedDrive<'a>> {
 }
 
 /// The units of a bus; `None` for interfaces without buses.
-fn units(board: Board, interface: &str) -> Option<u64> {
+pub(super) fn units(board: Board, interface: &str) -> Option<u64> {
     match interface {
         "ide" if board == Board::Q35 => Some(1),
         "ide" => Some(2),

@@ -8,7 +8,7 @@ use vmdisk_model::{
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
-use super::drive_indexes::placed_drives;
+use super::drive_indexes::{placed_drives, units};
 use super::line::{Line, base_of};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
@@ -74,6 +74,10 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device ide-hd,drive=f0,id=sda,bus=ide.6
+    /// ```
+    /// An IDE bus of q35 has one unit, and one of `pc` has two:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive file=/srv/a.img,format=raw,if=ide,bus=0,unit=1
     /// ```
     /// An xHCI controller has 4 ports unless it sets another number:
     /// ```args,reported
@@ -284,7 +288,31 @@ fn scsi_limits(domain: &Domain, disk: &Disk) -> Option<Limits> {
     })
 }
 
+/// The units of `-drive`, of which an IDE bus of q35 has one.
+fn check_units(line: &Line<'_>, report: &mut Report) {
+    if !line.has_machine() {
+        return;
+    }
+    for (option, drive) in line.index.of_name("drive") {
+        let units = match line.board() {
+            Board::Q35 | Board::I440fx => units(line.board(), drive.value("if").unwrap_or("ide")),
+            _ => None,
+        };
+        let excess = number(drive, "unit").zip(units);
+        let Some(((unit, span), units)) = excess.filter(|((unit, _), units)| unit >= units) else {
+            continue;
+        };
+        let message = format!("a bus of these drives has no unit {unit}");
+        let help = match units {
+            1 => "write unit=0 and another bus, or index alone".to_owned(),
+            _ => format!("write a number from 0 to {}", units - 1),
+        };
+        line.refuse(report, option, span, message, help);
+    }
+}
+
 pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
+    check_units(line, report);
     let present = Present::of(&line.index);
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
