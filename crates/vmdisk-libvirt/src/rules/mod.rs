@@ -2,8 +2,11 @@
 //!
 //! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
 
+mod device_address;
 pub(crate) mod iothread_pinned_on_vcpu;
+mod pci_slot_refused;
 pub(crate) mod seabios_4096_sectors;
+mod taken_by_other_device;
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
@@ -29,7 +32,9 @@ static TEXT_RULES: &[TextRule<Check>] = &[
         &iothread_pinned_on_vcpu::RULE,
         iothread_pinned_on_vcpu::check,
     ),
+    TextRule::checked(&pci_slot_refused::RULE, pci_slot_refused::check),
     TextRule::checked(&seabios_4096_sectors::RULE, seabios_4096_sectors::check),
+    TextRule::checked(&taken_by_other_device::RULE, taken_by_other_device::check),
     TextRule::checked(&undeclared_prefix::RULE, undeclared_prefix::check),
     TextRule::read(&unknown_attribute::RULE),
     TextRule::read(&unknown_element::RULE),

@@ -4,7 +4,7 @@ use vmdisk_model::FieldPath;
 use vmdisk_source::SourceMap;
 
 use crate::RootKind;
-use crate::xml::Tree;
+use crate::xml::{Node, Tree};
 
 /// A document that has been read.
 pub(crate) struct Xml<'t> {
@@ -16,4 +16,16 @@ pub(crate) struct Xml<'t> {
     pub(crate) root: RootKind,
     /// The spans of the fields of the model.
     pub(crate) map: &'t SourceMap<FieldPath>,
+}
+
+impl<'t> Xml<'t> {
+    /// The `<devices>` of a guest.
+    pub(crate) fn devices(&self) -> Option<Node<'t>> {
+        let root = self.tree.root();
+        match self.root {
+            RootKind::Domain => root.child("devices"),
+            RootKind::Devices => Some(root),
+            _ => None,
+        }
+    }
 }

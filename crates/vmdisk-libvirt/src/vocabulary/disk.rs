@@ -184,7 +184,9 @@ static WWN: ElementSpec = ElementSpec::new("wwn").content(Text);
 static VENDOR: ElementSpec = ElementSpec::new("vendor").content(Text);
 static PRODUCT: ElementSpec = ElementSpec::new("product").content(Text);
 
-static BOOT: ElementSpec = ElementSpec::new("boot").attributes(disk_attributes!("boot"));
+static BOOT: ElementSpec = ElementSpec::new("boot")
+    .needs(&[Need::Attribute("order")])
+    .attributes(disk_attributes!("boot"));
 
 static ALIAS: ElementSpec = ElementSpec::new("alias").attributes(disk_attributes!("alias"));
 

@@ -242,6 +242,7 @@ static SECRET: ElementSpec = ElementSpec::new("secret")
     ]);
 
 pub(super) static ENCRYPTION: ElementSpec = ElementSpec::new("encryption")
+    .needs(&[Need::Attribute("format")])
     .attributes(&[
         attribute("format", (0, 7, 1), Words(EncryptionFormat::WORDS)).later(&[
             ("luks", (2, 1, 0), None),

@@ -1,0 +1,165 @@
+//! `taken-by-other-device`
+
+use std::collections::HashMap;
+
+use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+
+use super::device_address::{PciPlace, name_of, pci_address};
+use super::xml::Xml;
+use crate::xml::Node;
+
+declare_rule! {
+    /// A disk has the PCI address or the place in the boot order of a device that is not a disk.
+    ///
+    /// ## What it reports
+    /// Reports disks with a PCI address that a network interface, a host device or another device of the guest has, and
+    /// disks with the `<boot order='…'/>` of such a device. `address-twice` and `boot-order-twice` compare disks with one
+    /// another and with their controllers.
+    ///
+    /// ## Why it matters
+    /// libvirt refuses the guest.
+    ///
+    /// ## Use instead
+    /// Remove one of the addresses: libvirt assigns a free one. Give each device its own place in the boot order.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///     <interface type='user'>
+    ///       <model type='virtio'/>
+    ///       <boot order='1'/>
+    ///     </interface>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <boot order='1'/>
+    ///     </disk>
+    ///     <interface type='user'>
+    ///       <model type='virtio'/>
+    ///       <boot order='2'/>
+    ///     </interface>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "taken-by-other-device",
+        group: Group::Startup,
+        severity: Severity::Error,
+        since: "0.1.0",
+        libvirt_only: true,
+        evidence: &[
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "Attempted double use of PCI Address 0000:00:05.0",
+                source: "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal",
+            },
+            Evidence::Refused {
+                by: "libvirt 9.0",
+                text: "boot order '1' used for more than one device",
+                source: "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
+            },
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+    let Some(devices) = xml.devices() else {
+        return;
+    };
+    let disks = devices.children().filter(|node| node.name() == "disk");
+    let mut others: Option<Others<'_>> = None;
+    for (nth, disk) in disks.enumerate() {
+        let (address, order) = (pci_address(disk), boot_order(disk));
+        if address.is_none() && order.is_none() {
+            continue;
+        }
+        let others = others.get_or_insert_with(|| Others::of(devices));
+        if let Some((element, place)) = address
+            && let Some(other) = others.by_address.get(&place)
+        {
+            let message = format!(
+                "{} has the PCI address of `<{}>`",
+                name_of(disk),
+                other.name()
+            );
+            let at = FieldPath::Disk(nth, DiskField::Address);
+            let mut problem = Problem::new(&RULE, at, element.tag(), message);
+            problem.help =
+                Some("remove one of the addresses; libvirt assigns a free one".to_owned());
+            problems.push(problem);
+        }
+        if let Some((element, order)) = order
+            && let Some(other) = others.by_order.get(order)
+        {
+            let message = format!(
+                "{} has the boot order of `<{}>`",
+                name_of(disk),
+                other.name()
+            );
+            let at = FieldPath::Disk(nth, DiskField::BootOrder);
+            let mut problem = Problem::new(&RULE, at, element.tag(), message);
+            problem.help = Some("give each device its own number".to_owned());
+            problems.push(problem);
+        }
+    }
+}
+
+/// The devices that are neither disks nor their controllers.
+struct Others<'d> {
+    by_address: HashMap<PciPlace, Node<'d>>,
+    by_order: HashMap<&'d str, Node<'d>>,
+}
+
+impl<'d> Others<'d> {
+    fn of(devices: Node<'d>) -> Self {
+        let mut others = Others {
+            by_address: HashMap::new(),
+            by_order: HashMap::new(),
+        };
+        for device in devices.children() {
+            if matches!(device.name(), "disk" | "controller") {
+                continue;
+            }
+            if let Some((_, place)) = pci_address(device) {
+                others.by_address.entry(place).or_insert(device);
+            }
+            if let Some((_, order)) = boot_order(device) {
+                others.by_order.entry(order).or_insert(device);
+            }
+        }
+        others
+    }
+}
+
+/// The place of a device in the boot order, with its element.
+fn boot_order(device: Node<'_>) -> Option<(Node<'_>, &str)> {
+    let boot = device.child("boot")?;
+    Some((boot, boot.attribute("order")?))
+}
