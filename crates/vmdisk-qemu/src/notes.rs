@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use vmdisk_model::{DiskField, FieldPath, ImageField, Switch};
+use vmdisk_model::{Bytes, DiskField, FieldPath, ImageField, Switch};
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
 use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
@@ -14,7 +14,7 @@ use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Property};
-use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 use crate::tuning;
 use crate::vocabulary;
 
@@ -263,6 +263,27 @@ impl<'a> Notes<'a> {
             self.problem(&INVALID_VALUE, at, property.span, message);
         }
         number
+    }
+
+    /// A number of bytes; `-drive` accepts the suffix of a unit, `-blockdev` does not.
+    pub(crate) fn bytes(
+        &mut self,
+        at: FieldPath,
+        property: &Property,
+        is_drive: bool,
+    ) -> Option<Bytes> {
+        let text = property.value.as_str();
+        let scaled = size_of(text, 1).filter(|_| number_of(text).is_none());
+        if let Some(size) = scaled.filter(|_| is_drive) {
+            self.record_value(at, property);
+            return Some(size);
+        }
+        let reported = self.problems.len();
+        let number = self.number(at, property);
+        if let (Some(size), Some(problem)) = (scaled, self.problems.get_mut(reported)) {
+            problem.help = Some(format!("write the bytes without a unit: {}", size.0));
+        }
+        number.map(Bytes)
     }
 
     /// A count of 32 bits.

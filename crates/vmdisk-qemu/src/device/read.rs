@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use vmdisk_fields::{DISK_FIELDS, DeviceModel, Spelling, disk};
 use vmdisk_model::{
-    BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, Fields, Frontend, Geometry,
-    GeometryTranslation, Switch, VhostUserSocket,
+    BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, FieldValue, Fields, Frontend,
+    Geometry, GeometryTranslation, ReadErrorPolicy, Switch, VhostUserSocket,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
@@ -240,6 +240,12 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 && let Some(property) = find(*field)
                 && !is_default(*field, property)
             {
+                if *field == DiskField::ReadErrorPolicy && property.value.as_str() == ENOSPC {
+                    // A device accepts the word; a read never fails for lack of space, so all errors are reported.
+                    self.notes.record_value(at(*field), property);
+                    slot.set(FieldValue::Word(ReadErrorPolicy::Report.as_wire()));
+                    continue;
+                }
                 read_value(
                     at(*field),
                     property,
@@ -343,6 +349,9 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         }
     }
 }
+
+/// QEMU's error policy that pauses the guest if the host is out of space.
+const ENOSPC: &str = "enospc";
 
 /// True for a word of QEMU that means the default, for which the model has no value.
 fn is_default(field: DiskField, property: &Property) -> bool {
