@@ -189,29 +189,30 @@ fn check_bus(
     };
     let (missing, help) = match base_of(driver) {
         "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic" if is_pc && !present.has_scsi => {
-            ("SCSI", "add -device virtio-scsi-pci before it")
+            ("a SCSI", "add -device virtio-scsi-pci before it")
         }
         "usb-storage" | "usb-bot" | "usb-uas" if is_pc && !present.has_usb => {
-            ("USB", "add -device qemu-xhci before it")
+            ("a USB", "add -device qemu-xhci before it")
         }
         "nvme-ns" if !present.drivers.contains("nvme") => (
-            "NVMe",
+            "an NVMe",
             "add -device nvme,serial=… before it, and use its id as the bus",
         ),
         "floppy" if line.board() == Board::Q35 && !present.drivers.contains("isa-fdc") => {
-            ("floppy", "add -device isa-fdc before it")
+            ("a floppy", "add -device isa-fdc before it")
         }
         _ if driver.ends_with("-device") && driver.starts_with("virtio-") && !has_mmio => (
-            "virtio MMIO",
+            "a virtio MMIO",
             "use the variant of the device that ends in -pci",
         ),
-        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => {
-            ("PCI", "use the variant of the device that ends in -device")
-        }
+        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => (
+            "a PCI",
+            "use the variant of the device that ends in -device",
+        ),
         _ => return,
     };
     if line.domain().scope == Scope::WholeGuest && line.has_machine() {
-        let message = format!("`{driver}` needs a {missing} bus, which no controller provides");
+        let message = format!("`{driver}` needs {missing} bus, which no controller provides");
         line.refuse(report, option, span, message, help);
     }
 }
