@@ -4,6 +4,7 @@
 
 use vmdisk_model::*;
 use vmdisk_qemu::{CommandLineForm, Document, edits_of_all, read};
+use vmdisk_rule::Severity;
 use vmdisk_source::apply_edits;
 
 fn disk(text: &str) -> Disk {
@@ -602,15 +603,17 @@ fn every_spelling_that_qemu_accepts_is_read() {
 }
 
 #[test]
-fn reads_that_stop_for_lack_of_space_are_accepted_on_a_device() {
+fn reads_that_stop_for_lack_of_space_are_no_error_on_a_device() {
     let drive = "qemu-system-x86_64 -drive file=/a.img,format=raw,if=none,id=d";
     let text = format!("{drive},rerror=stop -device virtio-blk-pci,drive=d,rerror=enospc");
     let document = read(&text).unwrap();
-    assert_eq!(problems(&document, &text), []);
+    assert_eq!(document.problems.len(), 1);
+    assert_eq!(document.problems[0].severity, Severity::Warning);
     let policy = document.domain.disks[0].frontend.read_error_policy;
     assert_eq!(policy, Some(ReadErrorPolicy::Report));
     let text = format!("{drive},rerror=enospc -device virtio-blk-pci,drive=d");
-    assert_eq!(read(&text).unwrap().problems.len(), 1, "QEMU refuses this");
+    let refused = read(&text).unwrap();
+    assert_eq!(refused.problems[0].severity, Severity::Error);
 }
 
 #[test]
@@ -665,4 +668,14 @@ fn a_global_property_counts_as_read_only_if_every_device_of_its_driver_is_writte
         let is_applied = disks.any(|disk| disk.frontend.queue_size == Some(64));
         assert_eq!(is_applied, text.starts_with(device), "{text}");
     }
+}
+
+#[test]
+fn a_switch_of_a_node_is_a_boolean_in_json() {
+    let text = r#"qemu-system-x86_64 -device virtio-blk-pci,drive=f -blockdev '{"driver":"file","node-name":"f","filename":"/a","cache":{"no-flush":0}}'"#;
+    let document = read(text).unwrap();
+    assert_eq!(
+        document.problems[0].message,
+        "invalid value `0` for `cache.no-flush`, expected one of true, false"
+    );
 }

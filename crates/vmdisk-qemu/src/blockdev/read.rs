@@ -281,7 +281,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         };
         let mut read = |key: &str, field: DiskField| {
             let property = node.view.get(key)?;
-            self.notes.switch(at(field), property)
+            self.notes.node_switch(at(field), property)
         };
         let direct = read("cache.direct", DiskField::Cache);
         let no_flush = read("cache.no-flush", DiskField::Cache);

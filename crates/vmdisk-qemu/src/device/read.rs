@@ -7,7 +7,9 @@ use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, FieldValue, Fields, Frontend,
     Geometry, GeometryTranslation, ReadErrorPolicy, Switch, VhostUserSocket,
 };
+use vmdisk_rule::Severity;
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
+use vmdisk_source::Edit;
 
 use super::buses::Buses;
 use super::driver::{DiskDriver, disk_driver};
@@ -241,8 +243,8 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 && !is_default(*field, property)
             {
                 if *field == DiskField::ReadErrorPolicy && property.value.as_str() == ENOSPC {
-                    // A device accepts the word; a read never fails for lack of space, so all errors are reported.
-                    self.notes.record_value(at(*field), property);
+                    // A device accepts the word. Reads never fail for lack of space, so all errors are reported.
+                    self.report_enospc(at(*field), property);
                     slot.set(FieldValue::Word(ReadErrorPolicy::Report.as_wire()));
                     continue;
                 }
@@ -333,6 +335,22 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 .word(at, property, GeometryTranslation::WORDS, read);
         }
         frontend.geometry = (geometry != Geometry::default()).then_some(geometry);
+    }
+
+    /// Reports a policy for reads that only has an effect on writes.
+    fn report_enospc(&mut self, at: FieldPath, property: &Property) {
+        self.notes.record_value(at, property);
+        let report = ReadErrorPolicy::Report.as_wire();
+        let message = format!(
+            "`{}={ENOSPC}` has no effect: reads do not run out of space",
+            property.key
+        );
+        let problem = self
+            .notes
+            .problem(&INVALID_VALUE, at, property.span, message);
+        problem.severity = Severity::Warning;
+        problem.help = Some(format!("use `{report}`, which does the same, or `stop`"));
+        problem.fix = vec![Edit::replace(property.span, report)];
     }
 
     /// The intervals of statistics.

@@ -71,3 +71,21 @@ fn a_name_on_a_refused_bus_is_not_to_be_changed() {
     assert_eq!(about_bus(cd("fdc")), ["device-bus-refused"]);
     assert_eq!(about_bus(cd("sata")), ["target-bus-mismatch"]);
 }
+
+#[test]
+fn a_mistake_in_a_node_is_reported_once() {
+    let line = |node: &str, device: &str| {
+        rules(&format!(
+            "qemu-system-x86_64 -nodefaults -machine q35 \
+             -blockdev driver=file,node-name=f0,filename=/srv/a.img{node} {device}"
+        ))
+    };
+    let device = "-device virtio-blk-pci,drive=f0";
+    for cache in [",cache.writeback=on", ",cache.drct=on"] {
+        assert_eq!(line(cache, device), ["property-refused"], "{cache}");
+    }
+    let shared = format!("{device},share-rw=on");
+    let mut both = line("", &format!("{shared} {shared}"));
+    both.retain(|rule| *rule == "shareable-cached");
+    assert_eq!(both, ["shareable-cached"]);
+}
