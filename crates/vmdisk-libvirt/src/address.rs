@@ -71,14 +71,19 @@ pub(crate) fn read(
     address
 }
 
-/// A number of a PCI address; libvirt refuses numbers that PCI does not have.
-pub(crate) fn pci_part(reader: &mut Reader<'_>, element: &mut Element<'_>, name: &str) -> u32 {
-    let max = match name {
+/// The largest number of a part of a PCI address.
+pub(crate) fn pci_max(name: &str) -> u32 {
+    match name {
         "domain" => 0xffff,
         "bus" => 0xff,
         "slot" => 0x1f,
         _ => 7,
-    };
+    }
+}
+
+/// A number of a PCI address; libvirt refuses numbers that PCI does not have.
+pub(crate) fn pci_part(reader: &mut Reader<'_>, element: &mut Element<'_>, name: &str) -> u32 {
+    let max = pci_max(name);
     let mut attributes = element.node.attributes();
     if let Some(written) = attributes.find(|written| written.name() == name)
         && any_base(written.value()).is_some_and(|number| number > max)

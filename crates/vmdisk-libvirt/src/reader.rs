@@ -7,6 +7,7 @@ use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span, VersionedSyntax, WordKind};
 
+use crate::address::pci_max;
 use crate::element::{Child, Element};
 use crate::rules;
 use crate::unmodeled::UnmodeledParts;
@@ -234,6 +235,9 @@ impl<'t> Reader<'t> {
 
     fn check_content(&mut self, element: &Element<'_>, content: ValueSpec) {
         let (text, span) = element.node.text();
+        if text.is_empty() && element.spec.may_be_empty {
+            return;
+        }
         let text = if content == ValueSpec::Text {
             &text[..]
         } else {
@@ -248,7 +252,22 @@ impl<'t> Reader<'t> {
                 format!("invalid value `{text}` for `{name}`, {}", fault.expected)
             };
             self.problem(&INVALID_VALUE, element.at, span, message);
+        } else if let Some(span) = span.filter(|_| content != ValueSpec::Text) {
+            self.check_space_after(element, span);
         }
+    }
+
+    /// Reports white space after a number, which libvirt refuses; it skips white space before one.
+    fn check_space_after(&mut self, element: &Element<'_>, span: Span) {
+        let space = Span::new(self.trimmed(span).end, span.end);
+        if space.is_empty() || element.spec.may_end_in_space {
+            return;
+        }
+        let name = element.spec.name;
+        let message = format!("white space after the number in `<{name}>`, which libvirt refuses");
+        let problem = self.problem(&INVALID_VALUE, element.at, space, message);
+        problem.help = Some("remove the white space".to_owned());
+        problem.fix = vec![Edit::replace(space, "")];
     }
 
     fn open_attributes(&mut self, element: &mut Element<'_>) {
@@ -300,7 +319,14 @@ impl<'t> Reader<'t> {
             ValueSpec::Words(_) | ValueSpec::WordsAnd(..) => "unknown",
             _ => "invalid",
         };
-        let message = format!("{what} value `{value}` for `{name}`, {}", fault.expected);
+        let expected = match (known, name) {
+            // A part of a PCI address.
+            (ValueSpec::AnyBase, "domain" | "slot" | "function") => {
+                format!("expected a number from 0 to {:#x}", pci_max(name))
+            }
+            _ => fault.expected,
+        };
+        let message = format!("{what} value `{value}` for `{name}`, {expected}");
         let problem = self.problem(&INVALID_VALUE, at, span, message);
         if let Some(meant) = fault.meant {
             problem.help = Some(format!("did you mean `{meant}`?"));

@@ -25,6 +25,7 @@ enum Spelled {
 impl Speller for XmlSpeller<'_> {
     fn disk(&self, nth: usize) -> String {
         match self.0.disks.get(nth) {
+            Some(disk) if disk.frontend.target.is_none() => "a disk without a target".to_owned(),
             Some(disk) => ["`", disk.name(), "`"].concat(),
             None => format!("disk {nth}"),
         }

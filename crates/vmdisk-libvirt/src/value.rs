@@ -1,6 +1,6 @@
 //! Checks and parses values.
 
-use vmdisk_model::Bytes;
+use vmdisk_model::{Bytes, Format};
 use vmdisk_source::nearest;
 
 use crate::vocabulary::ValueSpec;
@@ -79,6 +79,16 @@ fn check_words(
         expected.push_str(word);
         expected.push('`');
     }
+    // `img` is one letter from `dmg`, and `qcow3` contains `qcow`.
+    let format = Format::of_common_word(text).map(Format::as_wire);
+    let format = format.filter(|_| words == Format::WORDS);
+    if format.is_some() {
+        return Err(ValueFault {
+            expected,
+            meant: None,
+            perhaps: format,
+        });
+    }
     let mut containing = all().filter(|word| {
         let (shorter, longer) = if text.len() < word.len() {
             (text, *word)
@@ -101,8 +111,23 @@ fn check_words(
 /// The maximum number of words that an error lists.
 const MAX_WORDS: usize = 20;
 
-/// Common spellings of a switch, mapped to the words of the list.
+/// QEMU's words for values that libvirt calls differently: a word that only this list has, the word, and libvirt's.
+const QEMU_WORDS: &[(&str, &str, &str)] = &[
+    ("directsync", "off", "none"),
+    ("unmap", "on", "unmap"),
+    ("unmap", "off", "ignore"),
+    ("lun", "cd", "cdrom"),
+    ("lun", "hd", "disk"),
+];
+
+/// Common spellings of a switch and QEMU's words, mapped to the words of the list.
 fn synonym(text: &str, words: &'static [&'static str]) -> Option<&'static str> {
+    let of_qemu = QEMU_WORDS.iter().find(|(owner, theirs, meant)| {
+        *theirs == text && words.contains(owner) && words.contains(meant)
+    });
+    if let Some((_, _, meant)) = of_qemu {
+        return Some(meant);
+    }
     let meant = match text.to_ascii_lowercase().as_str() {
         "yes" | "true" | "1" | "on" | "enable" | "enabled" => ["on", "yes"],
         "no" | "false" | "0" | "off" | "disable" | "disabled" => ["off", "no"],

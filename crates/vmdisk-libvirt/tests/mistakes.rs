@@ -82,11 +82,14 @@ fn a_bad_value_names_what_was_expected_and_what_was_meant() {
     for (attribute, value, meant) in [
         ("cache", "writebak", Some("writeback")),
         ("cache", "None", Some("none")),
+        ("cache", "off", Some("none")),
         ("cache", "fast", None),
         ("cache", "", None),
         ("type", "qcow22", Some("qcow2")),
         ("io", "io-uring", Some("io_uring")),
         ("discard", "umap", Some("unmap")),
+        ("discard", "on", Some("unmap")),
+        ("discard", "off", Some("ignore")),
         ("detect_zeroes", "true", Some("on")),
         ("copy_on_read", "yes", Some("on")),
         ("error_policy", "reprot", Some("report")),
@@ -109,6 +112,63 @@ fn a_bad_value_names_what_was_expected_and_what_was_meant() {
             fixed.as_deref(),
         );
     }
+}
+
+#[test]
+fn white_space_is_accepted_before_a_number_and_refused_after_it() {
+    let limit = |text: &str| disk("", &format!("<iotune><total_iops_sec{text}</iotune>"));
+    for accepted in [
+        "/>",
+        "></total_iops_sec>",
+        ">\n 100</total_iops_sec>",
+        ">100<!-- IOPS --></total_iops_sec>",
+    ] {
+        assert_eq!(read(&limit(accepted)).unwrap().problems, [], "{accepted}");
+    }
+    for (refused, space) in [
+        (">100 </total_iops_sec>", " "),
+        (">\n100\n</total_iops_sec>", "\n"),
+    ] {
+        let help = Some("remove the white space");
+        let fixed = Some("100</total_iops_sec>");
+        assert_problem(&limit(refused), "invalid-value", space, help, fixed);
+    }
+    let blank = only_problem(&limit("> </total_iops_sec>"));
+    assert!(blank.message.starts_with("`<total_iops_sec>` is empty"));
+
+    let domain = |inside: &str| format!("<domain type='kvm'><name>a</name>{inside}</domain>");
+    for inside in [
+        "<iothreads/>",
+        "<blkiotune><weight>500 </weight></blkiotune>",
+    ] {
+        assert_eq!(read(&domain(inside)).unwrap().problems, [], "{inside}");
+    }
+    for inside in [
+        "<vcpu>2 </vcpu>",
+        "<memory>2097152\n</memory>",
+        "<iothreads>1 </iothreads>",
+    ] {
+        only_problem(&domain(inside));
+    }
+}
+
+#[test]
+fn a_common_word_for_a_format_is_not_taken_for_a_similar_name() {
+    for (word, meant) in [("img", "raw"), ("qcow3", "qcow2")] {
+        let help = format!("perhaps `{meant}`?");
+        for inside in [
+            format!("<driver type='{word}'/>"),
+            format!(
+                "<backingStore type='file'><format type='{word}'/><source file='/b'/></backingStore>"
+            ),
+        ] {
+            let text = disk("", &inside);
+            assert_problem(&text, "invalid-value", word, Some(&help), None);
+        }
+    }
+    let text = disk(" device='cd'", "");
+    let help = Some("did you mean `cdrom`?");
+    assert_problem(&text, "invalid-value", "cd", help, Some("device='cdrom'"));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn every_written_field_has_its_place() {
     let spaces = " ".repeat(300);
     let text = format!(
         "<domain type='kvm'>
-  <vcpu placement='static'> 2 </vcpu>
+  <vcpu placement='static'> 2</vcpu>
   <iothreadids>
     <iothread id='7'/>
   </iothreadids>
@@ -60,7 +60,7 @@ fn every_written_field_has_its_place() {
         (
             FieldPath::Domain(DomainField::Vcpus),
             "2",
-            "\n  <vcpu placement='static'> 2 </vcpu>",
+            "\n  <vcpu placement='static'> 2</vcpu>",
         ),
         (FieldPath::IoThread(0, IoThreadField::Id), "7", " id='7'"),
         (

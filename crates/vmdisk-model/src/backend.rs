@@ -79,6 +79,23 @@ impl Format {
         formats.find(|format| format.qemu_driver() == Some(driver))
     }
 
+    /// The format that a common word means that is not the name of a format.
+    ///
+    /// ```
+    /// use vmdisk_model::Format;
+    ///
+    /// assert_eq!(Format::of_common_word("img"), Some(Format::Raw), "one letter from `dmg`");
+    /// assert_eq!(Format::of_common_word("qcow3"), Some(Format::Qcow2));
+    /// ```
+    pub fn of_common_word(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "img" | "image" | "bin" => Some(Format::Raw),
+            // Version 3 has no name of its own.
+            "qcow3" => Some(Format::Qcow2),
+            _ => None,
+        }
+    }
+
     /// True if images of this format may have a backing image.
     pub const fn has_backing(self) -> bool {
         matches!(

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use vmdisk_model::{DiskField, FieldPath, ImageField, Switch};
+use vmdisk_model::{Bytes, DiskField, DomainField, FieldPath, ImageField, Switch};
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
-use vmdisk_rule::{Problem, Rule};
+use vmdisk_rule::{Problem, Rule, Severity};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
 
 use crate::document::UnmodeledProperty;
@@ -13,8 +13,8 @@ use crate::limits::{MAX_NODES, Suggestions};
 use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
-use crate::syntax::properties::{Kind, Properties, Property};
-use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::syntax::properties::{Kind, Properties, Property, Syntax};
+use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 use crate::tuning;
 use crate::vocabulary;
 
@@ -242,6 +242,15 @@ impl<'a> Notes<'a> {
         self.word(at, property, &["on", "off"], switch_of)
     }
 
+    /// A switch of a node, which is a boolean in JSON.
+    pub(crate) fn node_switch(&mut self, at: FieldPath, property: &Property) -> Option<Switch> {
+        let words = match property.kind {
+            Kind::Plain => ["on", "off"],
+            _ => ["true", "false"],
+        };
+        self.word(at, property, &words, switch_of)
+    }
+
     /// A count.
     pub(crate) fn number(&mut self, at: FieldPath, property: &Property) -> Option<u64> {
         self.record_value(at, property);
@@ -265,6 +274,27 @@ impl<'a> Notes<'a> {
         number
     }
 
+    /// A number of bytes; `-drive` accepts the suffix of a unit, `-blockdev` does not.
+    pub(crate) fn bytes(
+        &mut self,
+        at: FieldPath,
+        property: &Property,
+        is_drive: bool,
+    ) -> Option<Bytes> {
+        let text = property.value.as_str();
+        let scaled = size_of(text, 1).filter(|_| number_of(text).is_none());
+        if let Some(size) = scaled.filter(|_| is_drive) {
+            self.record_value(at, property);
+            return Some(size);
+        }
+        let reported = self.problems.len();
+        let number = self.number(at, property);
+        if let (Some(size), Some(problem)) = (scaled, self.problems.get_mut(reported)) {
+            problem.help = Some(format!("write the bytes without a unit: {}", size.0));
+        }
+        number.map(Bytes)
+    }
+
     /// A count of 32 bits.
     pub(crate) fn number32(&mut self, at: FieldPath, property: &Property) -> Option<u32> {
         let number = self.number(at, property)?;
@@ -285,22 +315,45 @@ impl<'a> Notes<'a> {
                 self.keep_rest_of(&option.name, properties, at);
             }
         }
+        // A key that counts otherwise may be why an option has no owner.
+        for (number, option) in options.iter().enumerate() {
+            if !self.owners.contains_key(&number)
+                && let Some(properties) = &option.properties
+            {
+                let at = FieldPath::Domain(DomainField::Devices);
+                self.report_twice(properties, at, true);
+            }
+        }
+    }
+
+    /// Reports keys that are set twice; QEMU refuses them in JSON.
+    fn report_twice(&mut self, properties: &Properties, at: FieldPath, only_json: bool) {
+        let is_json = matches!(properties.syntax, Syntax::Json { .. });
+        for (key, span) in &properties.twice {
+            if is_json {
+                let message =
+                    format!("`{key}` is set twice in one JSON object, which QEMU refuses");
+                let problem = self.problem(&DUPLICATE_VALUE, at, *span, message);
+                problem.severity = Severity::Error;
+                problem.help = Some("remove one of the two".to_owned());
+            } else if !only_json {
+                let message = format!("`{key}` is set twice in one option: the last one counts");
+                self.problem(&DUPLICATE_VALUE, at, *span, message);
+            }
+        }
     }
 
     fn keep_rest_of(&mut self, name: &str, properties: &Properties, at: FieldPath) {
-        for (key, span) in &properties.twice {
-            let message = format!(
-                "`{key}` is set twice in one option: the last one counts, and QEMU refuses it in JSON"
-            );
-            self.problem(&DUPLICATE_VALUE, at, *span, message);
-        }
+        self.report_twice(properties, at, false);
         for property in properties.iter().filter(|property| !property.is_used.get()) {
             // The first of two values with one key is not used.
             let last = properties.peek(&property.key);
             if last.is_some_and(|last| last.is_used.get()) {
                 continue;
             }
-            if !vocabulary::knows(name, &property.key) {
+            // `property-refused` says where it belongs.
+            let is_of_device = name == "blockdev" && property.key.ends_with("cache.writeback");
+            if !is_of_device && !vocabulary::knows(name, &property.key) {
                 self.refuse_key(name, property, at);
             }
             self.kept.push(UnmodeledProperty {

@@ -87,7 +87,7 @@ fn write(
         .with("node-name", node)
         .with("addr", addr)
         .with("writable", disk.is_writable());
-    if let Some(queues) = disk.frontend.queues {
+    if let Some(queues) = disk.frontend.queues.filter(|queues| *queues != 0) {
         export.push("num-queues", queues);
     }
     // If the guest does not flush, the daemon flushes after each write.

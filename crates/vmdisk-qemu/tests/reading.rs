@@ -4,6 +4,7 @@
 
 use vmdisk_model::*;
 use vmdisk_qemu::{CommandLineForm, Document, edits_of_all, read};
+use vmdisk_rule::Severity;
 use vmdisk_source::apply_edits;
 
 fn disk(text: &str) -> Disk {
@@ -415,6 +416,34 @@ fn mistakes_are_problems_with_their_places_and_reading_goes_on() {
 }
 
 #[test]
+fn a_cache_size_has_a_unit_in_a_drive_and_none_in_a_node() {
+    let drive = "qemu-system-x86_64 -drive file=/a,format=qcow2,if=virtio,cache-size=16M";
+    let document = read(drive).unwrap();
+    assert_eq!(problems(&document, drive), []);
+    let size = document.domain.disks[0].backend.metadata_cache_size;
+    assert_eq!(size, Some(Bytes(16 << 20)));
+
+    let node = "qemu-system-x86_64 -device virtio-blk-pci,drive=q \\\n \
+        -blockdev driver=qcow2,node-name=q,file.driver=file,file.filename=/a,cache-size=16M";
+    let document = read(node).unwrap();
+    assert_eq!(problems(&document, node).len(), 1);
+    assert_eq!(
+        document.problems[0].help.as_deref(),
+        Some("write the bytes without a unit: 16777216")
+    );
+}
+
+#[test]
+fn a_common_word_for_a_format_is_not_taken_for_a_similar_name() {
+    for (word, meant) in [("img", "raw"), ("qcow3", "qcow2")] {
+        let text = format!("qemu-system-x86_64 -drive file=/a,format={word},if=virtio");
+        let document = read(&text).unwrap();
+        let help = format!("did you mean `{meant}`?");
+        assert_eq!(document.problems[0].help.as_deref(), Some(help.as_str()));
+    }
+}
+
+#[test]
 fn what_a_shell_fills_in_later_is_no_mistake() {
     let text = "qemu-system-x86_64 -drive file=\"$DISK\",format=$FORMAT,aio=${AIO},if=virtio -smp $(nproc)";
     let document = read(text).unwrap();
@@ -574,6 +603,20 @@ fn every_spelling_that_qemu_accepts_is_read() {
 }
 
 #[test]
+fn reads_that_stop_for_lack_of_space_are_no_error_on_a_device() {
+    let drive = "qemu-system-x86_64 -drive file=/a.img,format=raw,if=none,id=d";
+    let text = format!("{drive},rerror=stop -device virtio-blk-pci,drive=d,rerror=enospc");
+    let document = read(&text).unwrap();
+    assert_eq!(document.problems.len(), 1);
+    assert_eq!(document.problems[0].severity, Severity::Warning);
+    let policy = document.domain.disks[0].frontend.read_error_policy;
+    assert_eq!(policy, Some(ReadErrorPolicy::Report));
+    let text = format!("{drive},rerror=enospc -device virtio-blk-pci,drive=d");
+    let refused = read(&text).unwrap();
+    assert_eq!(refused.problems[0].severity, Severity::Error);
+}
+
+#[test]
 fn words_of_protocols_are_no_part_of_a_path() {
     for (name, protocol) in [
         (
@@ -625,4 +668,14 @@ fn a_global_property_counts_as_read_only_if_every_device_of_its_driver_is_writte
         let is_applied = disks.any(|disk| disk.frontend.queue_size == Some(64));
         assert_eq!(is_applied, text.starts_with(device), "{text}");
     }
+}
+
+#[test]
+fn a_switch_of_a_node_is_a_boolean_in_json() {
+    let text = r#"qemu-system-x86_64 -device virtio-blk-pci,drive=f -blockdev '{"driver":"file","node-name":"f","filename":"/a","cache":{"no-flush":0}}'"#;
+    let document = read(text).unwrap();
+    assert_eq!(
+        document.problems[0].message,
+        "invalid value `0` for `cache.no-flush`, expected one of true, false"
+    );
 }

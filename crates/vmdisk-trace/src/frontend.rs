@@ -64,7 +64,7 @@ impl Tracer<'_> {
                 FieldPath::Disk(self.index, DiskField::Queues),
             );
             properties.push(queues);
-            properties.push(match frontend.queue_size {
+            properties.push(match frontend.queue_size.filter(|size| *size != 0) {
                 Some(size) => property(
                     "queue size",
                     size.to_string(),
@@ -120,7 +120,7 @@ impl Tracer<'_> {
 
     /// The number of queues of a virtio device or controller.
     fn queues(&self, set: Option<u32>, at: FieldPath) -> Property {
-        match (set, self.context.domain.scope) {
+        match (set.filter(|queues| *queues != 0), self.context.domain.scope) {
             (Some(queues), _) => property("queues", queues.to_string(), self.field(at)),
             (None, Scope::WholeGuest) => {
                 let basis = self.field(FieldPath::Domain(DomainField::Vcpus));

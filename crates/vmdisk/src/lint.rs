@@ -280,8 +280,18 @@ fn report(
     options.selection.set_severities(&mut report.allowed);
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
     report.diagnostics.sort_by_key(order);
+    report
+        .diagnostics
+        .dedup_by(|next, first| is_same(next, first));
     report.allowed.sort_by_key(order);
     report
+}
+
+/// True for two findings that a reader cannot tell apart, such as those of two devices about their common node.
+fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a.place.span == b.place.span
+        && a.rule == b.rule
+        && (&a.title, &a.help, &a.hosts) == (&b.title, &b.help, &b.hosts)
 }
 
 /// A report that rules about the guests of a host were not checked, because it is not known which guests share one.

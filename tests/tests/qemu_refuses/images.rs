@@ -297,3 +297,64 @@ fn the_versions_that_refuse_are_those_of_the_table() {
     .by(Refusing::Since(Version(6, 0, 0)))];
     try_rows("versions", &rows);
 }
+
+#[test]
+fn what_qemu_accepts_in_one_form_and_refuses_in_another_is_told_apart() {
+    const DEVICE: &str = "-device virtio-blk-pci,drive=f0,id=vda";
+    const IMAGE: &str = r#""driver":"file","filename":"{a.raw}""#;
+    let node = |members: &str| -> &'static str {
+        Box::leak(format!("-blockdev '{{{IMAGE},{members}}}' {DEVICE}").into_boxed_str())
+    };
+    let rows = [
+        row(
+            "duplicate-value",
+            node(r#""node-name":"f1","node-name":"f0""#),
+            "duplicate key",
+            node(r#""node-name":"f0""#),
+        ),
+        // The option defines no node that a disk uses.
+        row(
+            "duplicate-value",
+            node(r#""node-name":"f0","node-name":"f1""#),
+            "duplicate key",
+            "",
+        ),
+        row(
+            "property-refused",
+            node(r#""node-name":"f0","cache":{"no-flush":"on"}"#),
+            "Invalid parameter type for 'cache.no-flush', expected: boolean",
+            node(r#""node-name":"f0","cache":{"no-flush":true}"#),
+        ),
+        row(
+            "invalid-value",
+            "-blockdev driver=qcow2,node-name=f0,cache-size=16M,file.driver=file,file.filename={a.qcow2} -device virtio-blk-pci,drive=f0,id=vda",
+            "expects integer|Invalid parameter type|expects a number",
+            "-drive if=none,id=d0,file={a.qcow2},format=qcow2,cache-size=16M -device virtio-blk-pci,drive=d0,id=vda",
+        ),
+        row(
+            "invalid-value",
+            "-drive if=none,id=d0,file={a.raw},format=raw,rerror=enospc -device virtio-blk-pci,drive=d0,id=vda",
+            "invalid read error action",
+            "-drive if=none,id=d0,file={a.raw},format=raw -device virtio-blk-pci,drive=d0,id=vda,rerror=report",
+        ),
+        row(
+            "block-size-refused",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda,logical_block_size=4096,physical_block_size=0",
+            "logical_block_size > physical_block_size not supported",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda,logical_block_size=0,physical_block_size=4096",
+        ),
+        row(
+            "missing-value",
+            "-drive if=none,id=c0,media=cdrom,cache=none -device ide-cd,drive=c0,id=sda",
+            "Must specify either driver or file",
+            "-drive if=none,id=c0,media=cdrom,readonly=on -device ide-cd,drive=c0,id=sda",
+        ),
+        row(
+            "missing-value",
+            "-drive if=none,id=c0,media=cdrom,format=raw -device ide-cd,drive=c0,id=sda",
+            "must be specified for \"file\"",
+            "-drive if=none,id=c0,media=cdrom -device ide-cd,drive=c0,id=sda",
+        ),
+    ];
+    try_rows("forms", &rows);
+}

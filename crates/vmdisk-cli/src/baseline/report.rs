@@ -40,9 +40,13 @@ pub(crate) fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop>
         let path = baseline.path.display().to_string();
         let text = match baseline.prune()? {
             (0, 0) => format!("{path}: no stale entries"),
+            (1, 0) => format!("{path}: 1 stale entry removed"),
             (removed, 0) => format!("{path}: {removed} stale entries removed"),
             (removed, lowered) => {
-                format!("{path}: {removed} stale entries removed, the counts of {lowered} lowered")
+                let entries = if removed == 1 { "entry" } else { "entries" };
+                format!(
+                    "{path}: {removed} stale {entries} removed, the counts of {lowered} lowered"
+                )
             }
         };
         io.say(&format!("{}\n", line(&text)));

@@ -117,6 +117,10 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     let Some(size) = size.filter(is_size) else {
         return;
     };
+    // A device that is passed through has its own sectors, and `lun-option-refused` reports others.
+    if disk.attribute("device") == Some("lun") {
+        return;
+    }
     if !is_read_by_virtio(disk) || !root.child("os").is_none_or(boots_with_seabios) {
         return;
     }

@@ -158,7 +158,9 @@ static ALLOCATION: ElementSpec = ElementSpec::new("allocation").attributes(&[
 ]);
 static MEMORY_DISCARD: ElementSpec = ElementSpec::new("discard");
 
-static IOTHREADS: ElementSpec = ElementSpec::new("iothreads").content(Unsigned32);
+static IOTHREADS: ElementSpec = ElementSpec::new("iothreads")
+    .content(Unsigned32)
+    .may_be_empty();
 
 static IOTHREAD_IDS: ElementSpec = ElementSpec::new("iothreadids")
     .needs(&[Need::Distinct("iothread", "id")])
@@ -194,9 +196,13 @@ static THROTTLE_GROUPS: ElementSpec =
         .is(ThrottleGroup(LimitField::Limits))]);
 
 static BLKIOTUNE: ElementSpec = ElementSpec::new("blkiotune").children(&[
-    child((0, 8, 8), &WEIGHT),
+    child((0, 8, 8), &BLKIO_WEIGHT),
     child((0, 9, 8), &BLKIO_DEVICE).many(),
 ]);
+static BLKIO_WEIGHT: ElementSpec = ElementSpec::new("weight")
+    .content(Unsigned32)
+    .may_be_empty()
+    .may_end_in_space();
 static WEIGHT: ElementSpec = ElementSpec::new("weight").content(Unsigned32);
 static BLKIO_DEVICE: ElementSpec = ElementSpec::new("device").children(&[
     child((0, 9, 8), &BLKIO_PATH),

@@ -18,7 +18,9 @@ const fn since(field: LimitField) -> Since {
 macro_rules! limits {
     ($($name:ident = $content:expr, $field:ident;)+) => {
         $(static $name: ElementSpec =
-            ElementSpec::new(row(LimitField::$field).libvirt).content($content);)+
+            ElementSpec::new(row(LimitField::$field).libvirt)
+                .content($content)
+                .may_be_empty();)+
 
         /// libvirt `<iotune>`.
         pub(super) static IOTUNE: ElementSpec = ElementSpec::new("iotune").children(&[

@@ -272,6 +272,8 @@ impl ChildSpec {
                     attributes,
                     children,
                     content,
+                    may_be_empty: _,
+                    may_end_in_space: _,
                     needs,
                     is_judged,
                 } = element;
@@ -314,6 +316,10 @@ pub struct ElementSpec {
     pub children: &'static [ChildSpec],
     /// The accepted text, if it has any.
     pub content: Option<ValueSpec>,
+    /// True if libvirt reads no text as unset.
+    pub may_be_empty: bool,
+    /// True if libvirt accepts, or does not read, a number with white space after it.
+    pub may_end_in_space: bool,
     /// Requirements without which libvirt refuses it.
     pub needs: &'static [Need],
     /// False for an unmodeled element: names outside the table are not checked then.
@@ -327,6 +333,8 @@ impl ElementSpec {
             attributes: &[],
             children: &[],
             content: None,
+            may_be_empty: false,
+            may_end_in_space: false,
             needs: &[],
             is_judged: true,
         }
@@ -349,6 +357,16 @@ impl ElementSpec {
 
     const fn content(mut self, content: ValueSpec) -> Self {
         self.content = Some(content);
+        self
+    }
+
+    const fn may_be_empty(mut self) -> Self {
+        self.may_be_empty = true;
+        self
+    }
+
+    const fn may_end_in_space(mut self) -> Self {
+        self.may_end_in_space = true;
         self
     }
 

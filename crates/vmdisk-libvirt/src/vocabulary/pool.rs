@@ -47,7 +47,10 @@ static PERMISSIONS: ElementSpec = ElementSpec::new("permissions").unjudged();
 static TIMESTAMPS: ElementSpec = ElementSpec::new("timestamps").unjudged();
 
 const fn sized(name: &'static str) -> ElementSpec {
-    ElementSpec::new(name).attributes(UNIT).content(Unsigned64)
+    ElementSpec::new(name)
+        .attributes(UNIT)
+        .content(Unsigned64)
+        .may_end_in_space()
 }
 
 const UNIT: &[AttributeSpec] = &[attribute("unit", (0, 4, 1), Text)];

@@ -1,7 +1,7 @@
 //! Reads the nodes of a disk: a chain of images under filters.
 
 use vmdisk_model::{
-    Backend, BackendSource, Backing, Bytes, DetectZeroes, Discard, DiskField, Encryption,
+    Backend, BackendSource, Backing, DetectZeroes, Discard, DiskField, Encryption,
     EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol, Slice, Switch,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
@@ -284,7 +284,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         };
         let mut read = |key: &str, field: DiskField| {
             let property = node.view.get(key)?;
-            self.notes.switch(at(field), property)
+            self.notes.node_switch(at(field), property)
         };
         let direct = read("cache.direct", DiskField::Cache);
         let no_flush = read("cache.no-flush", DiskField::Cache);
@@ -433,7 +433,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             && let Some(property) = node.view.get("cache-size")
         {
             let at = FieldPath::Image(nth, depth, ImageField::MetadataCacheSize);
-            image.metadata_cache_size = self.notes.number(at, property).map(Bytes);
+            let is_drive = self.index.is_drive(node.option);
+            image.metadata_cache_size = self.notes.bytes(at, property, is_drive);
         }
         let format = match format {
             Some(Format::Raw) => Some(plain_format(&image.protocol)),
@@ -453,7 +454,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let text = driver.value.as_str();
         if format.is_none() && !is_open(text) {
             let message = format!("format `{text}` is not known");
-            self.notes.problem(&INVALID_VALUE, at, driver.span, message);
+            let meant = Format::of_common_word(text).and_then(Format::qemu_driver);
+            let help = meant.map(|meant| format!("did you mean `{meant}`?"));
+            let problem = self.notes.problem(&INVALID_VALUE, at, driver.span, message);
+            problem.help = help;
         }
     }
 
@@ -561,10 +565,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
         }
         if let Some(property) = node.view.get("cache-size") {
-            let size = self
-                .notes
-                .number(at(DiskField::MetadataCacheSize), property);
-            backend.metadata_cache_size = size.map(Bytes);
+            let at = at(DiskField::MetadataCacheSize);
+            let is_drive = self.index.is_drive(node.option);
+            backend.metadata_cache_size = self.notes.bytes(at, property, is_drive);
         }
         if let Some(property) = node.view.get("discard-no-unref") {
             backend.discard_no_unref = self.notes.switch(at(DiskField::DiscardNoUnref), property);

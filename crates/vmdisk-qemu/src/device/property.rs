@@ -139,6 +139,12 @@ impl Writer<'_> {
                 Some((_, value)) => value.clone(),
                 None => device.disk.get(field).map(|value| json_of(row, value)),
             };
+            // 0 queues or requests are unset for libvirt and refused by QEMU.
+            if matches!(field, DiskField::Queues | DiskField::QueueSize)
+                && value == Some(0_u32.into())
+            {
+                continue;
+            }
             let Some(value) = value else { continue };
             match row.spelling(model) {
                 Spelling::Named(_) if field == DiskField::Geometry => {
@@ -275,7 +281,7 @@ impl Writer<'_> {
     fn check_queues(&mut self, device: &DiskDevice<'_>) {
         let frontend = &device.disk.frontend;
         if let Some(queues) = frontend.queues
-            && !(1..=1024).contains(&queues)
+            && queues > 1024
         {
             let message = format!(
                 "{queues} queues: QEMU supports 1 to 1024, and some versions abort on more"
@@ -283,6 +289,7 @@ impl Writer<'_> {
             self.problem(device.at(DiskField::Queues), message);
         }
         if let Some(size) = frontend.queue_size
+            && size != 0
             && !((4..=1024).contains(&size) && size.is_power_of_two())
         {
             let message = format!("a queue of {size}: QEMU accepts a power of two from 4 to 1024");
@@ -299,6 +306,8 @@ impl Writer<'_> {
         logical: Option<u32>,
         physical: Option<u32>,
     ) -> (Option<u32>, Option<u32>) {
+        // 0 is unset, for libvirt and for QEMU.
+        let [logical, physical] = [logical, physical].map(|size| size.filter(|size| *size != 0));
         for (field, size) in [
             (DiskField::LogicalBlockSize, logical),
             (DiskField::PhysicalBlockSize, physical),

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use vmdisk_fields::{DISK_FIELDS, DeviceModel, Spelling, disk};
 use vmdisk_model::{
-    BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, Fields, Frontend, Geometry,
-    GeometryTranslation, Switch, VhostUserSocket,
+    BackendSource, Device, Disk, DiskField, FieldKind, FieldPath, FieldValue, Fields, Frontend,
+    Geometry, GeometryTranslation, ReadErrorPolicy, Switch, VhostUserSocket,
 };
 use vmdisk_rule::Severity;
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
+use vmdisk_source::Edit;
 
 use super::buses::Buses;
 use super::driver::{DiskDriver, disk_driver};
@@ -256,6 +257,12 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 && let Some(property) = find(*field)
                 && !is_default(*field, property)
             {
+                if *field == DiskField::ReadErrorPolicy && property.value.as_str() == ENOSPC {
+                    // A device accepts the word. Reads never fail for lack of space, so all errors are reported.
+                    self.report_enospc(at(*field), property);
+                    slot.set(FieldValue::Word(ReadErrorPolicy::Report.as_wire()));
+                    continue;
+                }
                 read_value(
                     at(*field),
                     property,
@@ -345,6 +352,22 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         frontend.geometry = (geometry != Geometry::default()).then_some(geometry);
     }
 
+    /// Reports a policy for reads that only has an effect on writes.
+    fn report_enospc(&mut self, at: FieldPath, property: &Property) {
+        self.notes.record_value(at, property);
+        let report = ReadErrorPolicy::Report.as_wire();
+        let message = format!(
+            "`{}={ENOSPC}` has no effect: reads do not run out of space",
+            property.key
+        );
+        let problem = self
+            .notes
+            .problem(&INVALID_VALUE, at, property.span, message);
+        problem.severity = Severity::Warning;
+        problem.help = Some(format!("use `{report}`, which does the same, or `stop`"));
+        problem.fix = vec![Edit::replace(property.span, report)];
+    }
+
     /// The intervals of statistics.
     fn read_intervals(&mut self, nth: usize, properties: &'a Properties, frontend: &mut Frontend) {
         let at = FieldPath::Disk(nth, DiskField::Statistics);
@@ -359,6 +382,9 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         }
     }
 }
+
+/// QEMU's error policy that pauses the guest if the host is out of space.
+const ENOSPC: &str = "enospc";
 
 /// True for a word of QEMU that means the default, for which the model has no value.
 fn is_default(field: DiskField, property: &Property) -> bool {

@@ -127,7 +127,7 @@ impl Writer<'_> {
     ) {
         let at = |writer: &Self, field| writer.controller_field(planned, field);
         if let Some(queues) = controller.queues
-            && !(1..=MAX_QUEUES).contains(&queues)
+            && queues > MAX_QUEUES
         {
             let at = at(self, ControllerField::Queues);
             let message = format!("{queues} queues: QEMU supports 1 to {MAX_QUEUES}");
@@ -154,6 +154,8 @@ impl Writer<'_> {
                 (ControllerField::IoThreadMapping, _) => {
                     (!mapping.is_empty()).then(|| vq_mapping(mapping))
                 }
+                // 0 queues are unset for libvirt and refused by QEMU.
+                (ControllerField::Queues, _) if controller.queues == Some(0) => None,
                 (_, value) => value.map(|value| json_of(row, value)),
             };
             if let (Some(property), Some(value)) = (row.virtio_scsi, value) {

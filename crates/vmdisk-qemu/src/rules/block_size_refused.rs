@@ -1,7 +1,7 @@
 //! `block-size-refused`
 
 use vmdisk_fields::{DiskName, phrase, setting};
-use vmdisk_model::{Change, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
+use vmdisk_model::{Change, Device, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, base_of};
@@ -14,7 +14,8 @@ declare_rule! {
     /// ## What it reports
     /// Reports logical and physical block sizes that are not a power of two from 512 bytes to 2 MiB, a logical size
     /// above the physical size, a logical size other than 512 on IDE and SATA, and a discard granularity that is not a
-    /// multiple of the sector. On command lines it also checks `min_io_size` and `opt_io_size`.
+    /// multiple of the sector. A size of 0 means that none is set, and is not reported. On command lines it also checks
+    /// `min_io_size` and `opt_io_size`.
     ///
     /// ## Why it matters
     /// libvirt defines the guest, but QEMU exits at start, for example with
@@ -57,6 +58,14 @@ declare_rule! {
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
     ///   <blockio logical_block_size='512' physical_block_size='4096'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <blockio logical_block_size='0' physical_block_size='4096'/>
     /// </disk>
     /// ```
     /// ```args,not-reported
@@ -102,13 +111,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => continue,
         };
         let frontend = &disk.frontend;
+        // The device of the host has its own sectors, and QEMU has no property for others.
+        if frontend.effective_device() == Device::Lun {
+            continue;
+        }
         let name = DiskName(index);
         let at = |field| FieldPath::Disk(index, field);
         if has_odd_size(report, index, disk) {
             continue;
         }
-        let logical = frontend.logical_block_size.unwrap_or(512);
-        let physical = frontend.physical_block_size.unwrap_or(512);
+        let logical = set(frontend.logical_block_size).unwrap_or(512);
+        let physical = set(frontend.physical_block_size).unwrap_or(512);
         if is_ide && logical != 512 {
             report
                 .finding(
@@ -165,6 +178,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// A size that is set: 0 is the default of libvirt and QEMU.
+fn set(size: Option<u32>) -> Option<u32> {
+    size.filter(|size| *size != 0)
+}
+
 /// Reports sizes that no disk supports; true if there are any.
 fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
     let frontend = &disk.frontend;
@@ -185,7 +203,7 @@ fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
     let mut is_odd = false;
     for (field, word, size) in sizes {
         let Some(size) =
-            size.filter(|size| !size.is_power_of_two() || !(512..=MOST).contains(size))
+            set(size).filter(|size| !size.is_power_of_two() || !(512..=MOST).contains(size))
         else {
             continue;
         };
@@ -230,6 +248,7 @@ fn check_io_sizes(
     };
     let default = if base == "scsi-cd" { 2048 } else { 512 };
     let sector = size("logical_block_size").map_or(default, |(size, _)| size);
+    let sector = if sector == 0 { default } else { sector };
     if !sector.is_power_of_two() {
         return;
     }

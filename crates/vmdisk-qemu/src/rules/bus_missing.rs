@@ -200,42 +200,43 @@ fn check_bus(
         "scsi-hd" | "scsi-cd" | "scsi-block" | "scsi-generic"
             if is_pc && !is_there(present.first_scsi) =>
         {
-            ("SCSI", "add -device virtio-scsi-pci before it")
+            ("a SCSI", "add -device virtio-scsi-pci before it")
         }
         "usb-storage" | "usb-bot" | "usb-uas"
             if is_pc && !present.has_usb_option && !is_there(present.first_usb) =>
         {
-            ("USB", "add -device qemu-xhci before it")
+            ("a USB", "add -device qemu-xhci before it")
         }
         "nvme-ns" if !present.drivers.contains("nvme") => (
-            "NVMe",
+            "an NVMe",
             "add -device nvme,serial=… before it, and use its id as the bus",
         ),
         "floppy" if line.board() == Board::Q35 && !present.drivers.contains("isa-fdc") => {
-            ("floppy", "add -device isa-fdc before it")
+            ("a floppy", "add -device isa-fdc before it")
         }
         _ if driver.ends_with("-device") && driver.starts_with("virtio-") && !has_mmio => (
-            "virtio MMIO",
+            "a virtio MMIO",
             "use the variant of the device that ends in -pci",
         ),
-        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => {
-            ("PCI", "use the variant of the device that ends in -device")
-        }
+        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => (
+            "a PCI",
+            "use the variant of the device that ends in -device",
+        ),
         _ => return,
     };
     if line.domain().scope == Scope::WholeGuest && line.has_machine() {
         let is_late = match missing {
-            "SCSI" => present.first_scsi.is_some(),
-            "USB" => present.first_usb.is_some(),
+            "a SCSI" => present.first_scsi.is_some(),
+            "a USB" => present.first_usb.is_some(),
             _ => false,
         };
         let (message, help) = match is_late {
             true => (
-                format!("`{driver}` needs a {missing} bus, and its controller is created after it"),
+                format!("`{driver}` needs {missing} bus, and its controller is created after it"),
                 "write the controller before it, in the same syntax",
             ),
             false => (
-                format!("`{driver}` needs a {missing} bus, which no controller provides"),
+                format!("`{driver}` needs {missing} bus, which no controller provides"),
                 help,
             ),
         };

@@ -1,6 +1,7 @@
 //! `invalid-value`, for numbers and words that reading keeps unchanged.
 
 use vmdisk_facts::{MemberTable, Owner};
+use vmdisk_model::Format;
 use vmdisk_rule::Report;
 use vmdisk_source::nearest;
 
@@ -142,8 +143,10 @@ fn check_driver_names(line: &Line<'_>, report: &mut Report) {
             Owner::Node(name) => Some(name),
             Owner::Device(_) | Owner::Object(_) => None,
         });
+        // `img` is one letter from `dmg`.
+        let common = Format::of_common_word(driver).and_then(Format::qemu_driver);
         let near: Vec<String> = known
-            .filter(|known| is_misspelt(driver, known))
+            .filter(|known| common.map_or_else(|| is_misspelt(driver, known), |it| it == *known))
             .map(|known| format!("`{known}`"))
             .collect();
         if !near.is_empty() {

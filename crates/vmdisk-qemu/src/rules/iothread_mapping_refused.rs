@@ -115,6 +115,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let domain = context.domain;
     let is_known = domain.scope == Scope::WholeGuest;
     let by_default = is_known.then(|| domain.queues_by_default());
+    // 0 is refused on a command line, and unset in libvirt.
+    let written = |queues: Option<u32>| queues.filter(|queues| *queues != 0);
     let must_be_written = context.consumer == Consumer::Libvirt;
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
@@ -126,7 +128,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             owner,
             &frontend.iothread_mapping,
             Queues {
-                written: frontend.queues,
+                written: written(frontend.queues),
                 by_default,
                 must_be_written,
             },
@@ -142,7 +144,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             owner,
             &controller.iothread_mapping,
             Queues {
-                written: controller.queues,
+                written: written(controller.queues),
                 by_default,
                 must_be_written,
             },

@@ -6,7 +6,8 @@ use vmdisk_rule::Report;
 
 use super::line::{Line, base_of};
 use super::nodes::{Node, nodes};
-use crate::syntax::properties::Properties;
+use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::is_open;
 
 /// Formats and filters, which need a node below them.
 const ABOVE_A_FILE: &[&str] = &[
@@ -40,6 +41,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         check_fd_set(line, report, &node, &sets);
         node.check_object(line, report, "pr-manager", "pr-manager-helper", "path=…");
     }
+    check_empty_drives(line, report);
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
         check_drive(line, report, option, base, device);
@@ -110,6 +112,44 @@ fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &Ha
         let message = format!("no -add-fd defines the set {set}");
         let help = format!("add -add-fd fd=N,set={set}, or use the path of the file");
         line.refuse(report, node.option, name.span, message, help);
+    }
+}
+
+/// Options of a `-drive` that QEMU applies to its image. Without an image it refuses them.
+const OF_IMAGE: &[&str] = &[
+    "cache",
+    "cache.direct",
+    "cache.no-flush",
+    "discard",
+    "format",
+    "driver",
+    "locking",
+    "node-name",
+    "auto-read-only",
+    "force-share",
+    "cache-size",
+    "l2-cache-size",
+    "refcount-cache-size",
+];
+
+/// Reports options about the image of an empty drive.
+fn check_empty_drives(line: &Line<'_>, report: &mut Report) {
+    for (option, drive) in line.index.of_name("drive") {
+        let has_image = drive.value("file").is_some_and(|file| !file.is_empty())
+            || drive.has_within("file.")
+            || drive.iter().any(|property| is_open(&property.key));
+        let driver = drive.value("driver").or_else(|| drive.value("format"));
+        // A driver such as null-co needs no file.
+        if has_image || driver.is_some_and(|driver| !ABOVE_A_FILE.contains(&driver)) {
+            continue;
+        }
+        let of_image = |property: &&Property| OF_IMAGE.contains(&property.key.as_str());
+        if let Some(property) = drive.iter().find(of_image) {
+            let key = &property.key;
+            let message = format!("a drive without an image sets `{key}`");
+            let help = format!("set file, or remove {key}: an empty drive starts without it");
+            line.refuse(report, option, property.key_span, message, help);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 
 use super::line::{Line, node_names};
 use crate::names::is_identifier;
+use crate::syntax::properties::Property;
 use crate::syntax::value::is_open;
 
 declare_rule! {
@@ -66,7 +67,12 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let mut nodes: HashMap<&str, Span> = HashMap::new();
     for name in ["blockdev", "drive"] {
         for (option, properties) in line.index.of_name(name) {
-            for name in node_names(properties) {
+            // Of a key that is set twice in one option, the last value counts.
+            let is_last = |name: &&Property| {
+                let last = properties.peek(&name.key);
+                last.is_some_and(|last| last.key_span == name.key_span)
+            };
+            for name in node_names(properties).filter(is_last) {
                 check_node_name(
                     line,
                     report,

@@ -270,12 +270,25 @@ impl Check<'_, '_> {
             if let Some(nth) = child.flatten() {
                 nodes[nth].list.push(property);
             } else if first == "cache" {
-                check_cache_member(self.line, report, option, property, rest);
+                self.cache_member(report, option, property, rest);
             } else if is_recorded && first != "driver" {
                 let is_known = MemberTable::recorded().find(owner, first).is_some();
                 let key = if is_known { rest } else { first };
                 self.member(report, option, property, key, owner, driver);
             }
+        }
+    }
+
+    /// Checks the cache of a node, which is an object of two switches.
+    fn cache_member(&self, report: &mut Report, option: usize, property: &Property, rest: &str) {
+        if !matches!(rest, "cache.direct" | "cache.no-flush") {
+            if !self.known.contains(&property.key_span) {
+                check_cache_member(self.line, report, option, property, rest);
+            }
+        } else if !self.known.contains(&property.span)
+            && let Some(expected) = expected(ValueKind::Bool, false, property)
+        {
+            self.refuse_value(report, option, property, rest, expected);
         }
     }
 
@@ -627,7 +640,7 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-/// The cache of a node is an object of two switches; cache modes belong to `-drive`.
+/// Reports a part of a cache that a node does not have; cache modes belong to `-drive`.
 fn check_cache_member(
     line: &Line<'_>,
     report: &mut Report,
@@ -635,9 +648,6 @@ fn check_cache_member(
     property: &Property,
     rest: &str,
 ) {
-    if matches!(rest, "cache.direct" | "cache.no-flush") {
-        return;
-    }
     let value = property.value.as_str();
     let (message, help) = match (rest, vmdisk_model::CacheMode::from_wire(value)) {
         ("cache", Some(mode)) => {

@@ -9,7 +9,8 @@ declare_rule! {
     /// ## What it reports
     /// Reports 0 queues and more than 1024 on virtio and vhost-user disks, 0 and more than 1022 on virtio-scsi
     /// controllers, and more on a vhost-user disk than its daemon offers, which is 1 by default. The value 65535 of
-    /// virtio-blk means one queue per vCPU and is not reported.
+    /// virtio-blk means one queue per vCPU and is not reported. In libvirt XML, 0 means that no number is set, and is
+    /// not reported.
     ///
     /// ## Why it matters
     /// With more than 1024 queues on virtio-blk, QEMU aborts (SIGABRT) without a message. The other cases have one,
@@ -48,6 +49,13 @@ declare_rule! {
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' queues='8'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queues='0'/>
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -97,6 +105,8 @@ declare_rule! {
 const AUTOMATIC: u32 = 65_535;
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    // libvirt passes no number on for 0.
+    let is_unset = |queues: u32| queues == 0 && context.is_for_libvirt();
     for (index, disk) in context.disks() {
         let Some(queues) = disk.frontend.queues else {
             continue;
@@ -106,7 +116,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FrontendKind::VhostUserBlk => (false, true),
             _ => continue,
         };
-        if is_automatic || (1..=1024).contains(&queues) {
+        if is_automatic || is_unset(queues) || (1..=1024).contains(&queues) {
             continue;
         }
         let outcome = if is_survived {
@@ -130,7 +140,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         else {
             continue;
         };
-        if !(1..=1022).contains(&queues) {
+        if !is_unset(queues) && !(1..=1022).contains(&queues) {
             report
                 .finding(
                     FieldPath::Controller(index, ControllerField::Queues),

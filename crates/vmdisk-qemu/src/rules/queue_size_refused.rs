@@ -12,7 +12,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports queue sizes of virtio and vhost-user disks that are not a power of two from 4 to 1024, and on command
-    /// lines `virtqueue_size` of virtio-scsi.
+    /// lines `virtqueue_size` of virtio-scsi. In libvirt XML, 0 means that no size is set, and is not reported.
     ///
     /// ## Why it matters
     /// virtio-blk exits at start with `must be a power of 2 (max 1024)`. With 2048, virtio-scsi in every version and
@@ -52,6 +52,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' queue_size='0'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -device virtio-scsi-pci,id=scsi0,virtqueue_size=512 \
@@ -81,6 +88,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(size) = disk.frontend.queue_size else {
             continue;
         };
+        // libvirt passes no size on for 0.
+        if size == 0 && context.is_for_libvirt() {
+            continue;
+        }
         let word = match context.domain.frontend_kind(disk) {
             FrontendKind::VirtioBlk => "which QEMU refuses",
             FrontendKind::VhostUserBlk if size > 1024 => "which QEMU refuses, and 5.2 aborts on",
@@ -95,7 +106,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                format!("`{}` has queues of {size} requests, {word}", disk.name()),
+                format!(
+                    "`{}` has queues of {size} request{}, {word}",
+                    disk.name(),
+                    if size == 1 { "" } else { "s" },
+                ),
             )
             .label("not a power of two from 4 to 1024")
             .help(format!("use queue_size='{fitting}'; the default is 256"))

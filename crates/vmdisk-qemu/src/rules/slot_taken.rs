@@ -12,6 +12,7 @@ use super::places::{
 };
 use crate::board::Board;
 use crate::syntax::properties::Properties;
+use crate::vocabulary;
 
 declare_rule! {
     /// Two devices have the same address, or a bus has no free slot.
@@ -131,9 +132,23 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             "another drive has index {} of if={}",
             drive.index, drive.interface
         );
-        let help = "use a different index for each drive, or remove the index";
+        let help = stray_property(line, drive.option).map_or_else(
+            || "use a different index for each drive, or remove the index".to_owned(),
+            |word| {
+                format!("remove the space before `{word}`: QEMU reads it as the name of an image")
+            },
+        );
         line.refuse(report, drive.option, drive.span, message, help);
     }
+}
+
+/// A word without an option that is a property of a drive, such as `format=raw` after a space.
+fn stray_property<'a>(line: &Line<'a>, option: usize) -> Option<&'a str> {
+    let written = &line.document.options[option];
+    let word = written.properties.as_ref()?.value("file")?;
+    let (key, _) = word.split_once('=')?;
+    let is_property = || vocabulary::words("drive").any(|known| known == key);
+    (written.name.is_empty() && is_property()).then_some(word)
 }
 
 impl<'a> Taken<'a> {

@@ -17,6 +17,30 @@ fn holding(domain: &Domain, target: &str, part: &str) -> Vec<String> {
 }
 
 #[test]
+fn zero_is_unset_as_in_libvirt() {
+    let mut disk = virtio("vda");
+    disk.frontend.queues = Some(0);
+    disk.frontend.queue_size = Some(0);
+    disk.frontend.logical_block_size = Some(0);
+    disk.frontend.physical_block_size = Some(0);
+    let mut scsi = virtio("sda");
+    scsi.frontend.bus = Some(TargetBus::Scsi);
+    let mut domain = disks([disk, scsi]);
+    domain.controllers = vec![Controller {
+        queues: Some(0),
+        scsi_model: Some(ScsiControllerModel::VirtioScsi),
+        ..Controller::new(ControllerType::Scsi, 0)
+    }];
+    assert_eq!(
+        holding(&domain, "qemu=7.2", "virtio-"),
+        [
+            r#"{"driver":"virtio-scsi-pci","id":"scsi0"}"#,
+            r#"{"driver":"virtio-blk-pci","id":"vda","drive":"vda-format"}"#,
+        ]
+    );
+}
+
+#[test]
 fn what_a_virtio_device_is_told_stands_on_it() {
     let mut disk = virtio("vda");
     disk.frontend.virtio = VirtioOptions {

@@ -50,7 +50,6 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::Queues, "1025 queues", |disk| {
             disk.frontend.queues = Some(1025)
         }),
-        (F::Queues, "0 queues", |disk| disk.frontend.queues = Some(0)),
         (F::QueueSize, "a queue of 2048", |disk| {
             disk.frontend.queue_size = Some(2048)
         }),

@@ -8,15 +8,17 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a second element where libvirt reads only one, such as two `<driver>` elements in a disk. It is an error
-    /// if libvirt refuses both, for example a login in the disk and another one in its source.
+    /// if libvirt refuses both, for example a login in the disk and another one in its source. On a command line it
+    /// reports a key that is set twice in one option, which is an error in JSON.
     ///
     /// ## Why it matters
     /// Usually libvirt uses one element and drops the other without a message; which one differs from element to
     /// element. Readers of the file cannot see which was intended. For logins and encryption it refuses to define the
-    /// guest: `an <auth> definition already found for disk source`.
+    /// guest: `an <auth> definition already found for disk source`. QEMU uses the last of two values, and refuses a key
+    /// that is set twice in JSON: `JSON parse error, duplicate key`.
     ///
     /// ## Use instead
-    /// Merge the two into one element and remove the other.
+    /// Merge the two into one element, or keep one of the values, and remove the other.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -60,6 +62,12 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev '{"driver":"file","node-name":"f1","node-name":"f0","filename":"/srv/a.img"}' \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
@@ -78,6 +86,11 @@ declare_rule! {
             Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
             Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
+            Evidence::Refused {
+                by: "QEMU",
+                text: "JSON parse error, duplicate key",
+                source: "qobject/json-parser.c, parse_pair",
+            },
         ],
         supersedes: &[],
         check: Text,

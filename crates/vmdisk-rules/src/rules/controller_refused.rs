@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vmdisk_facts::Capability;
 use vmdisk_fields::{self as fields, CONTROLLER_FIELDS, ControllerName, phrase};
 use vmdisk_model::{
-    Address, Change, Controller, ControllerField, ControllerType, FieldPath, Fields,
+    Address, Change, Controller, ControllerField, ControllerType, Domain, FieldPath, Fields,
     ScsiControllerModel,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
@@ -140,8 +140,8 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
     }
 }
 
-fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller: &Controller) {
-    let domain = context.domain;
+/// True for a virtio-scsi controller. For disks without a machine, libvirt's choice of a model is not known.
+pub(super) fn may_be_virtio_scsi(domain: &Domain, controller: &Controller) -> bool {
     let chosen = domain.architecture.map(|architecture| {
         ScsiControllerModel::libvirts_choice(architecture, domain.machine.as_ref())
     });
@@ -149,9 +149,13 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         .scsi_model
         .filter(|model| *model != ScsiControllerModel::Auto)
         .or(chosen);
-    // For disks without a machine, libvirt's choice is not known.
-    let is_virtio = controller.controller_type == ControllerType::Scsi
-        && model.is_none_or(ScsiControllerModel::is_virtio);
+    controller.controller_type == ControllerType::Scsi
+        && model.is_none_or(ScsiControllerModel::is_virtio)
+}
+
+fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller: &Controller) {
+    let domain = context.domain;
+    let is_virtio = may_be_virtio_scsi(domain, controller);
     let at = FieldPath::Controller(nth, ControllerField::Model);
     let virtio_scsi = || Fix::needs_consent([Change::set(at, ScsiControllerModel::VirtioScsi)]);
     if controller.scsi_model == Some(ScsiControllerModel::Buslogic) {

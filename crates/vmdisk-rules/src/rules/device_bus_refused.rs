@@ -53,7 +53,8 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk device='lun' is not supported for bus='…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt_at_start("unsupported disk bus '…' with device setup", "src/qemu/qemu_command.c, qemuBuildDiskDeviceProps"),
         ],
-        supersedes: &[],
+        // A name and an address on a bus that the disk cannot have.
+        supersedes: &["address-beyond-controller", "target-bus-mismatch"],
         check: Model(check),
     }
 }

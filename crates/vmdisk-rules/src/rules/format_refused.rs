@@ -129,6 +129,7 @@ fn wrong(
     let may_be_directory = is_directory || matches!(image.protocol, Protocol::Volume(_));
     let raw = setting(at, Format::Raw);
     let fat = setting(at, Format::Fat);
+    let read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set);
     Some(match image.format {
         Some(Format::Luks) => (
             "has format luks, which libvirt does not have: LUKS is encryption of a raw image",
@@ -155,15 +156,20 @@ fn wrong(
         ),
         Some(Format::Fat) if is_writable && is_directory => (
             "shows a directory as FAT, which must be read-only",
-            phrase!(
-                "use {read_only}",
-                read_only = setting(FieldPath::Disk(index, DiskField::ReadOnly), FieldValue::Set)
-            ),
+            phrase!("use {read_only}", read_only),
         ),
         Some(Format::Fat) => return None,
         _ if is_directory => (
             "has a directory as its source, which needs format fat",
-            phrase!("use {fat}", fat),
+            if is_writable {
+                phrase!(
+                    "use {fat}, and {read_only}: QEMU does not write to it",
+                    fat,
+                    read_only
+                )
+            } else {
+                phrase!("use {fat}", fat)
+            },
         ),
         _ => return None,
     })

@@ -11,11 +11,13 @@ declare_rule! {
     /// A passed-through SCSI device (`device='lun'`) has an option of emulated disks.
     ///
     /// ## What it reports
-    /// Reports `device='lun'` with a serial number, WWN, vendor or product, a slice, encryption, or a network protocol
-    /// other than iscsi; and on a source that is not a block device of the host.
+    /// Reports `device='lun'` with a serial number, WWN, vendor or product, a block size, a slice, encryption, or a
+    /// network protocol other than iscsi; and on a source that is not a block device of the host.
     ///
     /// ## Why it matters
-    /// The guest accesses the host's device directly, with the device's own identity. libvirt refuses the guest.
+    /// The guest accesses the host's device directly, with the device's own identity and sectors. libvirt refuses the
+    /// guest. With a block size it defines the guest, and QEMU exits at start with
+    /// `Property 'scsi-block.logical_block_size' not found`.
     ///
     /// ## Use instead
     /// Remove the option. If you need it, use `device='disk'`: QEMU then emulates a disk on the device, and the guest
@@ -28,6 +30,15 @@ declare_rule! {
     ///   <source dev='/dev/sdb'/>
     ///   <target dev='sda' bus='scsi'/>
     ///   <serial>a</serial>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported
+    /// <disk type='block' device='lun'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/disk/by-id/wwn-0x5000c500155f0cc5'/>
+    ///   <target dev='sda' bus='scsi'/>
+    ///   <blockio logical_block_size='4096'/>
     /// </disk>
     /// ```
     ///
@@ -53,6 +64,11 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk device='lun' is not supported for protocol='…'", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::refused_by_libvirt("disk device 'lun' doesn't support storage slice", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::refused_by_libvirt("disk device 'lun' doesn't support encryption", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+            Evidence::Refused {
+                by: "QEMU",
+                text: "Property 'scsi-block.logical_block_size' not found",
+                source: "qom/object.c, object_property_find_err",
+            },
         ],
         supersedes: &[],
         check: Model(check),
@@ -92,6 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help(phrase!("use {emulated}", emulated));
             continue;
         }
+        report_block_sizes(report, index, disk);
         let is_other_protocol = has_other_protocol(disk);
         for (at, what) in refused(index, disk) {
             report
@@ -116,6 +133,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ));
         }
     }
+}
+
+/// Reports sector sizes, which QEMU has no properties for. libvirt passes none on for 0.
+fn report_block_sizes(report: &mut Report, index: usize, disk: &Disk) {
+    let frontend = &disk.frontend;
+    if frontend.effective_bus() != TargetBus::Scsi {
+        return;
+    }
+    let sizes = [
+        (DiskField::LogicalBlockSize, frontend.logical_block_size),
+        (DiskField::PhysicalBlockSize, frontend.physical_block_size),
+        (DiskField::DiscardGranularity, frontend.discard_granularity),
+    ];
+    let mut set = sizes
+        .into_iter()
+        .filter(|(_, size)| size.is_some_and(|size| size != 0));
+    let Some((field, _)) = set.next() else {
+        return;
+    };
+    report
+        .finding(
+            FieldPath::Disk(index, field),
+            phrase!(
+                "{disk} passes a SCSI device through, but has a block size",
+                disk = DiskName(index),
+            ),
+        )
+        .label("the guest sees the sectors of the device")
+        .note("QEMU refuses to start")
+        .help(phrase!(
+            "remove `<blockio>`, or use {emulated}",
+            emulated = setting(FieldPath::Disk(index, DiskField::Device), Device::Disk),
+        ));
 }
 
 /// Whether a server provides the device over another protocol than iSCSI.

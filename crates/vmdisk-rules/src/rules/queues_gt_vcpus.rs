@@ -4,6 +4,8 @@ use vmdisk_fields::{DiskName, Phrase, phrase, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, DomainField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
+use super::controller_refused::may_be_virtio_scsi;
+
 declare_rule! {
     /// A disk or controller has more queues than the guest has vCPUs.
     ///
@@ -113,6 +115,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(queues) = controller.queues else {
             continue;
         };
+        // Other controllers have no queues to set, which `controller-refused` reports.
+        if !may_be_virtio_scsi(context.domain, controller) {
+            continue;
+        }
         look(
             context,
             report,

@@ -139,7 +139,7 @@ fn check_limits(
                 what,
             );
             let finding = report.finding(at, title);
-            finding.label("QEMU refuses these limits").help(help);
+            finding.label("these limits are refused").help(help);
         }
     }
     let IotuneLimits {

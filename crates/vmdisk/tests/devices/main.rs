@@ -7,6 +7,7 @@
 mod host;
 mod memory;
 mod names;
+mod one_cause;
 mod sectors;
 mod sharing;
 mod support;
