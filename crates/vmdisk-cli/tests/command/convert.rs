@@ -290,9 +290,9 @@ fn a_login_to_a_server_goes_through_a_spec_and_cookies_do_not() {
         let spec = place.run(&["convert", file, "--to", "spec"]);
         assert_eq!(spec.code, 0, "{spec:?}");
         assert!(!spec.stdout.contains("opensesame"), "{spec:?}");
-        let told = spec
-            .stderr
-            .contains("the cookies for the server, which may be secret, is not carried over");
+        let told = spec.stderr.contains(
+            "the list of cookies for the server, which can contain secrets, is not carried over",
+        );
         assert_eq!(told, file == "b.xml", "{spec:?}");
         let back = place.run_with_input(&["convert", "--to", "disk-xml"], spec.stdout.as_bytes());
         assert_eq!((back.code, back.stdout.as_str()), (0, disk), "{back:?}");
@@ -647,6 +647,25 @@ fn a_conversion_says_all_that_lint_says_of_what_its_target_does_not_support() {
 }
 
 #[test]
+fn a_device_in_a_hotplug_port_is_named_as_a_device() {
+    let disk = |bus: &str| format!("raw:/srv/a.img,bus={bus}");
+    let place = Place::with(&[]);
+    for (bus, device) in [("virtio", "vda"), ("usb", "usb")] {
+        let run = place.run(&[
+            "generate",
+            "--disk",
+            &disk(bus),
+            "--to",
+            "qmp",
+            "--target",
+            "machine=q35",
+        ]);
+        let said = format!("the device `{device}` uses the port `hotplug1`");
+        assert!(run.stderr.contains(&said), "{run:?}");
+    }
+}
+
+#[test]
 fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
     let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
 <os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
@@ -655,7 +674,7 @@ fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
     let place = Place::with(&[("a.xml", text)]);
     let run = place.run(&["convert", "a.xml", "--to", "spec", "--strict"]);
     assert_eq!(run.code, 1, "{run:?}");
-    let said = "the SCSI controller model `lsilogic`, libvirt's default, which becomes `virtio-scsi` in a plan";
+    let said = "the SCSI controller model `lsilogic` (libvirt's default), which the spec replaces with `virtio-scsi`, is";
     assert!(run.stderr.contains(said), "{run:?}");
     assert!(!run.stderr.contains("list of controllers"), "{run:?}");
 }

@@ -10,7 +10,7 @@ use vmdisk_model::{
 use super::backend::BackendSpec;
 use super::iotune::IotuneSpec;
 use super::node::describe;
-use super::section::{Reader, SpecValue, list_of, section};
+use super::section::{Reader, SpecValue, all_of, list_of, section};
 use super::value::spec_words;
 
 section! {
@@ -126,7 +126,7 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
         .copied()
         .filter(|kind| BackendSpec::keys_of(kind).contains(&key))
         .collect();
-    (!kinds.is_empty()).then(|| format!("`{key}` belongs to the keys of {}", list_of(&kinds)))
+    (!kinds.is_empty()).then(|| format!("`{key}` belongs to the keys of {}", all_of(&kinds)))
 }
 
 impl DiskSpec {

@@ -12,7 +12,7 @@ use vmdisk_model::NetworkProtocol;
 
 use super::network_address::{self, AddressPart, Fault};
 use super::node::shortened;
-use super::section::{Reader, SpecValue, list_of};
+use super::section::{Reader, SpecValue, all_of};
 use super::suggest::nearest;
 use super::value::Word;
 use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace};
@@ -341,7 +341,7 @@ impl Tree {
         let kinds = kinds();
         let help = match nearest(word, &kinds) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("the kinds are {}", list_of(&kinds)),
+            None => format!("the kinds are {}", all_of(&kinds)),
         };
         self.refuse(column, message).help = Some(help);
     }
