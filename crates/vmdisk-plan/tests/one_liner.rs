@@ -118,6 +118,12 @@ fn every_fault_has_its_column_and_what_to_write() {
             ],
         ),
         (
+            "raw:/a,total-iops-sec=5",
+            &[
+                "line 1, column 8: unknown key `total-iops-sec`; did you mean `iotune.total-iops-sec`?",
+            ],
+        ),
+        (
             "lvm:data",
             &[
                 "line 1, column 5: `data` does not name a group and a volume; write lvm:GROUP/VOLUME",

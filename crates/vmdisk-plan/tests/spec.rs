@@ -369,11 +369,15 @@ fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
 }
 
 #[test]
-fn a_number_of_the_wrong_kind_is_shown() {
+fn a_number_of_the_wrong_kind_is_shown_and_a_limit_belongs_to_its_group() {
     for (disk, message) in [
         (
             "raw: {path: /a, size: 1.5}",
             "expected a size such as 40G or a whole number of bytes, found the number 1.5",
+        ),
+        (
+            "{raw: {path: /a}, total-iops-sec: 5}",
+            "unknown key `total-iops-sec`; write `total-iops-sec` in the group `iotune`",
         ),
         (
             "{raw: {path: /a}, queues: -1}",

@@ -29,10 +29,17 @@ pub struct Loss {
 impl Loss {
     /// The setting that avoids the loss, in the syntax of the document.
     pub fn help(&self, document: &Document) -> Option<String> {
-        matches!(self.at, FieldPath::Image(_, _, ImageField::Format)).then(|| {
-            let qcow2 = setting(self.at, Format::Qcow2);
-            document.render(&phrase!("use {qcow2}, or `raw` if the image is raw", qcow2))
-        })
+        let FieldPath::Image(nth, depth, ImageField::Format) = self.at else {
+            return None;
+        };
+        let disk = document.domain().disks.get(nth);
+        let image = disk.and_then(|disk| disk.backend.image()?.chain().nth(depth));
+        let format = image.and_then(Image::format_by_name);
+        let format = setting(self.at, format.unwrap_or(Format::Qcow2));
+        Some(document.render(&phrase!(
+            "use {format}, or `raw` if the image is raw",
+            format
+        )))
     }
 }
 

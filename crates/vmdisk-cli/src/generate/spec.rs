@@ -212,6 +212,7 @@ impl Asked<'_> {
                 let below = SpecPath(at.0[2..].to_vec());
                 let start = SpecPlace { line: 1, column: 1 };
                 error.place = DiskSpec::place_in_one_liner(text, &below).or(Some(start));
+                error.help = error.help.map(|help| DiskSpec::help_in_one_liner(&help));
                 message(&one_liner_name(self.one_liners, number), text, &error)
             }
             (None, Some(file)) => {

@@ -493,6 +493,8 @@ fn an_image_without_a_format_is_told_where_to_set_it() {
             "use `-drive file=/srv/a.qcow2,index=0,format=qcow2` instead of the file name alone",
         ),
         ("-drive file=/srv/a.qcow2", "use `format=qcow2`"),
+        ("-drive file=/srv/a.vmdk", "use `format=vmdk`"),
+        ("-drive file=/srv/a.img", "use `format=qcow2`"),
     ] {
         let line = format!("qemu-system-x86_64 -machine q35 {option}");
         let place = Place::with(&[("a.args", &line)]);
@@ -662,6 +664,26 @@ fn a_device_in_a_hotplug_port_is_named_as_a_device() {
         ]);
         let said = format!("the device `{device}` uses the port `hotplug1`");
         assert!(run.stderr.contains(&said), "{run:?}");
+    }
+}
+
+#[test]
+fn a_running_qemu_gets_a_secret_by_a_command() {
+    let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
+<os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
+<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/a.luks'>
+<encryption format='luks'><secret type='passphrase' usage='a'/></encryption></source>
+<target dev='vda' bus='virtio'/></disk></devices></domain>";
+    let place = Place::with(&[("a.xml", text)]);
+    for (form, option) in [
+        ("qemu", "pass it with -object secret,id="),
+        (
+            "qmp",
+            "pass it with {\"execute\":\"object-add\",\"arguments\":{\"qom-type\":\"secret\",\"id\":",
+        ),
+    ] {
+        let run = place.run(&["convert", "a.xml", "--to", form]);
+        assert!(run.stderr.contains(option), "{run:?}");
     }
 }
 

@@ -121,6 +121,9 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
         let kinds = list_of(BackendSpec::KINDS);
         return Some(format!("use a key of the backend instead: {kinds}"));
     }
+    if IotuneSpec::keys().contains(&key) {
+        return Some(format!("write `{key}` in the group `iotune`"));
+    }
     let kinds: Vec<&str> = BackendSpec::KINDS
         .iter()
         .copied()

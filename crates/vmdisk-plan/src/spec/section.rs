@@ -3,6 +3,7 @@
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
 
+use super::backend::BackendSpec;
 use super::limits::narrow;
 use super::node::{describe, shortened};
 use super::suggest::nearest;
@@ -157,7 +158,9 @@ impl<'a> Keys<'a> {
     ) {
         let Keys { entries, reader } = self;
         let mut known = known.to_vec();
-        if reader.at().is_top() {
+        if reader.at().is_top() && !reader.beside.is_empty() {
+            // A one-liner begins with its backend.
+            known.retain(|key| !BackendSpec::KINDS.contains(key));
             known.extend(&reader.beside);
         }
         for (key, value) in entries {
