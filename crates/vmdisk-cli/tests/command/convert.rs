@@ -668,6 +668,21 @@ fn a_device_in_a_hotplug_port_is_named_as_a_device() {
 }
 
 #[test]
+fn a_guest_without_a_name_loses_nothing_and_numa_that_is_written_is_not_lost() {
+    let memory = "-object memory-backend-memfd,id=m,size=1G,share=on -numa node,memdev=m";
+    for (options, code) in [("", 0), (memory, 0), ("-vga std", 1)] {
+        let line = format!(
+            "qemu-system-x86_64 -m 1G -M q35 -nodefaults {options} -drive file=/a.qcow2,if=virtio,format=qcow2"
+        );
+        let place = Place::with(&[("a.args", &line)]);
+        let run = place.run(&["convert", "a.args", "--to", "libvirt-xml", "--strict"]);
+        assert_eq!(run.code, code, "{run:?}");
+        let said = "the guest has no name, so `guest` is used";
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+}
+
+#[test]
 fn a_running_qemu_gets_a_secret_by_a_command() {
     let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
 <os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
