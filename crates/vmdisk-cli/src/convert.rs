@@ -8,7 +8,7 @@ mod unsupported;
 
 use vmdisk::model::Scope;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Completion, Document, Loss, Resolved, Source, Storage, Target};
+use vmdisk::{Completion, Document, Loss, Resolved, Source, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
@@ -138,11 +138,7 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
         .help("use the target of a disk, such as vda, or the id of its device")
     })?;
     if !args.storage.is_empty() {
-        let mut storage = Storage::default();
-        for file in &args.storage {
-            lint::storage::add(&mut storage, &read::file(file)?);
-        }
-        document.locate_volumes(&storage);
+        document.locate_volumes(&lint::storage::of_files(&args.storage)?);
     }
     Ok(document)
 }

@@ -344,6 +344,34 @@ fn a_source_that_no_other_format_has_is_named_once_by_its_driver() {
 }
 
 #[test]
+fn the_part_of_a_source_that_cannot_be_carried_over_is_named() {
+    for (option, said) in [
+        (
+            "-drive file=ftp://u:p@h/a.img,if=virtio,format=raw",
+            "the source, whose address contains a password, cannot be carried over",
+        ),
+        (
+            "-drive file=nfs://h/a.img?uid=3,if=virtio,format=raw",
+            "the source, whose address has the option `uid`, cannot be carried over",
+        ),
+        (
+            "-drive 'file=rbd:p/i:rbd_cache=true,if=virtio,format=raw'",
+            "help: remove `rbd_cache` from the address",
+        ),
+        (
+            "-drive 'file=/x,format=raw,if=virtio",
+            "which is an argument whose quote is never closed (close the quote)",
+        ),
+    ] {
+        let line = format!("qemu-system-x86_64 -M q35 {option}\n");
+        let place = Place::with(&[("a.sh", &line)]);
+        let run = place.run(&["convert", "a.sh", "--to", "libvirt-xml"]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(said), "{option}: {run:?}");
+    }
+}
+
+#[test]
 fn a_chain_that_is_named_to_its_end_becomes_a_spec_and_comes_back() {
     let with = |chain: &str| {
         format!(

@@ -41,6 +41,17 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// An argument that begins with a quote, at whose end the text ends.
+    fn unclosed(argument: &Text) -> Self {
+        Fault {
+            span: argument.whole(),
+            message: "an argument whose quote is never closed".to_owned(),
+            help: "close the quote".to_owned(),
+        }
+    }
+}
+
 /// The remedy where a shell took the quotes of JSON.
 const UNQUOTED: &str =
     "the shell removes its double quotes: put the whole value between single quotes";
@@ -217,6 +228,7 @@ pub(crate) fn options(
         }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
             let is_unknown = is_unknown_word(text);
+            faults.extend(word.is_unclosed().then(|| Fault::unclosed(word)));
             options.push(WrittenOption {
                 name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
                 span: word.whole(),
@@ -231,6 +243,12 @@ pub(crate) fn options(
         } else {
             arguments.next().map(|(_, value)| value.clone())
         };
+        faults.extend(
+            value
+                .iter()
+                .filter(|it| it.is_unclosed())
+                .map(Fault::unclosed),
+        );
         let mut span = word.whole();
         if let Some(value) = &value {
             span.end = value.whole().end.max(span.end);
