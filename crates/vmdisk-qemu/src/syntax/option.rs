@@ -41,15 +41,15 @@ impl Fault {
     }
 }
 
-impl Fault {
-    /// An argument that begins with a quote, at whose end the text ends.
-    fn unclosed(argument: &Text) -> Self {
-        Fault {
-            span: argument.whole(),
-            message: "an argument whose quote is never closed".to_owned(),
-            help: "close the quote".to_owned(),
-        }
-    }
+/// The arguments within whose quotes the text ends.
+fn unclosed(arguments: &[Text]) -> Vec<Fault> {
+    let unclosed = arguments.iter().filter(|argument| argument.is_unclosed());
+    let fault = |argument: &Text| Fault {
+        span: argument.whole(),
+        message: "an argument whose quote is never closed".to_owned(),
+        help: "close the quote".to_owned(),
+    };
+    unclosed.map(fault).collect()
 }
 
 /// The remedy where a shell took the quotes of JSON.
@@ -205,7 +205,7 @@ pub(crate) fn options(
     file: &str,
 ) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
     let mut options = OptionList::default();
-    let mut faults = Vec::new();
+    let mut faults = unclosed(arguments);
     // Programs that change their title leave zero bytes after the last word.
     let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
     let mut has_empty = false;
@@ -228,7 +228,6 @@ pub(crate) fn options(
         }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
             let is_unknown = is_unknown_word(text);
-            faults.extend(word.is_unclosed().then(|| Fault::unclosed(word)));
             options.push(WrittenOption {
                 name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
                 span: word.whole(),
@@ -243,12 +242,6 @@ pub(crate) fn options(
         } else {
             arguments.next().map(|(_, value)| value.clone())
         };
-        faults.extend(
-            value
-                .iter()
-                .filter(|it| it.is_unclosed())
-                .map(Fault::unclosed),
-        );
         let mut span = word.whole();
         if let Some(value) = &value {
             span.end = value.whole().end.max(span.end);
