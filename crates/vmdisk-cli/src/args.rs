@@ -157,6 +157,9 @@ pub(crate) struct LintArgs {
     pub(crate) baseline: Option<PathBuf>,
     #[arg(skip)]
     pub(crate) task: BaselineTask,
+    /// True for a command without --fix, whose findings do not suggest it.
+    #[arg(skip)]
+    pub(crate) cannot_fix: bool,
     /// Format of the findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
     pub(crate) format: LintFormat,
@@ -263,6 +266,7 @@ impl LintArgs {
             configuration: ConfigurationArgs::default(),
             baseline: None,
             task: BaselineTask::Use,
+            cannot_fix: false,
             format: LintFormat::Full,
             output: None,
             report: Vec::new(),

@@ -8,7 +8,7 @@ mod unsupported;
 
 use vmdisk::model::Scope;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Document, Loss, Resolved, Source, Storage, Target};
+use vmdisk::{Completion, Document, Loss, Resolved, Source, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
@@ -44,6 +44,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     }
     let mut document = read_document(args, &input, &bytes)?;
     let mut warnings = Vec::new();
+    let mut chosen = Vec::new();
     let stays_xml = matches!(
         (&document.source, args.to),
         (
@@ -54,13 +55,17 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if !stays_xml {
         let writes_os = args.to == ConvertForm::LibvirtXml && !args.resolved;
         warnings = left_behind(&document, &input, writes_os)?;
-        let notes = match args.to {
+        let completion = match args.to {
             ConvertForm::LibvirtXml | ConvertForm::Spec => vmdisk::complete(&mut document),
             // Without the machine.
-            ConvertForm::DiskXml => vmdisk::unfit_disks(&document),
-            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => Vec::new(),
+            ConvertForm::DiskXml => Completion {
+                unfit: vmdisk::unfit_disks(&document),
+                ..Completion::default()
+            },
+            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => Completion::default(),
         };
-        warnings.extend(notes.into_iter().map(Message::warning));
+        chosen = completion.chosen;
+        warnings.extend(completion.unfit.into_iter().map(Message::warning));
     }
     let resolved = match args.resolved {
         true => Some(resolve::resolved(&document, &input)?),
@@ -71,6 +76,11 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     deliver(io, args.output.as_deref(), &written.text)?;
     if let Some(resolved) = &resolved {
         io.say(&resolve::told(resolved, args.explain));
+    }
+    // Nothing is lost by them, so `--strict` does not count them.
+    for note in chosen {
+        let note = Message::warning(note).render(colors.stderr);
+        io.say(&format!("{note}\n"));
     }
     warnings.extend(written.warnings);
     warnings.extend(unsupported::by(&target, Some(&document), &written.text));
@@ -128,11 +138,7 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
         .help("use the target of a disk, such as vda, or the id of its device")
     })?;
     if !args.storage.is_empty() {
-        let mut storage = Storage::default();
-        for file in &args.storage {
-            lint::storage::add(&mut storage, &read::file(file)?);
-        }
-        document.locate_volumes(&storage);
+        document.locate_volumes(&lint::storage::of_files(&args.storage)?);
     }
     Ok(document)
 }

@@ -49,6 +49,7 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         host,
         selection,
         configuration,
+        cannot_fix: true,
         ..LintArgs::of(vec![file.clone()])
     };
     let guest = Guest {

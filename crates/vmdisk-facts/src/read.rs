@@ -65,15 +65,23 @@ pub enum FactsError {
         advice: &'static str,
     },
     /// A value does not fit its place.
-    #[error("line {}, column {}: {path}: {message}", position.line, position.column)]
+    #[error("line {}, column {}: {}{message}", position.line, position.column, prefix_of(path))]
     Value {
-        /// Where in the file (`files[2].size`).
+        /// Where in the file (`files[2].size`); empty for the file as a whole.
         path: String,
         /// The same as line and column.
         position: Position,
         /// The mistake in the value.
         message: String,
     },
+}
+
+/// The path of a value, as messages begin with it.
+fn prefix_of(path: &str) -> String {
+    match path {
+        "" => String::new(),
+        path => format!("{path}: "),
+    }
 }
 
 impl Facts {
@@ -163,7 +171,7 @@ fn read(
             span,
             message,
         } => FactsError::Value {
-            path: path.unwrap_or_else(|| "the facts file".to_owned()),
+            path: path.unwrap_or_default(),
             position: position(span),
             message,
         },
@@ -209,7 +217,7 @@ fn from_root(root: &Node) -> Result<Read, Failure> {
     })?;
     let paths: HashSet<&str> = ignored.iter().map(|key| key.path.as_str()).collect();
     if !members.is_empty() && members.iter().all(|at| paths.contains(at.key.as_str())) {
-        let message = "none of its keys is one of a facts file";
+        let message = "none of the keys is a key of a facts file";
         return Err(Failure::of_file(root, message));
     }
     warnings.extend(ignored.into_iter().map(|ignored| Warning {

@@ -136,7 +136,7 @@ fn a_wrong_value_is_reported_by_its_path() {
             "services[\"a b.timer\"]",
             "expected a string",
         ),
-        (r"[1]", "the facts file", "expected keys such as"),
+        (r"[1]", "", "expected keys such as"),
         (
             r#"{"filesystems":[{"id":"f","kind":"btrfs","btrfs":[["single"]]}]}"#,
             "filesystems[0].btrfs",

@@ -105,6 +105,18 @@ impl Image {
         self.protocol.on_host().map(HostStorage::path)
     }
 
+    /// The format other than raw that the extension of the file name stands for.
+    pub fn format_by_name(&self) -> Option<Format> {
+        let (_, extension) = self.host_path()?.rsplit_once('.')?;
+        let format = match extension {
+            // libvirt's word for VHDX is `vhd`; files with that extension are Virtual PC's.
+            "vhd" => Some(Format::Vpc),
+            "vhdx" => Some(Format::Vhd),
+            _ => Format::from_wire(extension),
+        };
+        format.filter(|format| *format != Format::Raw && *format != Format::Iso)
+    }
+
     /// True if the first bytes of the storage are those of the format: not where the image begins
     /// elsewhere in it, nor where a raw image is encrypted, which puts another header there.
     pub fn is_headed_by_its_format(&self) -> bool {

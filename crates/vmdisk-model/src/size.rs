@@ -4,6 +4,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
+/// The binary units, the largest first.
+const UNITS: [&str; 6] = ["EiB", "PiB", "TiB", "GiB", "MiB", "KiB"];
+
 /// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeError {
@@ -75,6 +78,22 @@ impl Bytes {
         Ok(Bytes(bytes as u64))
     }
 
+    /// The value in the largest binary unit that it reaches, rounded down to one decimal unless the unit divides it:
+    /// `51.7 GiB`, `40 GiB`.
+    pub fn rounded(self) -> String {
+        let reached = UNITS.iter().enumerate().find_map(|(at, unit)| {
+            let scale = 1u64 << (10 * (UNITS.len() - at));
+            (self.0 >= scale).then_some((unit, scale))
+        });
+        match reached {
+            Some((unit, scale)) if !self.0.is_multiple_of(scale) => {
+                let tenths = u128::from(self.0 % scale) * 10 / u128::from(scale);
+                format!("{}.{tenths} {unit}", self.0 / scale)
+            }
+            _ => self.to_string(),
+        }
+    }
+
     /// Bytes in one `unit` (empty means one byte).
     ///
     /// # Errors
@@ -103,7 +122,6 @@ impl Bytes {
 impl std::fmt::Display for Bytes {
     /// The largest binary unit that divides the value: `40 GiB`, `1536 MiB`, `513 bytes`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const UNITS: [&str; 6] = ["EiB", "PiB", "TiB", "GiB", "MiB", "KiB"];
         for (at, unit) in UNITS.iter().enumerate() {
             let scale = 1u64 << (10 * (UNITS.len() - at));
             if self.0 != 0 && self.0.is_multiple_of(scale) {
@@ -146,6 +164,10 @@ mod tests {
     #[test]
     fn sizes_are_shown_in_the_largest_unit_that_divides_them() {
         assert_eq!(Bytes(40 << 30).to_string(), "40 GiB");
+        assert_eq!(Bytes(57_757_667_328).rounded(), "53.7 GiB");
+        assert_eq!(Bytes(40 << 30).rounded(), "40 GiB");
+        assert_eq!(Bytes(u64::MAX).rounded(), "15.9 EiB");
+        assert_eq!(Bytes(513).rounded(), "513 bytes");
         assert_eq!(Bytes(1536 << 20).to_string(), "1536 MiB");
         assert_eq!(Bytes(513).to_string(), "513 bytes");
         assert_eq!(Bytes(0).to_string(), "0 bytes");

@@ -407,7 +407,7 @@ fn two_disks_write_to_one_server_only_if_they_share() {
     let found = two("nbd://a/x", "nbd:x,hosts=a");
     assert_eq!(
         found[0].to_string(),
-        "disks[1].network: disks[0] writes to the same storage; use separate storage, or write \
+        "disks[1].network: disks[0] and disks[1] write to the same storage; use separate storage, or write \
          `shareable: true` for both"
     );
 }

@@ -119,10 +119,10 @@ fn a_scsi_controller_of_another_model_is_reported_with_both_models() {
     };
     let what = |model: &str, default: &str| {
         format!(
-            "the SCSI controller model `{model}`{default} which becomes `virtio-scsi` in a plan,"
+            "the SCSI controller model `{model}`{default}, which the spec replaces with `virtio-scsi`,"
         )
     };
-    let default = ", libvirt's default,";
+    let default = " (libvirt's default)";
     let at_disk = FieldPath::Disk(0, DiskField::TargetBus);
     assert_eq!(told(&domain), [(at_disk, what("lsilogic", default))]);
     let at_model = FieldPath::Controller(0, ControllerField::Model);

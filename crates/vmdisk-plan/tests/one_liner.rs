@@ -114,7 +114,13 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "network:/a",
             &[
-                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` or `ftps`",
+                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` and `ftps`",
+            ],
+        ),
+        (
+            "raw:/a,total-iops-sec=5",
+            &[
+                "line 1, column 8: unknown key `total-iops-sec`; did you mean `iotune.total-iops-sec`?",
             ],
         ),
         (
@@ -192,7 +198,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "qcow2:/a,backing=/b",
             &[
-                "line 1, column 18: qcow2.backing: expected a group of keys, found `/b`; its keys are `path` or `format`",
+                "line 1, column 18: qcow2.backing: expected a group of keys, found `/b`; its keys are `path` and `format`",
             ],
         ),
         (

@@ -106,11 +106,11 @@ disks:
     assert_eq!(
         faults(text),
         [
-            "line 2, column 1: colour: unknown key `colour`; the keys here are `version`, `guest` or `disks`",
+            "line 2, column 1: colour: unknown key `colour`; the keys here are `version`, `guest` and `disks`",
             "line 6, column 13: disks[0].qcow2.size: `40Q` is not a valid size: unknown unit `Q`, expected one of K, M, G, T, P (powers of 1024; KB and so on are powers of 1000)",
             "line 7, column 7: disks[0].qcow2.cluster_size: unknown key `cluster_size`; did you mean `cluster-size`?",
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
-            "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` or `lvm-thin`",
+            "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` and `lvm-thin`",
             "line 11, column 5: disks[1].lvm: a disk has one backend, but this one has `raw` and `lvm`; keep `raw`, or make it two disks",
             "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `network` or `empty`",
             "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
@@ -253,11 +253,11 @@ fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
     for (disks, fault) in [
         (
             "[{raw: {path: /a, size: 1G}}, {raw: {path: /a}}]",
-            "writes to the same storage",
+            "write to the same storage",
         ),
         (
             "[{lvm: {group: v, volume: a}}, {device: {path: /dev/v/a}}]",
-            "writes to the same storage",
+            "write to the same storage",
         ),
         (
             "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}, {raw: {path: /c}, target: vdb}]",
@@ -369,6 +369,34 @@ fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
 }
 
 #[test]
+fn a_number_of_the_wrong_kind_is_shown_and_a_limit_belongs_to_its_group() {
+    for (disk, message) in [
+        (
+            "raw: {path: /a, size: 1.5}",
+            "expected a size such as 40G or a whole number of bytes, found the number 1.5",
+        ),
+        (
+            "{raw: {path: /a}, total-iops-sec: 5}",
+            "unknown key `total-iops-sec`; write `total-iops-sec` in the group `iotune`",
+        ),
+        (
+            "{raw: {path: /a}, queues: -1}",
+            "expected a whole number, found the number -1",
+        ),
+        (
+            "{raw: {path: /a}, queues: 1e300}",
+            "expected a whole number, found the number 1e300",
+        ),
+    ] {
+        let found = faults(&format!("version: 1\ndisks:\n- {disk}\n"));
+        assert!(
+            found.len() == 1 && found[0].ends_with(message),
+            "{disk}: {found:?}"
+        );
+    }
+}
+
+#[test]
 fn a_second_document_and_a_second_user_of_a_path_come_with_the_way_out() {
     let two = "version: 1\ndisks:\n- raw: {path: /a}\n---\nversion: 1\ndisks: []\n";
     assert_eq!(
@@ -381,7 +409,7 @@ fn a_second_document_and_a_second_user_of_a_path_come_with_the_way_out() {
     assert_eq!(
         faults(twice),
         [
-            "line 4, column 8: disks[1].raw: disks[0] writes to the same storage; use separate storage, or \
+            "line 4, column 8: disks[1].raw: disks[0] and disks[1] write to the same storage; use separate storage, or \
           write `shareable: true` for both"
         ]
     );

@@ -73,6 +73,10 @@ pub(crate) fn leftovers(
                     found.part(option, key, false);
                 }
             }
+            ("numa", Some(numa)) if numa.peek("memdev").is_some_and(|it| it.is_used.get()) => {
+                // Cells are numbered again in their order.
+                found.unused(option, "", numa, &["type", "nodeid"]);
+            }
             _ if is_read => {}
             ("device", Some(device)) => found.device(option, device),
             ("drive", Some(drive)) => {

@@ -59,6 +59,7 @@ mod write_guest;
 mod writer;
 
 pub use argument::{Argument, ArgumentValue, QemuOption};
+pub use blockdev::name_obstacle::NameObstacle;
 pub use command_line::CommandLine;
 pub use config_file::{ConfigFile, begins_with_group, write_config_file};
 pub use daemon::StorageDaemon;

@@ -111,10 +111,10 @@ impl Writer<'_> {
         }
         if self.machine().board.is_pci_express() {
             let port = self.places().take_id(&format!("hotplug{number}"));
-            let id = device.text("id").unwrap_or("the device");
+            let id = device.text("id").unwrap_or_default();
             self.leave_out(
                 at,
-                format!("{id} uses the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
+                format!("the device `{id}` uses the port `{port}`, which QEMU must have been started with: -device pcie-root-port,id={port},chassis={number}"),
             );
             device.push("bus", port);
         }

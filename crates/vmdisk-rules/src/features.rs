@@ -59,6 +59,38 @@ impl Feature {
         }
     }
 
+    /// The way to do without it, in the imperative.
+    pub(crate) const fn instead(&self) -> &'static str {
+        use Capability as C;
+        match self.capability {
+            C::NvmeNamespaceDevice | C::LibvirtNvmeBus => "use another bus",
+            C::MemoryBackendMemfd => "use another kind of memory",
+            C::RbdEncryption => "let QEMU decrypt it",
+            C::RbdLuksAny => "set the version of LUKS",
+            C::LibvirtRbdNamespace => "use an image outside a namespace",
+            // The guest needs the data that it has there.
+            C::Rbd
+            | C::Iscsi
+            | C::Nfs
+            | C::Ssh
+            | C::Https
+            | C::Ftp
+            | C::Tftp
+            | C::Gluster
+            | C::Sheepdog
+            | C::Vxhs
+            | C::NvmeDriver
+            | C::VhostVdpaDriver
+            | C::Qcow2DataFile
+            | C::LibvirtVhostUser
+            | C::LibvirtNvmeSource
+            | C::LibvirtVhostVdpa
+            | C::LibvirtDataStore
+            | C::LibvirtSlices => "use other storage",
+            _ => "remove it",
+        }
+    }
+
     /// Each place where it is used.
     pub(crate) fn places(&self, domain: &Domain) -> Vec<FieldPath> {
         match self.uses {
@@ -244,4 +276,20 @@ fn statistics(domain: &Domain) -> Vec<FieldPath> {
     disks(domain, DiskField::Statistics, |disk| {
         !disk.frontend.statistics.intervals.is_empty()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_help_removes_the_storage_of_a_disk() {
+        let of_storage = |feature: &&Feature| {
+            let is_name = matches!(feature.uses, InImage(ImageField::NetworkName, _));
+            is_name || matches!(feature.uses, Protocol(_) | InImage(ImageField::Source, _))
+        };
+        for feature in FEATURES.iter().filter(of_storage) {
+            assert_ne!(feature.instead(), "remove it", "{:?}", feature.capability);
+        }
+    }
 }

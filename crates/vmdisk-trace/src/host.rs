@@ -1,6 +1,7 @@
 //! The file system of a file.
 
 use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
+use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Missing};
 
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
@@ -146,7 +147,7 @@ impl On<'_> {
             "free",
             free_bytes.clone(),
             &key("free_bytes"),
-            bytes,
+            |free| Bytes(*free).rounded(),
             &command,
         ));
         if let Fact::Known(btrfs) = btrfs {

@@ -14,16 +14,25 @@ const NAME: &str = "guest";
 
 /// Fills in QEMU's defaults for a command line, and reports settings that libvirt needs in another form. Other
 /// documents do not change.
-pub fn complete(document: &mut Document) -> Vec<String> {
-    let mut notes = Vec::new();
+pub fn complete(document: &mut Document) -> Completion {
+    let mut completion = Completion::default();
     let Source::QemuCommandLine(source) = &mut document.source else {
-        return notes;
+        return completion;
     };
     if source.domain.scope == Scope::WholeGuest {
-        complete_machine(&mut source.domain, &mut notes);
+        complete_machine(&mut source.domain, &mut completion);
     }
-    notes.extend(unfit_disks(document));
-    notes
+    completion.unfit.extend(unfit_disks(document));
+    completion
+}
+
+/// The messages of [`complete`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Values that the document does not have and that were chosen; nothing is lost.
+    pub chosen: Vec<String>,
+    /// Settings that are lost, or that libvirt needs in another form.
+    pub unfit: Vec<String>,
 }
 
 /// Settings of disks on a command line that libvirt needs in another form; none of other documents.
@@ -67,9 +76,10 @@ fn users_without_key(image: &Image) -> impl Iterator<Item = &str> {
     })
 }
 
-fn complete_machine(domain: &mut Domain, notes: &mut Vec<String>) {
+fn complete_machine(domain: &mut Domain, completion: &mut Completion) {
     if domain.name.is_none() {
-        notes.push(format!("the guest has no name, so `{NAME}` is used"));
+        let note = format!("the guest has no name, so `{NAME}` is used");
+        completion.chosen.push(note);
         domain.name = Some(NAME.to_owned());
     }
     // Without -accel, QEMU emulates.
@@ -77,7 +87,7 @@ fn complete_machine(domain: &mut Domain, notes: &mut Vec<String>) {
     if let Some(machine) = &mut domain.machine {
         let name = machine.without_vendor().to_owned();
         if name != machine.0 {
-            notes.push(format!(
+            completion.unfit.push(format!(
                 "the suffix of the machine `{machine}` is not carried over: only QEMUs of its vendor know it"
             ));
             *machine = MachineType::new(name);

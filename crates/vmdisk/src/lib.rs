@@ -122,7 +122,7 @@ pub use vmdisk_plan as plan;
 pub use vmdisk_source as source;
 
 pub use allow::{WithAllowances, allow};
-pub use complete::{complete, unfit_disks};
+pub use complete::{Completion, complete, unfit_disks};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
     ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes, read_to_lint,

@@ -8,6 +8,7 @@ use vmdisk_model::{
     BackendSource, ControllerField, Device, Disk, DiskField, Domain, DomainField, FieldPath,
     Format, Image, ImageField, Protocol, Scope, SecretReference, Switch,
 };
+use vmdisk_qemu::NameObstacle;
 use vmdisk_rule::Problem;
 use vmdisk_source::Span;
 
@@ -29,10 +30,27 @@ pub struct Loss {
 impl Loss {
     /// The setting that avoids the loss, in the syntax of the document.
     pub fn help(&self, document: &Document) -> Option<String> {
-        matches!(self.at, FieldPath::Image(_, _, ImageField::Format)).then(|| {
-            let qcow2 = setting(self.at, Format::Qcow2);
-            document.render(&phrase!("use {qcow2}, or `raw` if the image is raw", qcow2))
-        })
+        let (nth, depth) = match self.at {
+            FieldPath::Image(nth, depth, ImageField::Format) => (nth, depth),
+            FieldPath::Disk(nth, DiskField::Source) => {
+                return obstacle_of(document, nth).map(|obstacle| match obstacle {
+                    NameObstacle::Password => {
+                        "remove the password from the address, and define it as a secret in libvirt"
+                            .to_owned()
+                    }
+                    NameObstacle::Option(key) => format!("remove `{key}` from the address"),
+                });
+            }
+            _ => return None,
+        };
+        let disk = document.domain().disks.get(nth);
+        let image = disk.and_then(|disk| disk.backend.image()?.chain().nth(depth));
+        let format = image.and_then(Image::format_by_name);
+        let format = setting(self.at, format.unwrap_or(Format::Qcow2));
+        Some(document.render(&phrase!(
+            "use {format}, or `raw` if the image is raw",
+            format
+        )))
     }
 }
 
@@ -118,7 +136,7 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
     });
     let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
     let unnamed: BTreeMap<usize, String> = unnamed
-        .map(|(nth, disk)| (nth, other_source(disk)))
+        .map(|(nth, disk)| (nth, other_source(document, nth, disk)))
         .collect();
     // The options of such a source say nothing more.
     let is_of_unnamed = |at: FieldPath| {
@@ -336,8 +354,18 @@ fn descriptor_of(image: &Image) -> Option<&str> {
         .filter(|path| path.starts_with("/dev/fdset/"))
 }
 
-/// A source that no other format has, by its driver.
-fn other_source(disk: &Disk) -> String {
+/// The part of the address of a disk on a command line that keeps it from being read.
+fn obstacle_of(document: &Document, nth: usize) -> Option<NameObstacle> {
+    let disk = document.domain().disks.get(nth)?;
+    let images = disk.backend.image()?.chain().count();
+    (0..images).find_map(|depth| {
+        let place = document.place(FieldPath::Image(nth, depth, ImageField::Path));
+        NameObstacle::in_name(place.span.slice(&document.text)?)
+    })
+}
+
+/// A source that no other format has, by what is special about it.
+fn other_source(document: &Document, nth: usize, disk: &Disk) -> String {
     if disk.backend.socket().is_some() {
         return "the socket, whose `-chardev` is missing or not understood,".to_owned();
     }
@@ -350,9 +378,15 @@ fn other_source(disk: &Disk) -> String {
         Protocol::Other(driver) if !driver.is_empty() => Some(driver),
         _ => None,
     });
-    match driver {
-        Some(driver) => format!("the source, a node of driver `{driver}`,"),
-        None => "the source, which is missing or not understood,".to_owned(),
+    match (driver, obstacle_of(document, nth)) {
+        (_, Some(NameObstacle::Password)) => {
+            "the source, whose address contains a password,".to_owned()
+        }
+        (_, Some(NameObstacle::Option(key))) => {
+            format!("the source, whose address has the option `{key}`,")
+        }
+        (Some(driver), None) => format!("the source, a node of driver `{driver}`,"),
+        (None, None) => "the source, which is missing or not understood,".to_owned(),
     }
 }
 

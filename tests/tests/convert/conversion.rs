@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use vmdisk::plan::Spec;
 use vmdisk::write::{self, QemuOptions};
-use vmdisk::{complete, losses, not_about_disks, not_about_disks_in_xml, read};
+use vmdisk::{Completion, complete, losses, not_about_disks, not_about_disks_in_xml, read};
 
 /// What a conversion came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,8 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
     });
     let output = match target {
         Target::LibvirtXml => {
-            said.extend(complete(&mut document));
+            let Completion { chosen, unfit } = complete(&mut document);
+            said.extend(chosen.into_iter().chain(unfit));
             write::document_xml(&document).map_err(|error| error.to_string())
         }
         Target::Qemu => {
@@ -65,7 +66,8 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
             }
         }
         Target::Spec => {
-            said.extend(complete(&mut document));
+            let Completion { chosen, unfit } = complete(&mut document);
+            said.extend(chosen.into_iter().chain(unfit));
             let (spec, not_carried) = Spec::of_domain(document.domain());
             let refused = not_carried.iter().find(|one| one.changes_guest);
             said.extend(

@@ -213,7 +213,7 @@ fn assert_undone_and_done_again(kind: &str, folder: &Path) {
     let full = "size=300M,preallocation=falloc";
     let said = script_of(&[disk("one", full), disk("two", full)]);
     assert!(
-        said.stderr.contains("take 600 MiB at once"),
+        said.stderr.contains("need 600 MiB at once"),
         "{kind}: {said:?}"
     );
     let refused = run("sh", &["-s"], &said.stdout);

@@ -192,6 +192,9 @@ impl Difference {
                 let _ = writeln!(out, "{word} finding: {domain}: {severity}[{rule}]: {title}");
             }
         }
+        if self.is_empty() {
+            out.push_str("no differences\n");
+        }
         if has_domains {
             let (come, gone) = (self.new_findings.len(), self.gone_findings.len());
             let plural = if come == 1 { "" } else { "s" };

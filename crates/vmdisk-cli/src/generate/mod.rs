@@ -74,9 +74,11 @@ fn too_little_space(shortage: SpaceShortage) -> Message {
     } = shortage;
     let directory = sanitize::line(&directory);
     Message {
-        help: Some("write `preallocation=off`, or make space first".to_owned()),
+        help: Some("use `preallocation=off`, or free some space first".to_owned()),
         ..Message::warning(format!(
-            "the files below {directory} take {needed} at once, and {free} were free there"
+            "the new files in {directory} need {} at once, but only {} were free when the facts were collected",
+            needed.rounded(),
+            free.rounded()
         ))
     }
 }

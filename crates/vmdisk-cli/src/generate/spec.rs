@@ -10,6 +10,7 @@ use vmdisk_source::{LineIndex, Span};
 
 use crate::args::GenerateArgs;
 use crate::io::Io;
+use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::sanitize;
@@ -92,7 +93,8 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
 }
 
 fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
-    let (name, bytes) = if path.as_os_str() == "-" {
+    let is_stdin = path.as_os_str() == "-";
+    let (name, bytes) = if is_stdin {
         let bytes = read::limited(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
         })?;
@@ -107,9 +109,21 @@ fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
         })?;
         (path.display().to_string(), bytes)
     };
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Stop::new(format!("could not read {name}: a spec is UTF-8 text")))?;
-    from_text(name, text)
+    match String::from_utf8(bytes) {
+        Ok(text) => from_text(name, text),
+        Err(error) => {
+            let input = match is_stdin {
+                true => Input::new("<stdin>".into(), Origin::Stdin),
+                false => Input::new(path.to_owned(), Origin::Named),
+            };
+            // The reader of documents names the byte and the encoding.
+            let failure = read::document(&input, error.as_bytes()).err();
+            Err(failure.map_or_else(
+                || Stop::new(format!("could not read {name}: a spec is UTF-8 text")),
+                Stop::from,
+            ))
+        }
+    }
 }
 
 /// True for the name of a file that begins like a disk in one line.
@@ -212,6 +226,7 @@ impl Asked<'_> {
                 let below = SpecPath(at.0[2..].to_vec());
                 let start = SpecPlace { line: 1, column: 1 };
                 error.place = DiskSpec::place_in_one_liner(text, &below).or(Some(start));
+                error.help = error.help.map(|help| DiskSpec::help_in_one_liner(&help));
                 message(&one_liner_name(self.one_liners, number), text, &error)
             }
             (None, Some(file)) => {

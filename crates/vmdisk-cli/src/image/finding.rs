@@ -2,7 +2,7 @@
 
 use vmdisk::Severity;
 use vmdisk::image::chain::{End, MAX_IMAGES, ResolvedName, place};
-use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header};
+use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header, ImageFormat};
 use vmdisk_collect::{ImageFileError, without_secrets};
 
 use super::look::{DataFile, Image, Link};
@@ -65,6 +65,9 @@ pub(crate) fn about(image: &Image) -> Vec<ImageFinding> {
         if depth > 0 && link.format_differs {
             findings.push(of_format(&image.links[depth - 1], link));
         }
+        if link.header.format() == ImageFormat::Raw && link.length == Some(0) {
+            findings.push(of_empty(link));
+        }
         of_backing_format(link, &mut findings);
         of_protocols(link, &mut findings);
         for data in &link.data {
@@ -82,6 +85,14 @@ pub(crate) fn about(image: &Image) -> Vec<ImageFinding> {
         );
     }
     findings
+}
+
+/// As the rule `image-empty`, for a file that no guest uses yet.
+fn of_empty(link: &Link) -> ImageFinding {
+    let message = "the image is empty (0 bytes)".to_owned();
+    ImageFinding::new("image-empty", Severity::Warning, link, message)
+        .note("the guest sees a disk without sectors")
+        .help("copy the image again, or give the file a size with `truncate -s SIZE FILE`")
 }
 
 fn of_defect(link: &Link, defect: &Defect) -> ImageFinding {

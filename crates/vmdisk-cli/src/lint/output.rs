@@ -54,6 +54,7 @@ pub(crate) fn renderers<'a>(
             (None, false) => colors.stdout,
         },
         links: colors.links && args.output.is_none() && !prints_fixed,
+        suggests_fix: !args.cannot_fix,
         classes,
     };
     let everything = View {
@@ -176,7 +177,7 @@ fn say_summary(
         return;
     }
     io.say(&match mode {
-        Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(),
+        Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(!args.cannot_fix),
         Mode::Diff(_) => summary.would_fix(),
     });
     if let Some(classes) = classes {

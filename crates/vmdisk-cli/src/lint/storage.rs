@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,8 @@ use vmdisk::{RootKind, Storage};
 
 use crate::lint::inputs::Input;
 use crate::lint::read;
+use crate::sanitize;
+use crate::stop::Stop;
 
 /// A search for pools and volumes among the inputs, which is made once and only if a disk is on a volume.
 pub(crate) struct Search<'a> {
@@ -139,8 +142,23 @@ fn may_be_storage(head: &[u8]) -> bool {
     }
 }
 
-/// Adds what the bytes of one file say, if they are about storage.
-pub(crate) fn add(storage: &mut Storage, bytes: &[u8]) {
+/// The pools and volumes in the files of `--storage`.
+pub(crate) fn of_files(files: &[PathBuf]) -> Result<Storage, Stop> {
+    let mut storage = Storage::default();
+    for file in files {
+        if !add(&mut storage, &read::file(file)?) {
+            let what = "is neither a storage pool nor a volume of libvirt";
+            let file = file.display().to_string();
+            return Err(Stop::new(format!("{} {what}", sanitize::line(&file))).help(
+                "pass the XML that `virsh pool-dumpxml` or `virsh vol-dumpxml` prints to `--storage`",
+            ));
+        }
+    }
+    Ok(storage)
+}
+
+/// Adds what the bytes of one file say; false if they are not about storage.
+fn add(storage: &mut Storage, bytes: &[u8]) -> bool {
     let is_storage = std::str::from_utf8(bytes)
         .is_ok_and(|text| matches!(vmdisk::sniff(text), RootKind::Pool | RootKind::Volume));
     if is_storage
@@ -148,7 +166,9 @@ pub(crate) fn add(storage: &mut Storage, bytes: &[u8]) {
         && let Some(item) = document.storage()
     {
         storage.add(item.clone());
+        return true;
     }
+    false
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ fn block(path: &str, report: &DocumentReport, finding: &Diagnostic, view: &View<
     let help = if allowed_by.is_some() {
         None
     } else {
-        let how = fix.as_ref().map(|fix| match fix.applicability {
+        let how = fix.as_ref().filter(|_| view.suggests_fix);
+        let how = how.map(|fix| match fix.applicability {
             Applicability::Safe => "`--fix` does this",
             Applicability::Unsafe => "`--fix --unsafe-fixes` does this",
         });

@@ -48,6 +48,8 @@ pub(crate) struct View<'a> {
     pub(crate) colored: bool,
     /// With links to the pages of rules, which some terminals show.
     pub(crate) links: bool,
+    /// With the option that applies a fix.
+    pub(crate) suggests_fix: bool,
     /// The hosts, where there are several.
     pub(crate) classes: Option<&'a Classes<'a>>,
 }
@@ -61,6 +63,7 @@ impl View<'_> {
             verbose: false,
             colored: false,
             links: false,
+            suggests_fix: true,
             classes: None,
         }
     }

@@ -69,8 +69,8 @@ impl Summary {
         Some("for more about a rule: vmdisk explain RULE\n")
     }
 
-    /// The summary for people, of a run with inputs.
-    pub(crate) fn text(&self) -> String {
+    /// The summary for people, of a run with inputs; `suggests_fix` if the command can apply fixes.
+    pub(crate) fn text(&self, suggests_fix: bool) -> String {
         let mut out = String::new();
         let counts = [
             (self.errors, "error", "errors"),
@@ -113,6 +113,7 @@ impl Summary {
         }
         out.push('\n');
         match (self.fixable, self.fixable_unsafely) {
+            _ if !suggests_fix => {}
             (0, 0) => {}
             (safe, 0) => {
                 let _ = writeln!(out, "{safe} fixable with --fix");

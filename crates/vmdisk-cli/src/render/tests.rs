@@ -295,6 +295,20 @@ fn for_people() {
 }
 
 #[test]
+fn a_command_without_fixes_does_not_suggest_them() {
+    let view = View {
+        suggests_fix: false,
+        ..View::everything()
+    };
+    let text = text(human::file, view);
+    assert!(text.contains("help: write cache='writeback'"), "{text}");
+    assert!(!text.contains("--fix"), "{text}");
+    let summary = summary_of(&sample());
+    assert!(summary.text(true).contains("--fix"));
+    assert!(!summary.text(false).contains("--fix"));
+}
+
+#[test]
 fn for_people_with_everything() {
     let view = View {
         verbose: true,
@@ -365,7 +379,7 @@ fn for_code_scanning() {
 #[test]
 fn in_the_end() {
     let all = sample();
-    let mut text = summary_of(&all).text();
+    let mut text = summary_of(&all).text(true);
     let mut missed = Missed::default();
     all.iter().for_each(|checked| missed.add(checked));
     text.push_str(&missed.text(None, &[]));

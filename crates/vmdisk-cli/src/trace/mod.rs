@@ -6,7 +6,7 @@ mod text;
 mod traced;
 
 use vmdisk::trace::{GuestTrace, trace};
-use vmdisk::{Diagnostic, Document, LintOptions, Storage};
+use vmdisk::{Diagnostic, Document, LintOptions};
 
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
@@ -98,11 +98,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
         return Err(Stop::from(message));
     }
     if !args.storage.is_empty() {
-        let mut storage = Storage::default();
-        for file in &args.storage {
-            lint::storage::add(&mut storage, &read::file(file)?);
-        }
-        document.locate_volumes(&storage);
+        document.locate_volumes(&lint::storage::of_files(&args.storage)?);
     }
     Ok((input, document))
 }

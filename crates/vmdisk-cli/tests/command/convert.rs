@@ -290,9 +290,9 @@ fn a_login_to_a_server_goes_through_a_spec_and_cookies_do_not() {
         let spec = place.run(&["convert", file, "--to", "spec"]);
         assert_eq!(spec.code, 0, "{spec:?}");
         assert!(!spec.stdout.contains("opensesame"), "{spec:?}");
-        let told = spec
-            .stderr
-            .contains("the cookies for the server, which may be secret, is not carried over");
+        let told = spec.stderr.contains(
+            "the list of cookies for the server, which can contain secrets, is not carried over",
+        );
         assert_eq!(told, file == "b.xml", "{spec:?}");
         let back = place.run_with_input(&["convert", "--to", "disk-xml"], spec.stdout.as_bytes());
         assert_eq!((back.code, back.stdout.as_str()), (0, disk), "{back:?}");
@@ -341,6 +341,34 @@ fn a_source_that_no_other_format_has_is_named_once_by_its_driver() {
     assert_eq!(refused.stderr.matches("error: ").count(), 1, "{refused:?}");
     let named = "the source, a node of driver `quorum`, cannot be carried over";
     assert!(refused.stderr.contains(named), "{refused:?}");
+}
+
+#[test]
+fn the_part_of_a_source_that_cannot_be_carried_over_is_named() {
+    for (option, said) in [
+        (
+            "-drive file=ftp://u:p@h/a.img,if=virtio,format=raw",
+            "the source, whose address contains a password, cannot be carried over",
+        ),
+        (
+            "-drive file=nfs://h/a.img?uid=3,if=virtio,format=raw",
+            "the source, whose address has the option `uid`, cannot be carried over",
+        ),
+        (
+            "-drive 'file=rbd:p/i:rbd_cache=true,if=virtio,format=raw'",
+            "help: remove `rbd_cache` from the address",
+        ),
+        (
+            "-drive 'file=/x,format=raw,if=virtio",
+            "which is an argument whose quote is never closed (close the quote)",
+        ),
+    ] {
+        let line = format!("qemu-system-x86_64 -M q35 {option}\n");
+        let place = Place::with(&[("a.sh", &line)]);
+        let run = place.run(&["convert", "a.sh", "--to", "libvirt-xml"]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(said), "{option}: {run:?}");
+    }
 }
 
 #[test]
@@ -493,6 +521,8 @@ fn an_image_without_a_format_is_told_where_to_set_it() {
             "use `-drive file=/srv/a.qcow2,index=0,format=qcow2` instead of the file name alone",
         ),
         ("-drive file=/srv/a.qcow2", "use `format=qcow2`"),
+        ("-drive file=/srv/a.vmdk", "use `format=vmdk`"),
+        ("-drive file=/srv/a.img", "use `format=qcow2`"),
     ] {
         let line = format!("qemu-system-x86_64 -machine q35 {option}");
         let place = Place::with(&[("a.args", &line)]);
@@ -647,6 +677,60 @@ fn a_conversion_says_all_that_lint_says_of_what_its_target_does_not_support() {
 }
 
 #[test]
+fn a_device_in_a_hotplug_port_is_named_as_a_device() {
+    let disk = |bus: &str| format!("raw:/srv/a.img,bus={bus}");
+    let place = Place::with(&[]);
+    for (bus, device) in [("virtio", "vda"), ("usb", "usb")] {
+        let run = place.run(&[
+            "generate",
+            "--disk",
+            &disk(bus),
+            "--to",
+            "qmp",
+            "--target",
+            "machine=q35",
+        ]);
+        let said = format!("the device `{device}` uses the port `hotplug1`");
+        assert!(run.stderr.contains(&said), "{run:?}");
+    }
+}
+
+#[test]
+fn a_guest_without_a_name_loses_nothing_and_numa_that_is_written_is_not_lost() {
+    let memory = "-object memory-backend-memfd,id=m,size=1G,share=on -numa node,memdev=m";
+    for (options, code) in [("", 0), (memory, 0), ("-vga std", 1)] {
+        let line = format!(
+            "qemu-system-x86_64 -m 1G -M q35 -nodefaults {options} -drive file=/a.qcow2,if=virtio,format=qcow2"
+        );
+        let place = Place::with(&[("a.args", &line)]);
+        let run = place.run(&["convert", "a.args", "--to", "libvirt-xml", "--strict"]);
+        assert_eq!(run.code, code, "{run:?}");
+        let said = "the guest has no name, so `guest` is used";
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+}
+
+#[test]
+fn a_running_qemu_gets_a_secret_by_a_command() {
+    let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
+<os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
+<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/a.luks'>
+<encryption format='luks'><secret type='passphrase' usage='a'/></encryption></source>
+<target dev='vda' bus='virtio'/></disk></devices></domain>";
+    let place = Place::with(&[("a.xml", text)]);
+    for (form, option) in [
+        ("qemu", "pass it with -object secret,id="),
+        (
+            "qmp",
+            "pass it with {\"execute\":\"object-add\",\"arguments\":{\"qom-type\":\"secret\",\"id\":",
+        ),
+    ] {
+        let run = place.run(&["convert", "a.xml", "--to", form]);
+        assert!(run.stderr.contains(option), "{run:?}");
+    }
+}
+
+#[test]
 fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
     let text = "<domain type='kvm'><name>a</name><memory>524288</memory>
 <os><type arch='x86_64' machine='pc'>hvm</type></os><devices>
@@ -655,7 +739,7 @@ fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
     let place = Place::with(&[("a.xml", text)]);
     let run = place.run(&["convert", "a.xml", "--to", "spec", "--strict"]);
     assert_eq!(run.code, 1, "{run:?}");
-    let said = "the SCSI controller model `lsilogic`, libvirt's default, which becomes `virtio-scsi` in a plan";
+    let said = "the SCSI controller model `lsilogic` (libvirt's default), which the spec replaces with `virtio-scsi`, is";
     assert!(run.stderr.contains(said), "{run:?}");
     assert!(!run.stderr.contains("list of controllers"), "{run:?}");
 }

@@ -150,7 +150,7 @@ fn what_changed_on_a_host_is_told_with_what_follows_for_a_guest() {
     let same = place.run(&["facts", "diff", "old.json", "old.json", "--for", "a.xml"]);
     assert_eq!(
         (same.code, same.stdout.as_str()),
-        (0, "0 new findings, 0 gone\n"),
+        (0, "no differences\n0 new findings, 0 gone\n"),
         "{same:?}"
     );
     let run = place.run(&["facts", "diff", "old.json", "new.json", "--for", "a.xml"]);
@@ -474,7 +474,11 @@ fn values_that_change_by_themselves_are_no_difference() {
         ("other.json", &host(2, "6.6")),
     ]);
     let same = place.run(&["facts", "diff", "old.json", "new.json"]);
-    assert_eq!((same.code, same.stdout.as_str()), (0, ""), "{same:?}");
+    assert_eq!(
+        (same.code, same.stdout.as_str()),
+        (0, "no differences\n"),
+        "{same:?}"
+    );
     let other = place.run(&["facts", "diff", "old.json", "other.json"]);
     assert_eq!(other.stdout, "~ kernel.release: 6.1 → 6.6\n");
     let all = place.run(&["facts", "diff", "old.json", "new.json", "--volatile"]);

@@ -808,6 +808,43 @@ fn a_volume_without_a_path_says_what_gives_it_one() {
 }
 
 #[test]
+fn the_help_for_a_disk_in_one_line_has_options_and_not_keys() {
+    let place = Place::with(&[]);
+    let run = place.run(&["generate", "--disk", "raw:/x", "--disk", "raw:/x"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    let help = "use separate storage, or write `shareable=on` for both";
+    assert!(run.stderr.contains(help), "{run:?}");
+    let unknown = place.run(&["generate", "--disk", "raw:/x,colour=red"]);
+    assert!(
+        unknown.stderr.contains("the keys here are `bus`, `target`"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn a_spec_in_another_encoding_is_refused_with_the_byte() {
+    let place = Place::with(&[]);
+    place.write("a.yaml", b"version: 1\ndisks:\n- raw: {path: /\xe4}\n");
+    for command in [&["generate"][..], &["convert", "--to", "qemu"]] {
+        let run = place.run(&[command, &["a.yaml"]].concat());
+        assert_eq!(run.code, 2, "{run:?}");
+        let said = "not UTF-8: byte 0xe4 in line 3";
+        assert!(run.stderr.contains(said), "{run:?}");
+    }
+}
+
+#[test]
+fn the_help_for_reconnecting_is_in_the_syntax_of_the_document() {
+    let spec = "version: 1\ndisks:\n- vhost-user-blk: {socket: /v, reconnect: false}\n";
+    let place = Place::with(&[("a.yaml", spec)]);
+    let run = place.run(&["lint", "a.yaml"]);
+    assert!(
+        run.stdout.contains("help: use `reconnect: true`"),
+        "{run:?}"
+    );
+}
+
+#[test]
 fn a_key_of_a_disk_in_its_backend_is_told_its_place() {
     let place = Place::with(&[]);
     for (key, said) in [

@@ -82,6 +82,17 @@ fn a_header_is_shown_and_nothing_it_names_is_touched() {
 }
 
 #[test]
+fn an_empty_file_is_a_finding() {
+    let place = Place::with(&[("a.img", "")]);
+    let run = place.run(&["image", "a.img"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stdout.contains("the image is empty (0 bytes)"),
+        "{run:?}"
+    );
+}
+
+#[test]
 fn formats_whose_fields_are_not_checked_name_the_command_that_does() {
     let place = Place::with(&[]);
     let mut qed = vec![0; 3 * 4096];

@@ -65,6 +65,10 @@ fn a_command_line_opens_what_the_pool_says() {
     let beside = place.run(&["convert", "a.xml", "--to", "qemu", "--storage", "pool.xml"]);
     assert_eq!(beside.code, 0, "{beside:?}");
     assert!(beside.stdout.contains(r#""filename":"/srv/a.qcow2""#));
+    let domain = place.run(&["convert", "a.xml", "--to", "qemu", "--storage", "a.xml"]);
+    assert_eq!(domain.code, 2, "{domain:?}");
+    let said = "a.xml is neither a storage pool nor a volume";
+    assert!(domain.stderr.contains(said), "{domain:?}");
 }
 
 #[test]

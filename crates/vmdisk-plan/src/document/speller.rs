@@ -88,6 +88,8 @@ impl SpecSpeller<'_> {
 /// The key of a field in its group; `None` if a spec has none.
 pub(super) fn key_of(at: FieldPath) -> Option<String> {
     match at {
+        // A key of the backend.
+        FieldPath::Disk(_, DiskField::Reconnect) => Some("reconnect".to_owned()),
         FieldPath::Disk(_, field) => disk(field).spec.map(str::to_owned),
         FieldPath::Image(_, depth, field) => {
             let key = match (field, depth) {

@@ -9,7 +9,7 @@ use super::direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec
 use super::encryption::EncryptionSpec;
 use super::network::NetworkSpec;
 use super::node::describe;
-use super::section::{GroupSchema, Keys, Noted, Reader, Slot, SpecValue, list_of, section};
+use super::section::{GroupSchema, Keys, Noted, Reader, Slot, SpecValue, all_of, list_of, section};
 
 section! {
     /// A drive without a medium.
@@ -305,7 +305,7 @@ impl Slot for BackendSpec {
                     let known = BackendSpec::keys_of(kind);
                     let at = keys.reader.at().key(kind);
                     let below = format!("`{kind}` has no value");
-                    let help = format!("its keys are {}", list_of(&known));
+                    let help = format!("its keys are {}", all_of(&known));
                     keys.reader
                         .inside(at, |reader| reader.refuse(below).help = Some(help));
                     None
@@ -322,7 +322,7 @@ impl Slot for BackendSpec {
             [ref first, ref rest @ ..] => {
                 let message = format!(
                     "a disk has one backend, but this one has {}",
-                    list_of(&written).replace(" or ", " and ")
+                    all_of(&written)
                 );
                 let at = keys.reader.at().key(rest[0]);
                 let help = format!("keep `{first}`, or make it two disks");

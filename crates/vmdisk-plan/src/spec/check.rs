@@ -331,7 +331,7 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
         }
         let first = *storage.entry(storage_of(&disk.backend)).or_insert(index);
         if first != index && !may_share(&disks[first], disk) {
-            let message = format!("disks[{first}] writes to the same storage");
+            let message = format!("disks[{first}] and disks[{index}] write to the same storage");
             let is_made = disk.backend.is_made() || disks[first].backend.is_made();
             faults.refuse(at.key(disk.backend.kind()), message).help = Some(match is_made {
                 true => "give one of them another place".to_owned(),

@@ -16,7 +16,7 @@ use super::network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS,
 };
 use super::node::shortened;
-use super::section::list_of;
+use super::section::{all_of, list_of};
 use super::value::Word;
 
 use NetworkProtocol::{Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh};
@@ -320,10 +320,8 @@ fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
         if is_set && !owners.contains(protocol) {
             let owners: Vec<&str> = owners.iter().map(|owner| owner.as_wire()).collect();
             let message = format!("{protocol} has no `{key}`");
-            faults.refuse(at.key(key), message).help = Some(format!(
-                "it belongs to {}",
-                list_of(&owners).replace(" or ", " and ")
-            ));
+            faults.refuse(at.key(key), message).help =
+                Some(format!("it belongs to {}", all_of(&owners)));
         }
     }
 }

@@ -10,7 +10,7 @@ use vmdisk_model::{
 use super::backend::BackendSpec;
 use super::iotune::IotuneSpec;
 use super::node::describe;
-use super::section::{Reader, SpecValue, list_of, section};
+use super::section::{Reader, SpecValue, all_of, list_of, section};
 use super::value::spec_words;
 
 section! {
@@ -121,12 +121,15 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
         let kinds = list_of(BackendSpec::KINDS);
         return Some(format!("use a key of the backend instead: {kinds}"));
     }
+    if IotuneSpec::keys().contains(&key) {
+        return Some(format!("write `{key}` in the group `iotune`"));
+    }
     let kinds: Vec<&str> = BackendSpec::KINDS
         .iter()
         .copied()
         .filter(|kind| BackendSpec::keys_of(kind).contains(&key))
         .collect();
-    (!kinds.is_empty()).then(|| format!("`{key}` belongs to the keys of {}", list_of(&kinds)))
+    (!kinds.is_empty()).then(|| format!("`{key}` belongs to the keys of {}", all_of(&kinds)))
 }
 
 impl DiskSpec {

@@ -8,7 +8,9 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Null => "nothing".to_owned(),
         Value::Bool(value) => format!("`{value}`"),
         Value::Unsigned(value) => format!("the number {value}"),
-        Value::Signed(_) | Value::Float(_) => "a number".to_owned(),
+        Value::Signed(value) => format!("the number {value}"),
+        // `{:?}` is short also for `1e300`.
+        Value::Float(value) => format!("the number {value:?}"),
         Value::Text(text) => format!("`{}`", shortened(text)),
         Value::List(_) => "a list".to_owned(),
         Value::Map(_) => "a group of keys".to_owned(),

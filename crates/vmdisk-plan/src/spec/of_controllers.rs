@@ -25,7 +25,7 @@ pub(super) fn report_controllers(domain: &Domain, report: &mut DroppedFields) {
     }
 }
 
-/// Reports each SCSI controller whose model differs from the model in a plan.
+/// Reports each SCSI controller whose model differs from the model that every spec results in.
 fn report_models(domain: &Domain, report: &mut DroppedFields) {
     let planned = ScsiControllerModel::VirtioScsi;
     let mut reported = BTreeSet::new();
@@ -44,9 +44,9 @@ fn report_models(domain: &Domain, report: &mut DroppedFields) {
             all.position(|controller| std::ptr::eq(controller, own))
         });
         let is_named = own.and_then(|own| own.scsi_model) == Some(model);
-        let by_default = if is_named { "" } else { ", libvirt's default," };
+        let by_default = if is_named { "" } else { " (libvirt's default)" };
         let what = format!(
-            "the SCSI controller model `{model}`{by_default} which becomes `{planned}` in a plan,"
+            "the SCSI controller model `{model}`{by_default}, which the spec replaces with `{planned}`,"
         );
         let at = match written {
             Some(position) => FieldPath::Controller(position, ControllerField::Model),

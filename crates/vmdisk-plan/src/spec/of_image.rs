@@ -114,7 +114,7 @@ fn inside_of(nth: usize, image: &Image, report: &mut DroppedFields) -> Option<In
         inside.backing_chain = chain_of(image);
     }
     if let (Backing::Image(_), None) = (&image.backing, &inside.backing_chain) {
-        let what = "the chain of backing images, which the headers name,";
+        let what = "the chain of backing images, for which the spec relies on the image headers,";
         report.report_dropped(FieldPath::Image(nth, 1, ImageField::Image), what, false);
     }
     Some(inside)

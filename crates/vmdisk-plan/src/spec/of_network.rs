@@ -56,7 +56,7 @@ pub(super) fn network_of(
         servers.push(server);
     }
     if !cookies.is_empty() {
-        let what = "the cookies for the server, which may be secret,";
+        let what = "the list of cookies for the server, which can contain secrets,";
         report.report_dropped(at(ImageField::Cookies), what, false);
     }
     let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
@@ -129,7 +129,7 @@ fn identity_of(
     let has_key = identity.keyfile.is_some() || identity.agent_socket.is_some();
     if protocol == NetworkProtocol::Ssh && !has_key {
         // libvirt refuses it, and QEMU alone has the keys of its user.
-        let what = "the user name without a key or an agent,";
+        let what = "the user name without a key or an agent";
         report.report_dropped(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
         return None;
     }
@@ -145,7 +145,7 @@ fn login_of(
     let at = FieldPath::Image(nth, 0, ImageField::Authentication);
     let Authentication { username, secret } = login;
     let (Some(username), Some(secret)) = (username, secret) else {
-        let what = "credentials without a user name and a libvirt secret,";
+        let what = "a login without a user name or a libvirt secret";
         report.report_dropped(at, what, false);
         return None;
     };
@@ -154,13 +154,13 @@ fn login_of(
         reference,
     } = secret;
     let Some(found) = SecretSpec::of_model(reference) else {
-        let what = "credentials with a secret that libvirt does not have,";
+        let what = "a login with a secret that libvirt does not have";
         report.report_dropped(at, what, false);
         return None;
     };
     let expected = secret_type(protocol);
     if word.as_deref() != Some(expected) {
-        let what = format!("the type of the secret, which is '{expected}' then,");
+        let what = format!("the type of the secret, which the spec replaces with '{expected}',");
         report.report_dropped(at, what, false);
     }
     Some(AuthenticationSpec {

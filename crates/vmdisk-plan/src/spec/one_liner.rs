@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use vmdisk_document::Value;
 use vmdisk_model::NetworkProtocol;
 
+use super::iotune::IotuneSpec;
 use super::network_address::{self, AddressPart, Fault};
 use super::node::shortened;
-use super::section::{Reader, SpecValue, list_of};
+use super::section::{Reader, SpecValue, all_of};
 use super::suggest::nearest;
 use super::value::Word;
 use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace};
@@ -122,12 +123,50 @@ impl DiskSpec {
             }
         }
         for error in &mut errors {
+            error.help = error.help.take().map(|help| Self::help_in_one_liner(&help));
             if error.place.is_none() {
                 error.place = tree.places.find(&error.at, error.is_about_key);
             }
         }
         errors.sort_by_key(|error| (error.place.is_none(), error.place));
         Err(errors)
+    }
+
+    /// A help text for a one-liner, where keys of the disk are options: `cache=none` for `cache: none`.
+    ///
+    /// ```
+    /// use vmdisk_plan::DiskSpec;
+    ///
+    /// let help = DiskSpec::help_in_one_liner("write `shareable: true` for both, or `firmware: efi`");
+    /// assert_eq!(help, "write `shareable=on` for both, or `firmware: efi`");
+    /// ```
+    pub fn help_in_one_liner(help: &str) -> String {
+        let mut keys = DiskSpec::keys();
+        keys.extend(
+            BackendSpec::KINDS
+                .iter()
+                .copied()
+                .flat_map(BackendSpec::keys_of),
+        );
+        let option = |quoted: &str| {
+            let (key, value) = quoted.split_once(": ")?;
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            if !keys.contains(&key) || !value.chars().all(is_word) {
+                return None;
+            }
+            let value = match value {
+                "true" => "on",
+                "false" => "off",
+                word => word,
+            };
+            Some(format!("{key}={value}"))
+        };
+        let parts = help.split('`').enumerate().map(|(nth, part)| {
+            // Every second part is between backticks.
+            let option = if nth % 2 == 1 { option(part) } else { None };
+            option.unwrap_or_else(|| part.to_owned())
+        });
+        parts.collect::<Vec<_>>().join("`")
     }
 
     /// Where a one-liner says what is at a path below its disk, or what that is part of.
@@ -341,7 +380,7 @@ impl Tree {
         let kinds = kinds();
         let help = match nearest(word, &kinds) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("the kinds are {}", list_of(&kinds)),
+            None => format!("the kinds are {}", all_of(&kinds)),
         };
         self.refuse(column, message).help = Some(help);
     }
@@ -523,6 +562,16 @@ impl Tree {
         }
         if keys.contains(&path[0]) {
             path.insert(0, kind);
+        }
+        if let [first] = path[..]
+            && nearest(first, &DiskSpec::keys()).is_none()
+            && nearest(first, keys).is_none()
+            && let Some(limit) = nearest(first, &IotuneSpec::keys())
+        {
+            let message = format!("unknown key `{}`", shortened(key));
+            self.refuse(part.column, message).help =
+                Some(format!("did you mean `iotune.{limit}`?"));
+            return;
         }
         let columns = (part.column, part.column_of(key.chars().count() + 1));
         if !self.put(&path, value.to_owned(), columns) {

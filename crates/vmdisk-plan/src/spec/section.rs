@@ -3,6 +3,7 @@
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
 
+use super::backend::BackendSpec;
 use super::limits::narrow;
 use super::node::{describe, shortened};
 use super::suggest::nearest;
@@ -112,7 +113,7 @@ impl<'a> Keys<'a> {
             }
             _ => {
                 let message = format!("expected a group of keys, found {}", describe(&node));
-                let help = format!("its keys are {}", list_of(known));
+                let help = format!("its keys are {}", all_of(known));
                 reader.refuse(message).help = Some(help);
                 None
             }
@@ -157,7 +158,9 @@ impl<'a> Keys<'a> {
     ) {
         let Keys { entries, reader } = self;
         let mut known = known.to_vec();
-        if reader.at().is_top() {
+        if reader.at().is_top() && !reader.beside.is_empty() {
+            // A one-liner begins with its backend.
+            known.retain(|key| !BackendSpec::KINDS.contains(key));
             known.extend(&reader.beside);
         }
         for (key, value) in entries {
@@ -173,7 +176,7 @@ impl<'a> Keys<'a> {
                 match (nearest(&key, &known).filter(|_| !is_of_disk), of_disk) {
                     (Some(meant), _) => format!("did you mean `{meant}`?"),
                     (None, Some(meant)) => format!("write `{meant}` in the item of `disks`"),
-                    (None, None) => format!("the keys here are {}", list_of(&known)),
+                    (None, None) => format!("the keys here are {}", all_of(&known)),
                 }
             });
             let message = format!("unknown key `{}`", shortened(&key));
@@ -185,14 +188,23 @@ impl<'a> Keys<'a> {
 /// An error was noted; there is nothing more to say.
 pub(crate) struct Noted;
 
-/// Words one after the other, for people.
+/// Alternatives for people: `a`, `b` or `c`.
 pub(crate) fn list_of(words: &[&str]) -> String {
+    joined(words, "or")
+}
+
+/// Words that hold together, for people: `a`, `b` and `c`.
+pub(crate) fn all_of(words: &[&str]) -> String {
+    joined(words, "and")
+}
+
+fn joined(words: &[&str], conjunction: &str) -> String {
     match words {
         [] => "none".to_owned(),
         [only] => format!("`{only}`"),
         [rest @ .., last] => {
             let rest: Vec<String> = rest.iter().map(|word| format!("`{word}`")).collect();
-            format!("{} or `{last}`", rest.join(", "))
+            format!("{} {conjunction} `{last}`", rest.join(", "))
         }
     }
 }

@@ -138,7 +138,10 @@ impl SpecValue for Bytes {
                 }
             },
             _ => {
-                let message = format!("expected a size such as 40G, found {}", describe(&node));
+                let message = format!(
+                    "expected a size such as 40G or a whole number of bytes, found {}",
+                    describe(&node)
+                );
                 reader.refuse(message);
                 None
             }

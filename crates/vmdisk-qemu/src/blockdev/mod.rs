@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 pub(crate) mod format;
 mod image;
+pub(crate) mod name_obstacle;
 mod network;
 mod node_options;
 pub(crate) mod nodes;
@@ -186,7 +187,7 @@ impl<'a> Writer<'a> {
     fn check_lifetime(&mut self, nth: usize, backend: &Backend) {
         let at = |field| FieldPath::Disk(nth, field);
         if backend.snapshot.is_some() {
-            let message = "libvirt decides how a snapshot of the guest treats the disk";
+            let message = "`snapshot` is not written: only libvirt decides how a snapshot of the guest treats the disk";
             self.leave_out(at(DiskField::Snapshot), message);
         }
         if backend.is_transient && self.is_libvirt_style() {

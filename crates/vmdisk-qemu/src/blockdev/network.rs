@@ -432,17 +432,17 @@ impl Writer<'_> {
             }
         }
         node.push_some("user", user);
-        for (field, is_set) in [
-            (
-                ImageField::Identity,
-                identity.keyfile.is_some() || identity.agent_socket.is_some(),
-            ),
-            (ImageField::KnownHosts, source.known_hosts.is_some()),
-        ] {
-            if is_set {
-                let message = "QEMU uses the agent and the known_hosts of its user; libvirt starts nbdkit for others";
-                self.leave_out(layer.at(field), message);
-            }
+        if identity.keyfile.is_some() || identity.agent_socket.is_some() {
+            self.leave_out(
+                layer.at(ImageField::Identity),
+                "QEMU logs in with the keys of its own user's ssh agent; other keys need libvirt, which starts nbdkit",
+            );
+        }
+        if source.known_hosts.is_some() {
+            self.leave_out(
+                layer.at(ImageField::KnownHosts),
+                "QEMU checks the server against its own user's `~/.ssh/known_hosts`; another file needs libvirt, which starts nbdkit",
+            );
         }
         Some(node)
     }

@@ -292,8 +292,8 @@ fn from_old_nbd(rest: &str) -> Option<Image> {
     Some(image(source))
 }
 
-/// `rbd:pool/image@snapshot:key=value:…`, in which a backslash escapes a colon in a value.
-fn from_old_rbd(rest: &str) -> Option<Image> {
+/// The parts of `pool/image@snapshot:key=value:…`.
+pub(super) fn rbd_parts(rest: &str) -> Option<Vec<String>> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut letters = rest.chars();
     while let Some(letter) = letters.next() {
@@ -303,7 +303,12 @@ fn from_old_rbd(rest: &str) -> Option<Image> {
             other => parts.last_mut()?.push(other),
         }
     }
-    let mut parts = parts.into_iter();
+    Some(parts)
+}
+
+/// `rbd:pool/image@snapshot:key=value:…`, in which a backslash escapes a colon in a value.
+fn from_old_rbd(rest: &str) -> Option<Image> {
+    let mut parts = rbd_parts(rest)?.into_iter();
     let name = parts.next()?;
     let (name, snapshot) = match name.split_once('@') {
         Some((name, snapshot)) => (name.to_owned(), Some(snapshot.to_owned())),

@@ -267,12 +267,13 @@ impl Writer<'_> {
         Some(intervals.into())
     }
 
-    /// Parameter of the boot loader of an IBM Z.
+    /// Parameter of the boot loader of an IBM Z; libvirt ignores it on other machines.
     fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
         let loadparm = loadparm?;
         if self.machine().board.transport() != Transport::Ccw {
-            let message = "only the boot loader of an IBM Z uses it";
-            self.problem(device.at(DiskField::LoadParm), message);
+            let message = "`loadparm` is not written: only the boot loader of an IBM Z uses it";
+            self.leave_out(device.at(DiskField::LoadParm), message);
+            return None;
         }
         Some(loadparm.into())
     }

@@ -113,8 +113,11 @@ impl Writer<'_> {
             .with("path", path.as_str());
         if *reconnect == Some(Switch::On) {
             let Some(seconds) = reconnect_timeout else {
-                let message = "reconnecting requires the delay between attempts";
-                self.problem(device.at(DiskField::Reconnect), message);
+                self.problem_with_help(
+                    device.at(DiskField::Reconnect),
+                    "reconnecting requires a `timeout`, the delay between attempts",
+                    "set it to a number of seconds",
+                );
                 return id;
             };
             chardev = if self.can(Capability::ReconnectMs) {
@@ -137,9 +140,12 @@ impl Writer<'_> {
                     DiskField::Cache | DiskField::ReadOnly | DiskField::Shareable
                 );
             if is_of_the_host && device.disk.has(*field) {
+                let option = disk(*field).libvirt.name();
                 self.problem_with_help(
                     device.at(*field),
-                    "the VhostUserBackend does the I/O, so QEMU cannot set this",
+                    format!(
+                        "QEMU cannot set `{option}`, because the VhostUserBackend does the I/O"
+                    ),
                     "set it in the daemon",
                 );
             }

@@ -30,9 +30,10 @@ pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> M
         return backing;
     }
     for (_, numa) in index.of_name("numa") {
-        if let Some(name) = numa.get("memdev")
+        if let Some(name) = numa.peek("memdev")
             && let Some(access) = read_memory_object(index, name, &mut backing, notes)
         {
+            name.is_used.set(true);
             backing.cell_access.push(access);
         }
     }

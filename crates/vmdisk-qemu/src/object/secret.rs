@@ -8,6 +8,7 @@ use crate::blockdev::Layer;
 use crate::index::Index;
 use crate::json::{Json, JsonObject};
 use crate::notes::Notes;
+use crate::options::Medium;
 use crate::syntax::properties::Properties;
 use crate::writer::Writer;
 
@@ -34,7 +35,14 @@ impl Writer<'_> {
             SecretReference::Object(own) => {
                 self.leave_out(
                     at,
-                    format!("pass the secret `{own}` with -object before this option"),
+                    match self.medium() {
+                        Medium::Monitor => {
+                            format!("create the secret `{own}` with object-add first")
+                        }
+                        Medium::CommandLine | Medium::ConfigFile => {
+                            format!("pass the secret `{own}` with -object before this option")
+                        }
+                    },
                 );
                 return own.clone();
             }
@@ -44,10 +52,11 @@ impl Writer<'_> {
                 (path, true)
             }
             SecretReference::Uuid(name) | SecretReference::Usage(name) => {
+                let pass = self.passing(&[("id", &id), ("file", "…")]);
                 self.leave_out(
                     at,
                     format!(
-                        "only libvirt has the secret `{name}`: write it to a file and pass it with -object secret,id={id},file=…"
+                        "only libvirt has the secret `{name}`: write it to a file and pass it with {pass}"
                     ),
                 );
                 return id;
@@ -64,10 +73,11 @@ impl Writer<'_> {
             }
             self.object(object, at);
         } else {
+            let pass = self.passing(&[("id", &id), ("file", &path), ("format", "base64")]);
             self.leave_out(
                 at,
                 format!(
-                    "libvirt passes the secret `{id}` automatically: without libvirt, pass it with -object secret,id={id},file={path},format=base64"
+                    "libvirt passes the secret `{id}` automatically: without libvirt, pass it with {pass}"
                 ),
             );
         }
@@ -77,13 +87,34 @@ impl Writer<'_> {
     /// Reports the cookies of a web server, whose values are secrets; returns the id for their secret.
     pub(crate) fn cookies(&mut self, layer: &Layer<'_>) -> String {
         let id = layer.names.cookie_secret();
+        let pass = self.passing(&[("id", &id), ("file", "…")]);
         self.leave_out(
             layer.at(ImageField::Cookies),
             format!(
-                "cookies are secrets: write them to a file as `name=value; …` and pass it with -object secret,id={id},file=…"
+                "cookies are secrets: write them to a file as `name=value; …` and pass it with {pass}"
             ),
         );
         id
+    }
+
+    /// The option, or the command for a running QEMU, that passes a secret.
+    fn passing(&self, properties: &[(&'static str, &str)]) -> String {
+        match self.medium() {
+            Medium::Monitor => {
+                let mut object = JsonObject::new().with("qom-type", "secret");
+                for (key, value) in properties {
+                    object.push(*key, *value);
+                }
+                let command = JsonObject::new().with("execute", "object-add");
+                command.with("arguments", object).to_string()
+            }
+            Medium::CommandLine | Medium::ConfigFile => {
+                let pairs = properties
+                    .iter()
+                    .map(|(key, value)| format!(",{key}={value}"));
+                format!("-object secret{}", pairs.collect::<String>())
+            }
+        }
     }
 
     /// The ids of the secrets of an encrypted image, the image's own first.

@@ -41,6 +41,17 @@ impl Fault {
     }
 }
 
+/// The arguments within whose quotes the text ends.
+fn unclosed(arguments: &[Text]) -> Vec<Fault> {
+    let unclosed = arguments.iter().filter(|argument| argument.is_unclosed());
+    let fault = |argument: &Text| Fault {
+        span: argument.whole(),
+        message: "an argument whose quote is never closed".to_owned(),
+        help: "close the quote".to_owned(),
+    };
+    unclosed.map(fault).collect()
+}
+
 /// The remedy where a shell took the quotes of JSON.
 const UNQUOTED: &str =
     "the shell removes its double quotes: put the whole value between single quotes";
@@ -194,7 +205,7 @@ pub(crate) fn options(
     file: &str,
 ) -> Result<(Vec<WrittenOption>, Vec<Fault>), ReadFailure> {
     let mut options = OptionList::default();
-    let mut faults = Vec::new();
+    let mut faults = unclosed(arguments);
     // Programs that change their title leave zero bytes after the last word.
     let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
     let mut has_empty = false;

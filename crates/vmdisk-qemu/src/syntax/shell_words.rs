@@ -312,6 +312,7 @@ impl Splitter<'_> {
                 }
             }
         }
+        self.word().mark_unclosed();
     }
 
     /// `$(…)` is kept unchanged: its result is unknown.

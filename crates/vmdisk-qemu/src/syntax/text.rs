@@ -22,6 +22,8 @@ pub(crate) struct Text {
     pieces: Vec<Piece>,
     /// Its start in the file, for a text without bytes.
     start: usize,
+    /// True if it has a quote that is not closed.
+    is_unclosed: bool,
 }
 
 impl Text {
@@ -31,7 +33,18 @@ impl Text {
             value: String::new(),
             pieces: Vec::new(),
             start,
+            is_unclosed: false,
         }
+    }
+
+    /// Notes that the file ends within a quote.
+    pub(crate) const fn mark_unclosed(&mut self) {
+        self.is_unclosed = true;
+    }
+
+    /// True if the file ends within a quote of this text.
+    pub(crate) const fn is_unclosed(&self) -> bool {
+        self.is_unclosed
     }
 
     /// The decoded text.

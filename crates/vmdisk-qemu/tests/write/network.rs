@@ -291,6 +291,25 @@ fn no_member_of_any_protocol_is_lost_in_silence() {
 }
 
 #[test]
+fn keys_and_known_hosts_of_an_ssh_server_are_left_out_in_different_words() {
+    let mut image = plain(NetworkProtocol::Ssh);
+    identity(&mut image).keyfile = Some("/k".to_owned());
+    source_mut(&mut image).known_hosts = Some("/h".to_owned());
+    let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+    let line = super::line(&disks([disk]), "qemu=10.0");
+    let messages: Vec<&str> = line
+        .left_out
+        .iter()
+        .map(|note| note.message.as_str())
+        .collect();
+    let [keys, hosts] = messages[..] else {
+        panic!("{messages:?}");
+    };
+    assert!(keys.contains("ssh agent"), "{keys}");
+    assert!(hosts.contains("known_hosts"), "{hosts}");
+}
+
+#[test]
 fn a_file_is_not_logged_in_to() {
     let mut image = Image::file("/srv/a.img", Format::Raw);
     image.authentication = Some(Authentication {

@@ -124,9 +124,14 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::MetadataCacheSize, "only for qcow2 images", |disk| {
             disk.backend.metadata_cache_size = Some(Bytes(1 << 20));
         }),
-        (F::Cache, "the VhostUserBackend does the I/O", |disk| {
+        (F::Cache, "QEMU cannot set `cache`", |disk| {
             disk.backend.source = VhostUserSocket::new("/run/a.sock").into();
             disk.backend.cache = Some(CacheMode::None);
+        }),
+        (F::Reconnect, "requires a `timeout`", |disk| {
+            let mut socket = VhostUserSocket::new("/run/a.sock");
+            socket.reconnect = Some(Switch::On);
+            disk.backend.source = socket.into();
         }),
         (
             F::SocketPath,
@@ -215,4 +220,16 @@ fn what_qemu_decides_by_itself_is_noted_and_not_refused() {
     let line = line(&disks([disk]), "qemu=10.0,arch=s390x");
     assert_eq!(line.left_out.len(), 1);
     assert_eq!(line.left_out[0].at, FieldPath::Disk(0, DiskField::Address));
+    let mut disk = virtio("vda");
+    disk.frontend.loadparm = Some("2".to_owned());
+    disk.backend.snapshot = Some(Snapshot::No);
+    let line = super::line(&disks([disk]), "qemu=10.0,machine=pc-q35-10.0");
+    for option in ["loadparm", "snapshot"] {
+        let said = format!("`{option}` is not written");
+        let mut notes = line.left_out.iter();
+        assert!(
+            notes.any(|note| note.message.starts_with(&said)),
+            "{option}: {line:?}"
+        );
+    }
 }

@@ -203,7 +203,7 @@ fn report_raw(report: &mut Report, index: usize, image: &Image, header: Option<&
             .fix(Fix::safe([change]));
         return;
     }
-    match format_by_name(image) {
+    match image.format_by_name() {
         Some(format) => finding.help(phrase!(
             "use {format} if the file name is right, or {raw} to keep what happens now",
             format = setting(at, format),
@@ -235,7 +235,7 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
         finding.note(header_note(image, header));
     }
     let raw = setting(at, Format::Raw);
-    match (header.and_then(Format::of_qemu_driver), format_by_name(image)) {
+    match (header.and_then(Format::of_qemu_driver), image.format_by_name()) {
         (Some(Format::Raw), _) => finding
             .help(phrase!("use {raw} to keep what happens now", raw))
             .fix(Fix::safe([Change::set(at, Format::Raw)])),
@@ -263,16 +263,4 @@ fn header_note(image: &Image, header: &str) -> Phrase {
         path = quoted(image.host_path().unwrap_or_default().to_owned()),
         header = header.to_owned(),
     )
-}
-
-/// The format other than raw that the extension of the file name means.
-fn format_by_name(image: &Image) -> Option<Format> {
-    let (_, extension) = image.host_path()?.rsplit_once('.')?;
-    let format = match extension {
-        // libvirt's word for VHDX is `vhd`; files with that extension are Virtual PC's.
-        "vhd" => Some(Format::Vpc),
-        "vhdx" => Some(Format::Vhd),
-        _ => Format::from_wire(extension),
-    };
-    format.filter(|format| *format != Format::Raw && *format != Format::Iso)
 }

@@ -336,7 +336,8 @@ fn report_missing(
             format!("a build of {program} that has it")
         }
     };
-    finding.help(format!("remove it, or run the guest on {when}"));
+    let instead = feature.instead();
+    finding.help(format!("{instead}, or run the guest on {when}"));
 }
 
 /// True if the version alone decides.

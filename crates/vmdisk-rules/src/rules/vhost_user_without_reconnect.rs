@@ -1,9 +1,9 @@
 //! `vhost-user-without-reconnect`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::{DiskName, either, phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, Switch};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A vhost-user disk does not reconnect: after a restart of the daemon, its requests hang until the guest restarts.
@@ -67,18 +67,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if socket.reconnect == Some(Switch::On) {
             continue;
         }
+        let at = FieldPath::Disk(index, DiskField::Reconnect);
         report
             .finding(
-                FieldPath::Disk(index, DiskField::Reconnect),
+                at,
                 phrase!(
                     "{disk} does not reconnect to its vhost-user daemon",
                     disk = DiskName(index),
                 ),
             )
             .label("after a restart of the daemon, all requests hang")
-            .help(context.for_consumer(
-                "add `<reconnect enabled='yes' timeout='10'/>` to the source",
-                "add `reconnect=10` to the chardev",
-            ));
+            .help(match context.consumer {
+                // Only a spec has one word for it; XML needs two attributes.
+                Consumer::Libvirt => either(
+                    phrase!("use {reconnect}", reconnect = setting(at, Switch::On)),
+                    "add `<reconnect enabled='yes' timeout='10'/>` to the source",
+                ),
+                Consumer::Qemu => "add `reconnect=10` to the chardev".into(),
+            });
     }
 }
