@@ -149,7 +149,7 @@ fn encryption() -> impl Strategy<Value = Encryption> {
     );
     let ivgen = (of(nasty()), of(nasty())).prop_map(|(name, hash)| EncryptionVector { name, hash });
     (
-        of(select(EncryptionFormat::ALL)),
+        select(EncryptionFormat::ALL).prop_map(Some),
         of(select(EncryptionEngine::ALL)),
         vec(secret(), 0..3),
         of(cipher),

@@ -136,7 +136,8 @@ fn frontend() -> impl Strategy<Value = Frontend> {
                 event_idx: more.1.1,
                 dpofua: more.1.2,
                 tray: more.1.3,
-                loadparm: more.1.4,
+                // libvirt requires the number in the boot order beside it.
+                loadparm: more.1.4.filter(|_| boot_order.is_some()),
                 acpi_index: more.1.5,
                 virtio: more.2,
                 geometry: more.3,
