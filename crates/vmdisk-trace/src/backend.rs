@@ -11,6 +11,9 @@ use crate::frontend::same;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Results, Tracer, collect, lacking, property, result, unknown};
 
+/// What a SCSI device of the host gets from QEMU.
+pub(crate) const SG_IO: &str = "QEMU hw/scsi/scsi-disk.c, scsi_block_is_passthrough: commands use SG_IO, but reads and writes with O_DIRECT";
+
 const PAGE_CACHE: &str =
     "QEMU block/file-posix.c: without cache.direct the file is opened without O_DIRECT";
 
@@ -26,7 +29,10 @@ impl<'a> Tracer<'a> {
     pub(crate) fn host_storage(&mut self, above: usize, image: &Image, path: &'a str) -> usize {
         let is_device = matches!(image.protocol.on_host(), Some(HostStorage::Device(_)));
         let direct = self.direct_io(image, path);
+        let by_command =
+            |text: &str| result(RequestOutcome::Passed, text, StatementBasis::source(SG_IO));
         let discard = match is_device {
+            true if self.is_passed_through() => by_command("UNMAP, with SG_IO"),
             true => result(
                 RequestOutcome::Passed,
                 "BLKDISCARD on the device",
@@ -38,17 +44,23 @@ impl<'a> Tracer<'a> {
                 StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_discard"),
             ),
         };
-        let flush = result(
-            RequestOutcome::Passed,
-            "fdatasync",
-            StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_flush"),
-        );
-        let results = [
-            self.host_reads(&direct),
-            self.host_writes(&direct),
-            flush,
-            discard,
-        ];
+        let flush = match self.is_passed_through() {
+            true => by_command("SYNCHRONIZE CACHE, with SG_IO"),
+            false => result(
+                RequestOutcome::Passed,
+                "fdatasync",
+                StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_flush"),
+            ),
+        };
+        let [read, write] = match (self.is_passed_through(), &direct) {
+            // With O_DIRECT, QEMU reads and writes as it does for other disks.
+            (true, None) => [
+                by_command("READ, with SG_IO"),
+                by_command("WRITE, with SG_IO"),
+            ],
+            _ => [self.host_reads(&direct), self.host_writes(&direct)],
+        };
+        let results = [read, write, flush, discard];
         let layer = match is_device {
             true => Layer::HostDevice,
             false => Layer::File,

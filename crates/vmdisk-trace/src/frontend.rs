@@ -3,10 +3,11 @@
 use vmdisk_facts::{Answer, Capability};
 use vmdisk_model::{
     ControllerField, DetectZeroes, Device, Discard, DiskField, DomainField, FieldPath,
-    FrontendKind, Scope, Switch,
+    FrontendKind, MachineType, Scope, Switch,
 };
 use vmdisk_rule::Missing;
 
+use crate::backend::SG_IO;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Results, Tracer, lacking, property, result, unknown};
 
@@ -70,6 +71,13 @@ impl Tracer<'_> {
                     size.to_string(),
                     self.setting(DiskField::QueueSize),
                 ),
+                None if self.is_machine_before((5, 0)) => property(
+                    "queue size",
+                    "128",
+                    StatementBasis::source(
+                        "QEMU hw/core/machine.c, hw_compat_4_2: 128 with machine types before 5.0",
+                    ),
+                ),
                 None => property(
                     "queue size",
                     "256",
@@ -90,8 +98,27 @@ impl Tracer<'_> {
         properties
     }
 
+    /// True for a machine type of an older version than this.
+    fn is_machine_before(&self, version: (u32, u32)) -> bool {
+        let machine = self.context.domain.machine.as_ref();
+        let own = machine.and_then(MachineType::version);
+        own.is_some_and(|own| own < version)
+    }
+
+    /// True for a SCSI device of the host, whose commands QEMU passes on.
+    pub(crate) fn is_passed_through(&self) -> bool {
+        self.disk.frontend.effective_device() == Device::Lun
+    }
+
     /// The sectors that the guest sees.
     fn guest_sectors(&self) -> Property {
+        if self.is_passed_through() {
+            return property(
+                "sectors",
+                "those of the device",
+                StatementBasis::source(SG_IO),
+            );
+        }
         let frontend = &self.disk.frontend;
         let (logical, physical) = (frontend.logical_block_size, frontend.physical_block_size);
         let value = format!(
@@ -122,6 +149,10 @@ impl Tracer<'_> {
     fn queues(&self, set: Option<u32>, at: FieldPath) -> Property {
         match (set.filter(|queues| *queues != 0), self.context.domain.scope) {
             (Some(queues), _) => property("queues", queues.to_string(), self.field(at)),
+            (None, Scope::WholeGuest) if self.is_machine_before((5, 2)) => {
+                let source = "QEMU hw/core/machine.c, hw_compat_5_1: one queue with machine types before 5.2";
+                property("queues", "1", StatementBasis::source(source))
+            }
             (None, Scope::WholeGuest) => {
                 let basis = self.field(FieldPath::Domain(DomainField::Vcpus));
                 let queues = self.context.domain.queues_by_default();
@@ -160,6 +191,13 @@ impl Tracer<'_> {
             );
             return result(RequestOutcome::Absent, "nothing is written", basis);
         }
+        if self.is_passed_through() {
+            return result(
+                RequestOutcome::Passed,
+                "the device itself says whether it has a write cache",
+                StatementBasis::source(SG_IO),
+            );
+        }
         let writes_back = self.disk.backend.effective_cache().switches().write_cache;
         match self.disk.backend.socket() {
             // As the rule vhost-user-flushes-lost reports.
@@ -191,6 +229,9 @@ impl Tracer<'_> {
         if !self.disk.is_writable() {
             let basis = StatementBasis::source("QEMU refuses discards of a read-only device");
             return result(RequestOutcome::Absent, "nothing is discarded", basis);
+        }
+        if self.is_passed_through() {
+            return passed("the device itself says whether it accepts UNMAP", SG_IO);
         }
         match self.kind() {
             FrontendKind::VirtioBlk => self.virtio_blk_discards(),
@@ -384,9 +425,7 @@ impl Tracer<'_> {
             (_, Device::Lun) => result(
                 RequestOutcome::Passed,
                 "the device receives the command unchanged",
-                StatementBasis::source(
-                    "QEMU hw/scsi/scsi-disk.c, scsi_block_new_request: other commands use SG_IO",
-                ),
+                StatementBasis::source(SG_IO),
             ),
             (Some(Discard::Unmap), _) => result(
                 RequestOutcome::Passed,
@@ -399,7 +438,15 @@ impl Tracer<'_> {
                 self.setting(DiskField::Discard),
             ),
         };
-        let results = [passed(), write, flush, discard];
+        let read = match backend.copy_on_read {
+            Some(Switch::On) => result(
+                RequestOutcome::Passed,
+                "to the image; what a backing image has is also written to the image",
+                self.setting(DiskField::CopyOnRead),
+            ),
+            Some(Switch::Off) | None => passed(),
+        };
+        let results = [read, write, flush, discard];
         self.add(Some(above), Layer::BlockLayer, "QEMU", properties, results)
     }
 }

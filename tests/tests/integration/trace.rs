@@ -567,3 +567,63 @@ fn names_in_headers_that_are_not_collected_files_end_the_path_in_the_unknown() {
         1
     );
 }
+
+/// What the machine type, a passed-through device and copy-on-read change on the way of a request.
+#[test]
+fn the_defaults_of_old_machines_and_what_bypasses_qemu_are_told() {
+    let guest = |machine: &str, disk: &str| {
+        format!(
+            "<domain type='kvm'><name>a</name><vcpu>2</vcpu>\
+             <os><type arch='x86_64' machine='{machine}'>hvm</type></os>\
+             <devices>{disk}<controller type='scsi' model='virtio-scsi'/></devices></domain>"
+        )
+    };
+    let file = |driver: &str| {
+        format!(
+            "<disk type='file'><driver name='qemu' type='qcow2' {driver}/><source file='/a'/>\
+             <target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    let lun = |cache: &str| {
+        format!(
+            "<disk type='block' device='lun'><driver name='qemu' type='raw' {cache}/><source dev='/dev/sdx'/>\
+             <target dev='sda' bus='scsi'/></disk>"
+        )
+    };
+    for (machine, disk, told, untold) in [
+        ("pc-q35-10.0", file(""), "queue size           256", "128"),
+        ("pc-q35-4.2", file(""), "queue size           128", "256"),
+        (
+            "pc-q35-10.0",
+            file(""),
+            "queues               2",
+            "queues               1",
+        ),
+        (
+            "pc-q35-5.1",
+            file(""),
+            "queues               1",
+            "[`<vcpu>`]",
+        ),
+        (
+            "q35",
+            file("copy_on_read='on'"),
+            "also written to the image",
+            "512/4096",
+        ),
+        ("q35", lun(""), "SYNCHRONIZE CACHE, with SG_IO", "fdatasync"),
+        ("q35", lun(""), "WRITE, with SG_IO", "page cache"),
+        (
+            "q35",
+            lun("cache='none'"),
+            "UNMAP, with SG_IO",
+            "WRITE, with SG_IO",
+        ),
+    ] {
+        let text = run(crate::VMDISK, &["trace", "-"], &guest(machine, &disk));
+        assert_eq!(text.code, 0, "{}", text.stderr);
+        let out = text.stdout;
+        assert!(out.contains(told), "{told}\n{out}");
+        assert!(!out.contains(untold), "{untold}\n{out}");
+    }
+}

@@ -3,6 +3,7 @@
 //! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
 
 mod device_address;
+mod disk_in_qemu_commandline;
 pub(crate) mod iothread_pinned_on_vcpu;
 mod pci_slot_refused;
 pub(crate) mod seabios_4096_sectors;
@@ -28,6 +29,10 @@ type Check = fn(&Xml<'_>, &mut Vec<Problem>);
 
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[TextRule<Check>] = &[
+    TextRule::checked(
+        &disk_in_qemu_commandline::RULE,
+        disk_in_qemu_commandline::check,
+    ),
     TextRule::checked(
         &iothread_pinned_on_vcpu::RULE,
         iothread_pinned_on_vcpu::check,

@@ -1,0 +1,104 @@
+//! `disk-in-qemu-commandline`
+
+use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+
+use super::xml::Xml;
+use crate::RootKind;
+use crate::xml::Node;
+
+declare_rule! {
+    /// A disk is in `<qemu:commandline>`, where nothing checks it.
+    ///
+    /// ## What it reports
+    /// Reports the options `-drive`, `-blockdev`, `-hda` and the like in `<qemu:commandline>`. The rules about disks do
+    /// not see them.
+    ///
+    /// ## Why it matters
+    /// libvirt passes these options to QEMU as they are. It does not know the image: it sets neither its owner nor its
+    /// labels, does not lock it, and refuses to migrate or snapshot what it does not know. libvirt marks the guest as
+    /// tainted (`custom-argv`).
+    ///
+    /// ## Use instead
+    /// Write a `<disk>`. `vmdisk convert` turns a command line of QEMU into one. To check the options here, put them into
+    /// a file of their own: `vmdisk lint` reads command lines.
+    ///
+    /// ## Reported
+    /// ```xml,reported
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-drive'/>
+    ///     <qemu:arg value='file=/srv/a.img,format=raw,if=virtio'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
+    ///
+    /// ## Not reported
+    /// ```xml,not-reported
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-cpu'/>
+    ///     <qemu:arg value='host'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
+    pub(super) static RULE = {
+        name: "disk-in-qemu-commandline",
+        group: Group::Clarity,
+        severity: Severity::Advice,
+        since: "0.1.0",
+        libvirt_only: true,
+        evidence: &[
+            Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
+        ],
+        supersedes: &[],
+        check: Text,
+    }
+}
+
+/// Options of QEMU that describe the storage of a disk.
+const OPTIONS: [&str; 10] = [
+    "blockdev", "cdrom", "drive", "fda", "fdb", "hda", "hdb", "hdc", "hdd", "sd",
+];
+
+pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+    if !matches!(xml.root, RootKind::Domain) {
+        return;
+    }
+    let root = xml.tree.root();
+    let lines = root
+        .children()
+        .filter(|node| is_named(*node, "commandline"));
+    for argument in lines.flat_map(|line| line.children().filter(|node| is_named(*node, "arg"))) {
+        let Some(option) = argument
+            .attribute("value")
+            .and_then(|word| word.strip_prefix('-'))
+        else {
+            continue;
+        };
+        if !OPTIONS.contains(&option.trim_start_matches('-')) {
+            continue;
+        }
+        let at = FieldPath::Domain(DomainField::Domain);
+        let message =
+            format!("the disk of `-{option}` is not checked, and libvirt does not know it");
+        let mut problem = Problem::new(&RULE, at, argument.tag(), message);
+        problem.help = Some("write it as a `<disk>`".to_owned());
+        problems.push(problem);
+    }
+}
+
+/// True for an element of this name, whatever its prefix is.
+fn is_named(node: Node<'_>, name: &str) -> bool {
+    node.name()
+        .split_once(':')
+        .is_some_and(|(_, local)| local == name)
+}
