@@ -33,15 +33,6 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
-    /// ```xml,reported
-    /// <disk type='block' device='lun'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source dev='/dev/disk/by-id/wwn-0x5000c500155f0cc5'/>
-    ///   <target dev='sda' bus='scsi'/>
-    ///   <blockio logical_block_size='4096'/>
-    /// </disk>
-    /// ```
-    ///
     /// ## Not reported
     /// ```xml,not-reported
     /// <disk type='block' device='lun'>
