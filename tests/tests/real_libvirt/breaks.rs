@@ -163,6 +163,22 @@ fn mapped(guest: &mut Guest, dice: &mut Dice, rows: &[(u32, &[u32])]) {
     driver.children.push(iothread_rows(rows));
 }
 
+/// Puts a disk of q35 into a slot of a PCI controller that the guest has.
+fn in_slot(guest: &mut Guest, dice: &mut Dice, model: &str, slot: usize) {
+    let controller = Element::new("controller")
+        .with("type", "pci")
+        .with("index", "1")
+        .with("model", model);
+    let address = Element::new("address")
+        .with("type", "pci")
+        .with("domain", "0x0000")
+        .with("bus", "0x01")
+        .with("slot", format!("{slot:#x}"))
+        .with("function", "0x0");
+    guest.on("q35").only("virtio", dice).children.push(address);
+    guest.devices.children.push(controller);
+}
+
 pub(crate) const BREAKS: &[Break] = &[
     ("SCSI controller only supports 1 bus", |guest, dice| {
         let unit = dice.below(6);
@@ -189,6 +205,18 @@ pub(crate) const BREAKS: &[Break] = &[
             disk.children.push(drive(1, 0, 0, 0));
         }
     }),
+    (
+        "Invalid PCI address …. slot must be <= …",
+        |guest, dice| {
+            in_slot(guest, dice, "pcie-root-port", 1);
+        },
+    ),
+    (
+        "Invalid PCI address …. slot must be >= …",
+        |guest, dice| {
+            in_slot(guest, dice, "pcie-to-pci-bridge", 0);
+        },
+    ),
     ("Only PCI domain 0 is available", |guest, dice| {
         let address = Element::new("address")
             .with("type", "pci")

@@ -65,16 +65,14 @@ declare_rule! {
         since: "0.1.0",
         libvirt_only: true,
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Invalid PCI address 0000:01:02.0. slot must be <= 0",
-                source: "src/conf/domain_addr.c, virDomainPCIAddressValidate",
-            },
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Invalid PCI address 0000:01:00.0. slot must be >= 1",
-                source: "src/conf/domain_addr.c, virDomainPCIAddressValidate",
-            },
+            Evidence::refused_by_libvirt(
+                "Invalid PCI address …. slot must be <= …",
+                "src/conf/domain_addr.c, virDomainPCIAddressValidate",
+            ),
+            Evidence::refused_by_libvirt(
+                "Invalid PCI address …. slot must be >= …",
+                "src/conf/domain_addr.c, virDomainPCIAddressValidate",
+            ),
         ],
         supersedes: &[],
         check: Text,

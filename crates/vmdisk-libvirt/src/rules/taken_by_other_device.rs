@@ -73,16 +73,14 @@ declare_rule! {
         since: "0.1.0",
         libvirt_only: true,
         evidence: &[
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "Attempted double use of PCI Address 0000:00:05.0",
-                source: "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal",
-            },
-            Evidence::Refused {
-                by: "libvirt 9.0",
-                text: "boot order '1' used for more than one device",
-                source: "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
-            },
+            Evidence::refused_by_libvirt(
+                "Attempted double use of PCI Address …",
+                "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal",
+            ),
+            Evidence::refused_by_libvirt(
+                "boot order '…' used for more than one device",
+                "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
+            ),
         ],
         supersedes: &[],
         check: Text,

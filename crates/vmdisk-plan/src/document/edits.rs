@@ -2,7 +2,7 @@
 
 use vmdisk_document::{Entry, Node, Value, read_yaml};
 use vmdisk_fields::Label;
-use vmdisk_model::{Change, FieldPath, FieldValue, LimitField};
+use vmdisk_model::{Change, DiskField, FieldPath, FieldValue, LimitField};
 use vmdisk_source::{Edit, Span};
 
 use super::speller::{key_of, value_text};
@@ -54,6 +54,7 @@ impl SpecDocument {
     fn slot(&self, planned: &PlannedSpec, at: FieldPath) -> Option<(&Node, String)> {
         let disk = |nth: usize| self.disk(*planned.numbers.get(nth)?);
         let group = match at {
+            FieldPath::Disk(nth, DiskField::Reconnect) => disk(nth)?.get("vhost-user-blk")?,
             FieldPath::Disk(nth, _) | FieldPath::Iotune(nth, LimitField::Limits) => disk(nth)?,
             FieldPath::Iotune(nth, _) => disk(nth)?.get("iotune")?,
             FieldPath::Domain(_) => self.yaml.root.get("guest")?,
