@@ -15,7 +15,7 @@ use vmdisk::{
     PlannedDocument, Source, Target, fix, lint, read, write,
 };
 use vmdisk_fields::{Setting, Settings, Speller};
-use vmdisk_model::{FieldPath, Fields as _};
+use vmdisk_model::{DiskField, FieldPath, FieldValue, Fields as _};
 use vmdisk_tests::fix_cases::{Syntax, fix_cases};
 use vmdisk_tests::fixtures;
 
@@ -229,7 +229,14 @@ fn what_a_help_names_is_a_key_of_the_spec_and_the_planner_follows_it() {
                     let FieldPath::Disk(nth, field) = *at else {
                         continue;
                     };
-                    let is = after.planned.domain.disks[nth].get(field);
+                    let disk = &after.planned.domain.disks[nth];
+                    // In the model it is a setting of the socket.
+                    let is = match (field, disk.backend.socket()) {
+                        (DiskField::Reconnect, Some(socket)) => {
+                            socket.reconnect.map(FieldValue::from)
+                        }
+                        _ => disk.get(field),
+                    };
                     if is.as_ref() != Some(value) {
                         wrong.insert(format!("planned as {is:?}: {told}"));
                     }

@@ -6,7 +6,7 @@ use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 use crate::element::Element;
 use crate::reader::Reader;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
-use crate::value::{any_base, unsigned32};
+use crate::value::{any_base, pci_max, unsigned32};
 use crate::writer::Writer;
 
 const AT: UnmodeledPath = UnmodeledPath::path("address");
@@ -69,16 +69,6 @@ pub(crate) fn read(
     };
     kept.note(AT, reader.close(element));
     address
-}
-
-/// The largest number of a part of a PCI address.
-pub(crate) fn pci_max(name: &str) -> u32 {
-    match name {
-        "domain" => 0xffff,
-        "bus" => 0xff,
-        "slot" => 0x1f,
-        _ => 7,
-    }
 }
 
 /// A number of a PCI address; libvirt refuses numbers that PCI does not have.

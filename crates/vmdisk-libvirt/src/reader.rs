@@ -7,10 +7,10 @@ use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 use vmdisk_rule::{Problem, Rule};
 use vmdisk_source::{Edit, Place, SourceMap, Span, VersionedSyntax, WordKind};
 
-use crate::address::pci_max;
 use crate::element::{Child, Element};
 use crate::rules;
 use crate::unmodeled::UnmodeledParts;
+use crate::value::pci_max;
 use crate::vocabulary::{AttributeSpec, ElementSpec, Field, FieldOwner, Need, Since, ValueSpec};
 use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 use crate::xml::{Attribute, Node};

@@ -174,6 +174,16 @@ pub(crate) fn unsigned32(text: &str) -> Option<u32> {
     unsigned64(text)?.try_into().ok()
 }
 
+/// The largest number of a part of a PCI address.
+pub(crate) fn pci_max(name: &str) -> u32 {
+    match name {
+        "domain" => 0xffff,
+        "bus" => 0xff,
+        "slot" => 0x1f,
+        _ => 7,
+    }
+}
+
 /// A number in base 10, 16 (`0x`) or 8 (`0`), as libvirt reads PCI addresses.
 pub(crate) fn any_base(text: &str) -> Option<u32> {
     let text = skip_space_and_plus(text);

@@ -7,12 +7,9 @@ use vmdisk_model::{
 use vmdisk_rule::Missing;
 use vmdisk_rule::image_facts::direct_io;
 
-use crate::frontend::same;
+use crate::frontend::{SG_IO, same};
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Results, Tracer, collect, lacking, property, result, unknown};
-
-/// What a SCSI device of the host gets from QEMU.
-pub(crate) const SG_IO: &str = "QEMU hw/scsi/scsi-disk.c, scsi_block_is_passthrough: commands use SG_IO, but reads and writes with O_DIRECT";
 
 const PAGE_CACHE: &str =
     "QEMU block/file-posix.c: without cache.direct the file is opened without O_DIRECT";

@@ -7,9 +7,11 @@ use vmdisk_model::{
 };
 use vmdisk_rule::Missing;
 
-use crate::backend::SG_IO;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Results, Tracer, lacking, property, result, unknown};
+
+/// What a SCSI device of the host gets from QEMU.
+pub(crate) const SG_IO: &str = "QEMU hw/scsi/scsi-disk.c, scsi_block_is_passthrough: commands use SG_IO, but reads and writes with O_DIRECT";
 
 const PASSES: &str =
     "QEMU block/block-backend.c: a request is passed to the root node of the device";

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
-use vmdisk_libvirt::{RootKind, XmlSpeller};
+use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
 use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
@@ -69,7 +69,7 @@ impl PlannedDocument {
     fn versioned_syntax(&self) -> &[VersionedSyntax<FieldPath>] {
         self.versioned_syntax.get_or_init(|| {
             // What cannot be written is refused when it is planned.
-            let xml = crate::write::libvirt_xml(&self.planned.domain).unwrap_or_default();
+            let xml = write_domain(&self.planned.domain, &Unmodeled::default()).unwrap_or_default();
             let written = vmdisk_libvirt::read_only(&xml);
             let mut words = written.map_or_else(|_| Vec::new(), |written| written.versioned_syntax);
             let speller = SpecSpeller(&self.planned.domain);

@@ -13,7 +13,7 @@ use vmdisk_plan::SpecMistake;
 use vmdisk_rules::GuestNeeds;
 use vmdisk_source::{Edit, Span};
 
-use crate::trial::{QemuMessage, TrialOutcome};
+use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
     ResolvedFix, Selection, Source,
@@ -101,7 +101,7 @@ impl LintOptions<'_> {
 
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
-    lint_after_trial(document, options, &TrialOutcome::default())
+    lint_after_trial(document, options, &QemuTrialOutcome::default())
 }
 
 /// Runs all rules over `document`, and reports the messages of a QEMU that tried its disks.
@@ -110,7 +110,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 pub fn lint_after_trial(
     document: &Document,
     options: &LintOptions<'_>,
-    outcome: &TrialOutcome,
+    outcome: &QemuTrialOutcome,
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
@@ -167,7 +167,7 @@ pub fn lint_generated(
 pub(crate) fn lint_unselected(
     document: &Document,
     options: &LintOptions<'_>,
-    outcome: &TrialOutcome,
+    outcome: &QemuTrialOutcome,
     wants_edits: bool,
 ) -> LintReport {
     let planned = options.planned(document);
@@ -220,7 +220,7 @@ impl Found {
 fn report(
     document: &Document,
     options: &LintOptions<'_>,
-    outcome: &TrialOutcome,
+    outcome: &QemuTrialOutcome,
     wants_edits: bool,
     found: Found,
 ) -> LintReport {
@@ -431,7 +431,7 @@ fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundO
 fn refusal(
     document: &Document,
     rule: &'static Rule,
-    outcome: &TrialOutcome,
+    outcome: &QemuTrialOutcome,
     found: &QemuMessage,
 ) -> Diagnostic {
     let QemuMessage {

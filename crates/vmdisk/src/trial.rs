@@ -66,7 +66,7 @@ pub struct QemuMessage {
 
 /// The result of trying a guest.
 #[derive(Clone, Debug, Default)]
-pub struct TrialOutcome {
+pub struct QemuTrialOutcome {
     /// The QEMU, such as `QEMU 7.2.22`.
     pub qemu: String,
     /// The messages.

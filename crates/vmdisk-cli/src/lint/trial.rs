@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use vmdisk::trial::{StandIn, Trial, TrialOutcome};
+use vmdisk::trial::{QemuTrialOutcome, StandIn, Trial};
 use vmdisk::write::StorageDaemon;
 use vmdisk::{Document, Severity, Target};
 use vmdisk_qmp::{Launch, QmpError};
@@ -42,14 +42,14 @@ impl Tester {
     }
 
     /// Its messages about the disks of a document.
-    pub(crate) fn run(&self, document: &Document) -> Result<TrialOutcome, String> {
+    pub(crate) fn run(&self, document: &Document) -> Result<QemuTrialOutcome, String> {
         let version = self
             .target
             .qemu
             .map_or_else(String::new, |version| format!(" {version}"));
-        let mut outcome = TrialOutcome {
+        let mut outcome = QemuTrialOutcome {
             qemu: format!("QEMU{version}"),
-            ..TrialOutcome::default()
+            ..QemuTrialOutcome::default()
         };
         let folder = tempfile::tempdir().map_err(|error| plain(&error))?;
         let Some(path) = folder.path().to_str() else {
@@ -98,7 +98,7 @@ impl Tester {
         &self,
         trial: &Trial,
         without: &[usize],
-        outcome: &mut TrialOutcome,
+        outcome: &mut QemuTrialOutcome,
         status: Option<ExitStatus>,
         stderr: &str,
     ) -> Option<usize> {

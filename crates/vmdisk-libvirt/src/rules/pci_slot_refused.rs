@@ -1,10 +1,13 @@
 //! `pci-slot-refused`
 
+use std::collections::HashMap;
+
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
 use super::device_address::{name_of, pci_address};
 use super::xml::Xml;
+use crate::xml::Node;
 
 declare_rule! {
     /// A disk is in a PCI slot that its bus does not have.
@@ -84,18 +87,15 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         return;
     };
     let disks = devices.children().filter(|node| node.name() == "disk");
+    let mut models: Option<HashMap<u32, &str>> = None;
     for (nth, disk) in disks.enumerate() {
-        let Some((element, (0, bus, slot, _))) = pci_address(disk) else {
+        // Bus 0 is the machine's own.
+        let Some((element, (0, bus @ 1.., slot, _))) = pci_address(disk) else {
             continue;
         };
-        let mut controllers = devices.children().filter(|node| {
-            let index = node.attribute("index").and_then(|index| index.parse().ok());
-            node.name() == "controller"
-                && node.attribute("type") == Some("pci")
-                && index == Some(bus)
-        });
-        let model = controllers.next().and_then(|node| node.attribute("model"));
-        let Some((what, slots)) = missing_slot(model, slot) else {
+        let models = models.get_or_insert_with(|| models_of(devices));
+        let missing = models.get(&bus).and_then(|model| missing_slot(model, slot));
+        let Some((what, slots)) = missing else {
             continue;
         };
         let at = FieldPath::Disk(nth, DiskField::Address);
@@ -109,9 +109,22 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     }
 }
 
+/// The models of the PCI controllers, by the numbers of their buses.
+fn models_of<'d>(devices: Node<'d>) -> HashMap<u32, &'d str> {
+    let controllers = devices
+        .children()
+        .filter(|node| node.name() == "controller" && node.attribute("type") == Some("pci"));
+    controllers
+        .filter_map(|node| {
+            let bus = node.attribute("index")?.parse().ok()?;
+            Some((bus, node.attribute("model")?))
+        })
+        .collect()
+}
+
 /// The model of a controller and the slots that it has, if this is another.
-fn missing_slot(model: Option<&str>, slot: u32) -> Option<(&'static str, &'static str)> {
-    let (what, slots, is_there) = match model? {
+fn missing_slot(model: &str, slot: u32) -> Option<(&'static str, &'static str)> {
+    let (what, slots, is_there) = match model {
         "pcie-root-port" => ("a PCIe root port", "only slot 0", slot == 0),
         "pcie-switch-downstream-port" => ("a port of a PCIe switch", "only slot 0", slot == 0),
         "pci-bridge" => ("a PCI bridge", "the slots 1 to 31", slot > 0),

@@ -111,6 +111,7 @@ impl DiskSpec {
             return Err(tree.errors);
         };
         let mut reader = Reader::new(BackendSpec::keys_of(kind));
+        reader.not_beside = BackendSpec::KINDS;
         reader.errors = tree.errors;
         let disk = DiskSpec::read(tree.root.into_value(), &mut reader);
         let mut errors = reader.errors;

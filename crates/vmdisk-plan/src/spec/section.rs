@@ -3,7 +3,6 @@
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
 
-use super::backend::BackendSpec;
 use super::limits::narrow;
 use super::node::{describe, shortened};
 use super::suggest::nearest;
@@ -19,6 +18,8 @@ pub(crate) struct Reader {
     pub(crate) errors: Vec<SpecError>,
     /// Keys allowed next to the keys at the top: in a one-liner, the keys of the backend.
     beside: Vec<&'static str>,
+    /// Keys at the top that are not allowed next to those: a one-liner begins with its backend.
+    pub(crate) not_beside: &'static [&'static str],
     /// Keys of a disk, which are refused in the groups below it.
     pub(crate) of_disk: Vec<&'static str>,
     at: SpecPath,
@@ -32,6 +33,7 @@ impl Reader {
         Reader {
             errors: Vec::new(),
             beside,
+            not_beside: &[],
             of_disk: Vec::new(),
             at: SpecPath::default(),
             disks: Vec::new(),
@@ -159,8 +161,7 @@ impl<'a> Keys<'a> {
         let Keys { entries, reader } = self;
         let mut known = known.to_vec();
         if reader.at().is_top() && !reader.beside.is_empty() {
-            // A one-liner begins with its backend.
-            known.retain(|key| !BackendSpec::KINDS.contains(key));
+            known.retain(|key| !reader.not_beside.contains(key));
             known.extend(&reader.beside);
         }
         for (key, value) in entries {

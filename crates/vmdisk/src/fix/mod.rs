@@ -10,7 +10,7 @@ use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Span, apply_edits};
 
 use crate::lint::lint_unselected;
-use crate::trial::TrialOutcome;
+use crate::trial::QemuTrialOutcome;
 use crate::{Diagnostic, Document, LintOptions, LintReport, ReadFailure, read};
 
 pub use failure::{FailedFix, FixFailure};
@@ -65,7 +65,7 @@ pub fn fix_document(
     options: &LintOptions<'_>,
     scope: FixScope,
 ) -> Fixed {
-    let report = lint_unselected(&document, options, &TrialOutcome::default(), true);
+    let report = lint_unselected(&document, options, &QemuTrialOutcome::default(), true);
     let mut fixer = Fixer {
         read_again,
         options,
@@ -205,7 +205,7 @@ impl Fixer<'_> {
         let text = apply_edits(self.document.own_text(), &edits)
             .map_err(|conflict| unreadable(conflict.to_string()))?;
         let document = (self.read_again)(&text).map_err(|failure| unreadable(failure.message))?;
-        let report = lint_unselected(&document, self.options, &TrialOutcome::default(), true);
+        let report = lint_unselected(&document, self.options, &QemuTrialOutcome::default(), true);
         let seen: Vec<&judge::Seen> = batch.iter().map(|candidate| &candidate.finding).collect();
         judge(&self.report, &report, &seen)?;
         Ok((document, report))
