@@ -7,7 +7,7 @@ use vmdisk_source::Span;
 use super::line::{Line, base_of};
 use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
-use crate::syntax::properties::{Properties, Syntax};
+use crate::syntax::properties::Properties;
 use crate::syntax::value::is_open;
 
 declare_rule! {
@@ -272,7 +272,7 @@ fn mistake_in_bus(
             return found.or_else(undefined);
         }
     };
-    let kind = BusKind::provided_by(provider)?;
+    let kind = BusKind::provided_by(provider.driver)?;
     match (kind.is_named_by_id(), is_whole) {
         (true, false) => return missing(format!("use bus={owner}: the bus has no number")),
         (false, true) => return missing(format!("use bus={name}.0")),
@@ -357,15 +357,12 @@ fn check_order(
     let own = CreationOrder::of(option, device);
     let name = bus.value.as_str();
     let owner = name.rsplit_once('.').map_or(name, |(owner, _)| owner);
-    let late = [name, owner].into_iter().find(|it| {
-        present
-            .created
-            .get(it)
-            .is_some_and(|created| own < *created)
+    let late = [name, owner].into_iter().find_map(|it| {
+        let provider = present.ids.get(it)?;
+        (own < provider.created).then_some((it, provider.created))
     });
-    let Some(owner) = late else { return };
-    let is_json = present.late.contains(owner);
-    let (message, help) = match is_json && !matches!(device.syntax, Syntax::Json { .. }) {
+    let Some((owner, created)) = late else { return };
+    let (message, help) = match created.is_json && !own.is_json {
         true => (
             format!("`{owner}` is written in JSON, and QEMU creates such devices after all others"),
             format!("write this -device in JSON too, or `{owner}` as key=value"),

@@ -12,14 +12,10 @@ use crate::syntax::value::{is_on, number_of};
 
 /// The parts of a guest that addresses depend on.
 pub(super) struct Present<'a> {
-    /// The drivers of devices, by id.
-    pub(super) ids: HashMap<&'a str, &'a str>,
+    /// The devices with an id.
+    pub(super) ids: HashMap<&'a str, PresentDevice<'a>>,
     /// The kinds of buses whose names QEMU chooses, because their devices have no id.
     pub(super) unnamed: HashSet<BusKind>,
-    /// Devices in JSON, which QEMU creates after all others, regardless of their position.
-    pub(super) late: HashSet<&'a str>,
-    /// When devices with an id are created.
-    pub(super) created: HashMap<&'a str, CreationOrder>,
     /// When the first SCSI controller is created, and the first USB controller that is a `-device`.
     pub(super) first_scsi: Option<CreationOrder>,
     pub(super) first_usb: Option<CreationOrder>,
@@ -34,11 +30,10 @@ pub(super) struct Present<'a> {
 impl<'a> Present<'a> {
     pub(super) fn of(index: &Index<'a>) -> Self {
         let is_root_port = |driver: &str| matches!(driver, "pcie-root-port" | "ioh3420");
-        let is_json = |device: &Properties| matches!(device.syntax, Syntax::Json { .. });
-        let ids = |is_wanted: &dyn Fn(&str, &Properties) -> bool| -> HashSet<&'a str> {
+        let ids = |is_wanted: &dyn Fn(&str) -> bool| -> HashSet<&'a str> {
             let devices = index.devices();
             devices
-                .filter(|(_, driver, device)| is_wanted(driver, device))
+                .filter(|(_, driver, _)| is_wanted(driver))
                 .filter_map(|(_, _, device)| device.value("id"))
                 .collect()
         };
@@ -54,6 +49,8 @@ impl<'a> Present<'a> {
         };
         let has_usb_option = index.has("usb") || index.has("usbdevice") || is_machine_with("usb");
         let first = |is_wanted: &dyn Fn(&str) -> bool| {
+            // Seldom one, and then of many devices.
+            drivers.iter().find(|driver| is_wanted(driver))?;
             let devices = index.devices();
             let wanted = devices.filter(|(_, driver, _)| is_wanted(base_of(driver)));
             wanted
@@ -62,17 +59,14 @@ impl<'a> Present<'a> {
         };
         let is_scsi = |base: &str| EMULATED_SCSI.contains(&base) || OTHER_SCSI.contains(&base);
         Present {
-            created: index
-                .devices()
-                .filter_map(|(nth, _, device)| {
-                    Some((device.value("id")?, CreationOrder::of(nth, device)))
-                })
-                .collect(),
             first_scsi: first(&is_scsi),
             first_usb: first(&is_usb),
             ids: index
                 .devices()
-                .filter_map(|(_, driver, device)| Some((device.value("id")?, driver)))
+                .filter_map(|(nth, driver, device)| {
+                    let created = CreationOrder::of(nth, device);
+                    Some((device.value("id")?, PresentDevice { driver, created }))
+                })
                 .collect(),
             unnamed: index
                 .devices()
@@ -80,8 +74,7 @@ impl<'a> Present<'a> {
                 .filter_map(|(_, driver, _)| BusKind::provided_by(driver))
                 .chain(has_usb_option.then_some(BusKind::Usb))
                 .collect(),
-            late: ids(&|_, device| is_json(device)),
-            root_ports: ids(&|driver, _| is_root_port(driver)),
+            root_ports: ids(&is_root_port),
             has_emulated_scsi,
             has_usb_option,
             has_pcie: is_machine_with("pcie"),
@@ -90,10 +83,17 @@ impl<'a> Present<'a> {
     }
 }
 
+/// A device with an id.
+#[derive(Clone, Copy)]
+pub(super) struct PresentDevice<'a> {
+    pub(super) driver: &'a str,
+    pub(super) created: CreationOrder,
+}
+
 /// The order in which QEMU creates devices: those in JSON after all others, and otherwise as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CreationOrder {
-    is_json: bool,
+    pub(super) is_json: bool,
     option: usize,
 }
 
