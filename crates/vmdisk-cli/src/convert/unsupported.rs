@@ -1,5 +1,8 @@
 //! The parts of a result that the versions of the target do not support.
 
+use std::collections::HashSet;
+
+use vmdisk::model::FieldPath;
 use vmdisk::rules::Group;
 use vmdisk::{Detail, Diagnostic, Document, LintOptions, Severity, Target, lint};
 
@@ -13,22 +16,26 @@ pub(super) fn by(target: &Target, source: Option<&Document>, text: &str) -> Vec<
         return Vec::new();
     };
     let any = Target::default();
-    let known: Vec<Diagnostic> = source.map_or_else(Vec::new, |source| found(source, &any));
     let without = found(&document, &any);
-    let is_known = |list: &[Diagnostic], found: &Diagnostic| {
-        let mut list = list.iter();
-        list.any(|other| (other.rule.name, other.at) == (found.rule.name, found.at))
-    };
-    let new = without.iter().filter(|found| {
-        source.is_some() && found.severity == Severity::Error && !is_known(&known, found)
-    });
-    let mut messages: Vec<Message> = new.cloned().map(message).collect();
+    let mut messages = Vec::new();
+    if let Some(source) = source {
+        let known = places(&found(source, &any));
+        let errors = without.iter().filter(|it| it.severity == Severity::Error);
+        let new = errors.filter(|it| !known.contains(&(it.rule.name, it.at)));
+        messages.extend(new.cloned().map(message));
+    }
     if *target != any {
-        let only_there = found(&document, target).into_iter();
-        let only_there = only_there.filter(|found| !is_known(&without, found));
-        messages.extend(only_there.map(message));
+        let known = places(&without);
+        let mut only_there = found(&document, target);
+        only_there.retain(|it| !known.contains(&(it.rule.name, it.at)));
+        messages.extend(only_there.into_iter().map(message));
     }
     messages
+}
+
+/// The rules of findings, with the fields that they are about.
+fn places(found: &[Diagnostic]) -> HashSet<(&'static str, FieldPath)> {
+    found.iter().map(|it| (it.rule.name, it.at)).collect()
 }
 
 /// The findings of a document that prevent a start, and the settings that have no effect.
