@@ -1,6 +1,6 @@
 //! `pci-slot-refused`
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
@@ -87,7 +87,7 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         return;
     };
     let disks = devices.children().filter(|node| node.name() == "disk");
-    let mut models: Option<HashMap<u32, &str>> = None;
+    let mut models: Option<BTreeMap<u32, &str>> = None;
     for (nth, disk) in disks.enumerate() {
         // Bus 0 is the machine's own.
         let Some((element, (0, bus @ 1.., slot, _))) = pci_address(disk) else {
@@ -110,7 +110,7 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
 }
 
 /// The models of the PCI controllers, by the numbers of their buses.
-fn models_of<'d>(devices: Node<'d>) -> HashMap<u32, &'d str> {
+fn models_of<'d>(devices: Node<'d>) -> BTreeMap<u32, &'d str> {
     let controllers = devices
         .children()
         .filter(|node| node.name() == "controller" && node.attribute("type") == Some("pci"));

@@ -1,6 +1,6 @@
 //! `taken-by-other-device`
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
@@ -131,15 +131,15 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
 
 /// The devices that are neither disks nor their controllers.
 struct Others<'d> {
-    by_address: HashMap<PciPlace, Node<'d>>,
-    by_order: HashMap<&'d str, Node<'d>>,
+    by_address: BTreeMap<PciPlace, Node<'d>>,
+    by_order: BTreeMap<&'d str, Node<'d>>,
 }
 
 impl<'d> Others<'d> {
     fn of(devices: Node<'d>) -> Self {
         let mut others = Others {
-            by_address: HashMap::new(),
-            by_order: HashMap::new(),
+            by_address: BTreeMap::new(),
+            by_order: BTreeMap::new(),
         };
         for device in devices.children() {
             if matches!(device.name(), "disk" | "controller") {
