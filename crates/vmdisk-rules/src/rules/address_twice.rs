@@ -1,6 +1,6 @@
 //! `address-twice`
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use vmdisk_fields::{DiskName, Piece, phrase};
 use vmdisk_model::{
@@ -103,7 +103,7 @@ declare_rule! {
 }
 
 /// An address that can hold one device.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum DeviceSlot<'a> {
     Pci(u32, u32, u32, u32),
     Usb(u32, &'a str),
@@ -137,7 +137,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::Address);
         (at, disk.frontend.address.as_ref(), Some(index))
     });
-    let mut taken: HashMap<DeviceSlot<'_>, FieldPath> = HashMap::new();
+    let mut taken: BTreeMap<DeviceSlot<'_>, FieldPath> = BTreeMap::new();
     for (at, address, disk) in of_controllers.chain(of_disks) {
         let Some(place) = place(address) else {
             continue;

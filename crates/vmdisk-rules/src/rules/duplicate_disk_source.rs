@@ -1,7 +1,7 @@
 //! `duplicate-disk-source`
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use vmdisk_facts::{Fact, HostIndex, Identity};
 use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
@@ -301,7 +301,8 @@ fn name_of(image: &Image) -> Option<(Cow<'_, str>, bool)> {
 
 /// A path without `//` and `/./`, which lead to the same file. `..` may lead elsewhere if a link precedes it.
 fn without_repeats(path: &str) -> Cow<'_, str> {
-    if !path.starts_with('/') || !(path.contains("//") || path.contains("/./")) {
+    let mut names = path.strip_prefix('/').unwrap_or("a").split('/');
+    if names.all(|name| !matches!(name, "" | ".")) {
         return path.into();
     }
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
@@ -368,7 +369,7 @@ type FirstUsers = [Option<usize>; 4];
 struct Users<'a> {
     all: Vec<User<'a>>,
     writes: bool,
-    by_path: HashMap<Cow<'a, str>, FirstUsers>,
+    by_path: BTreeMap<Cow<'a, str>, FirstUsers>,
     by_identity: HashMap<Identity, FirstUsers>,
 }
 
