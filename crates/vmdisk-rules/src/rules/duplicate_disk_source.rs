@@ -306,9 +306,11 @@ fn without_repeats(path: &str) -> Cow<'_, str> {
         return path.into();
     }
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
-    names
-        .fold(String::new(), |path, name| path + "/" + name)
-        .into()
+    let clean = names.fold(String::new(), |path, name| path + "/" + name);
+    match clean.is_empty() {
+        true => path.into(),
+        false => clean.into(),
+    }
 }
 
 /// A disk and the image it opens.
