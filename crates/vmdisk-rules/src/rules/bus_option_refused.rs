@@ -1,5 +1,7 @@
 //! `bus-option-refused`
 
+use std::sync::LazyLock;
+
 use vmdisk_facts::Version;
 use vmdisk_fields::{self as fields, DISK_FIELDS, DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath, Fields, Tray};
@@ -113,17 +115,24 @@ declare_rule! {
     }
 }
 
+/// The fields that some disks may not have.
+static ELSEWHERE: LazyLock<Vec<DiskField>> = LazyLock::new(|| {
+    let all = DISK_FIELDS.iter().copied();
+    all.filter(|field| !fields::disk(*field).takers.is_everywhere())
+        .collect()
+});
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let is_before = |(major, minor, micro)| context.libvirt_is_before(Version(major, minor, micro));
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         let device = disk.frontend.effective_device();
-        for field in DISK_FIELDS {
-            let row = fields::disk(*field);
+        for field in ELSEWHERE.iter() {
             // Most fields of most disks are unset.
-            if row.takers.is_everywhere() || !disk.has(*field) {
+            if !disk.has(*field) {
                 continue;
             }
+            let row = fields::disk(*field);
             let Some(where_it_is) = row.takers.elsewhere(bus, device, is_before) else {
                 continue;
             };

@@ -1,6 +1,6 @@
 //! `chain-too-long`
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use vmdisk_facts::Bug;
 use vmdisk_fields::{DiskName, phrase, quoted};
@@ -128,14 +128,14 @@ const MAX_NESTED: usize = 25;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // The configuration decides before any header is read.
-    let mut told = HashSet::new();
+    let mut told = BTreeSet::new();
     for (index, disk, top) in context.images() {
         if let Some((first, again)) = written_twice(top) {
             twice(report, index, disk, first, again);
             told.insert(index);
         }
     }
-    let mut is_followed = HashSet::new();
+    let mut is_followed = BTreeSet::new();
     for chain in chains(context) {
         let index = chain.at.disk();
         is_followed.extend(index);
@@ -154,6 +154,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// The depths of the images of a chain that share one file.
 fn written_twice(top: &Image) -> Option<(usize, usize)> {
+    // Most chains are one image.
+    top.chain().nth(1)?;
     let mut seen = HashMap::new();
     top.chain().enumerate().find_map(|(depth, image)| {
         let path = image.host_path()?;

@@ -132,6 +132,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let defined = iothreads::defined(context.domain);
     for (index, disk) in context.disks() {
         let frontend = &disk.frontend;
+        // Most disks name none.
+        if frontend.iothread.is_none() && frontend.iothread_mapping.is_empty() {
+            continue;
+        }
         let at = |field| FieldPath::Disk(index, field);
         let user = || phrase!("{disk}", disk = DiskName(index));
         let own = IoThreadReference {
@@ -149,6 +153,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     check_tuning(context, report, &defined);
     for (index, controller) in context.domain.controllers.iter().enumerate() {
+        if controller.iothread.is_none() && controller.iothread_mapping.is_empty() {
+            continue;
+        }
         let at = |field| FieldPath::Controller(index, field);
         let user = || phrase!("{controller}", controller = ControllerName(index));
         let own = IoThreadReference {
