@@ -743,3 +743,27 @@ fn a_changed_controller_model_is_named_on_the_way_to_a_spec() {
     assert!(run.stderr.contains(said), "{run:?}");
     assert!(!run.stderr.contains("list of controllers"), "{run:?}");
 }
+
+#[test]
+fn what_libvirt_refuses_of_a_result_and_qemu_takes_of_its_source_is_told() {
+    let line = |device: &str| {
+        format!(
+            "qemu-system-x86_64 -name a -m 1G -M q35 -nodefaults \
+             -drive file=/a.qcow2,format=qcow2,if=none,id=d -device virtio-blk-pci,drive=d{device}\n"
+        )
+    };
+    let place = Place::with(&[]);
+    for (device, rule) in [
+        (",share-rw=on", Some("[format-refused]")),
+        (",serial=a#b", Some("[identity-refused]")),
+        (",serial=ab", None),
+    ] {
+        let run = place.run_with_input(
+            &["convert", "-", "--to", "libvirt-xml", "--strict"],
+            line(device).as_bytes(),
+        );
+        assert_eq!(run.code, i32::from(rule.is_some()), "{run:?}");
+        let is_told = rule.is_none_or(|rule| run.stderr.contains(rule));
+        assert!(is_told && run.stdout.contains("</domain>"), "{run:?}");
+    }
+}
