@@ -10,7 +10,7 @@ use vmdisk_rule::Missing;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{Results, Tracer, lacking, property, result, unknown};
 
-/// What a SCSI device of the host gets from QEMU.
+/// The source for the commands that QEMU passes to a SCSI device of the host.
 pub(crate) const SG_IO: &str = "QEMU hw/scsi/scsi-disk.c, scsi_block_is_passthrough: commands use SG_IO, but reads and writes with O_DIRECT";
 
 const PASSES: &str =
@@ -443,7 +443,7 @@ impl Tracer<'_> {
         let read = match backend.copy_on_read {
             Some(Switch::On) => result(
                 RequestOutcome::Passed,
-                "to the image; what a backing image has is also written to the image",
+                "to the image; data of a backing image is also written to the image",
                 self.setting(DiskField::CopyOnRead),
             ),
             Some(Switch::Off) | None => passed(),

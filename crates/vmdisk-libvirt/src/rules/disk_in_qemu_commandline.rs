@@ -15,7 +15,7 @@ declare_rule! {
     /// not see them.
     ///
     /// ## Why it matters
-    /// libvirt passes these options to QEMU as they are. It does not know the image: it sets neither its owner nor its
+    /// libvirt passes these options to QEMU unchanged. It does not know the image: it sets neither its owner nor its
     /// labels, does not lock it, and refuses to migrate or snapshot what it does not know. libvirt marks the guest as
     /// tainted (`custom-argv`).
     ///

@@ -86,9 +86,8 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     let Some(devices) = xml.devices() else {
         return;
     };
-    let disks = devices.children().filter(|node| node.name() == "disk");
     let mut models: Option<BTreeMap<u32, &str>> = None;
-    for (nth, disk) in disks.enumerate() {
+    for (nth, disk) in xml.disks() {
         // Bus 0 is the machine's own.
         let Some((element, (0, bus @ 1.., slot, _))) = pci_address(disk) else {
             continue;

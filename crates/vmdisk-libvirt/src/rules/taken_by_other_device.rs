@@ -91,9 +91,8 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     let Some(devices) = xml.devices() else {
         return;
     };
-    let disks = devices.children().filter(|node| node.name() == "disk");
     let mut others: Option<Others<'_>> = None;
-    for (nth, disk) in disks.enumerate() {
+    for (nth, disk) in xml.disks() {
         let (address, order) = (pci_address(disk), boot_order(disk));
         if address.is_none() && order.is_none() {
             continue;

@@ -28,4 +28,10 @@ impl<'t> Xml<'t> {
             _ => None,
         }
     }
+
+    /// The disks of a guest, with their numbers in the model.
+    pub(crate) fn disks(&self) -> impl Iterator<Item = (usize, Node<'t>)> {
+        let devices = self.devices().into_iter().flat_map(Node::children);
+        devices.filter(|node| node.name() == "disk").enumerate()
+    }
 }

@@ -136,7 +136,7 @@ fn frontend() -> impl Strategy<Value = Frontend> {
                 event_idx: more.1.1,
                 dpofua: more.1.2,
                 tray: more.1.3,
-                // libvirt requires the number in the boot order beside it.
+                // libvirt requires a number in the boot order too.
                 loadparm: more.1.4.filter(|_| boot_order.is_some()),
                 acpi_index: more.1.5,
                 virtio: more.2,

@@ -250,7 +250,7 @@ fn vhost_user_of(
     VhostUserBlkSpec {
         serves,
         socket: path.clone(),
-        // A spec that says nothing has it on.
+        // The default of a spec is on.
         reconnect: Some(*reconnect == Some(Switch::On)),
         reconnect_timeout: *reconnect_timeout,
     }

@@ -343,7 +343,7 @@ fn lacks_pci(line: &Line<'_>) -> bool {
             .any(|family| name.starts_with(family))
 }
 
-/// Checks that the device which provides the bus is created before the one that is attached to it.
+/// Checks that QEMU creates the device with the bus before the attached device.
 fn check_order(
     line: &Line<'_>,
     report: &mut Report,

@@ -90,7 +90,7 @@ pub(super) struct PresentDevice<'a> {
     pub(super) created: CreationOrder,
 }
 
-/// The order in which QEMU creates devices: those in JSON after all others, and otherwise as they are written.
+/// The order in which QEMU creates devices: in the order of the options, and devices in JSON after all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CreationOrder {
     pub(super) is_json: bool,

@@ -251,7 +251,7 @@ fn check_sockets(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The users of all images, in the order of the disks: first the configured images, then those that headers name.
+/// The users of all images, in the order of the disks: first the configured images, then the images that headers name.
 fn users_of<'a>(context: &Context<'a>, chains: &'a [Chain<'a>]) -> Vec<User<'a>> {
     let configured = context.images().flat_map(|(index, disk, top)| {
         let images = top.chain().enumerate();
