@@ -110,7 +110,7 @@ fn facts(header: &Header) -> ImageHeader {
         }
         Header::Luks1(_) => image.version = Fact::Known(1),
         Header::Luks2(_) => image.version = Fact::Known(2),
-        Header::Vmdk(_) | Header::Unchecked(_) | Header::Raw(_) => {}
+        Header::Unchecked(_) | Header::Raw(_) => {}
     }
     image
 }

@@ -9,16 +9,13 @@ use crate::qcow2::{self, Qcow2Encryption, Qcow2Header};
 use crate::raw::{self, RawGuess};
 use crate::read::{ReadAt, ReadError, Window};
 use crate::reference::BackingReference;
-use crate::unchecked::{UncheckedHeader, parallels, qcow, qed, vdi, vhdx, vpc};
-use crate::vmdk::{self, VmdkHeader};
+use crate::unchecked::{UncheckedHeader, parallels, qcow, qed, vdi, vhdx, vmdk, vpc};
 
 /// An image's header, by format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Header {
     /// qcow2, versions 2 and 3.
     Qcow2(Qcow2Header),
-    /// VMware's format.
-    Vmdk(VmdkHeader),
     /// LUKS version 1.
     Luks1(Luks1Header),
     /// LUKS version 2.
@@ -56,7 +53,6 @@ impl Header {
     pub fn format(&self) -> ImageFormat {
         match self {
             Self::Qcow2(_) => ImageFormat::Qcow2,
-            Self::Vmdk(_) => ImageFormat::Vmdk,
             Self::Luks1(_) => ImageFormat::Luks,
             Self::Luks2(_) => ImageFormat::Luks2,
             Self::Unchecked(header) => header.format,
@@ -74,7 +70,7 @@ impl Header {
             Self::Qcow2(header) => header.version >= 2,
             Self::Luks2(_) => false,
             Self::Unchecked(header) => header.is_probed_by_qemu,
-            Self::Vmdk(_) | Self::Luks1(_) | Self::Raw(_) => true,
+            Self::Luks1(_) | Self::Raw(_) => true,
         };
         if is_probed {
             self.format()
@@ -88,11 +84,10 @@ impl Header {
     pub fn defects(&self) -> &[Defect] {
         match self {
             Self::Qcow2(header) => &header.defects,
-            Self::Vmdk(header) => &header.defects,
             Self::Luks1(header) => &header.defects,
             Self::Luks2(header) => &header.defects,
             Self::Raw(guess) => &guess.defects,
-            Self::Unchecked(header) => &header.defects,
+            Self::Unchecked(_) => &[],
         }
     }
 
@@ -103,7 +98,6 @@ impl Header {
     pub fn virtual_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => Some(header.virtual_size / 512 * 512),
-            Self::Vmdk(header) => header.virtual_size,
             Self::Luks1(header) => header.virtual_size(),
             Self::Raw(guess) => guess.length,
             Self::Unchecked(header) => header.virtual_size,
@@ -116,7 +110,6 @@ impl Header {
     pub fn cluster_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => header.cluster_size(),
-            Self::Vmdk(header) => header.grain_size,
             Self::Unchecked(header) => header.cluster_size,
             Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => None,
         }
@@ -127,11 +120,7 @@ impl Header {
     pub fn backing(&self) -> Option<HeaderBacking<'_>> {
         let (reference, format, implied) = match self {
             Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), None),
-            Self::Vmdk(header) => (&header.parent, None, Some(ImageFormat::Vmdk)),
-            Self::Unchecked(header) => {
-                let implied = header.backing_is_raw.then_some(ImageFormat::Raw);
-                (&header.backing_file, None, implied)
-            }
+            Self::Unchecked(header) => (&header.backing_file, None, header.backing_format),
             Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => return None,
         };
         reference.as_ref().map(|reference| HeaderBacking {
@@ -146,17 +135,14 @@ impl Header {
         let backing = self
             .backing()
             .map(|backing| (FileRole::Backing, backing.reference));
-        let (data_file, extents) = match self {
-            Self::Qcow2(header) => (header.data_file.as_ref(), [].as_slice()),
-            Self::Vmdk(header) => (None, header.opened_extents()),
-            _ => (None, [].as_slice()),
+        let data = match self {
+            Self::Qcow2(header) => header.data_file.as_slice(),
+            Self::Unchecked(header) => &header.data_files,
+            _ => &[],
         };
-        let data = data_file
-            .into_iter()
-            .chain(extents.iter().filter_map(|extent| extent.file.as_ref()));
         backing
             .into_iter()
-            .chain(data.map(|reference| (FileRole::Data, reference)))
+            .chain(data.iter().map(|reference| (FileRole::Data, reference)))
     }
 
     /// Returns true if the format encrypts the guest's data.
@@ -166,7 +152,7 @@ impl Header {
             Self::Qcow2(header) => header.encryption != Qcow2Encryption::None,
             Self::Unchecked(header) => header.is_encrypted,
             Self::Luks1(_) | Self::Luks2(_) => true,
-            Self::Vmdk(_) | Self::Raw(_) => false,
+            Self::Raw(_) => false,
         }
     }
 }
@@ -217,7 +203,7 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
         let footer = head[..head.len().min(vpc::FOOTER_LENGTH)].to_vec();
         Header::Unchecked(vpc::read(&mut window, 0, &footer))
     } else if begins_with(parallels::MAGIC) || begins_with(parallels::MAGIC_OLD) {
-        Header::Unchecked(parallels::read(&mut window))
+        Header::Unchecked(parallels::read(head))
     } else if let Some(luks) = begins_with(luks::MAGIC)
         .then(|| luks::read(head, length))
         .flatten()
@@ -230,9 +216,9 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
         || begins_with(vmdk::MAGIC_COWD)
         || vmdk::is_descriptor(head)
     {
-        Header::Vmdk(vmdk::read(&mut window))
+        Header::Unchecked(vmdk::read(&mut window))
     } else if has(head, vdi::MAGIC_OFFSET, vdi::MAGIC) {
-        Header::Unchecked(vdi::read(head, length))
+        Header::Unchecked(vdi::read(head))
     } else if BOCHS.iter().all(|(at, magic)| has(head, *at, magic))
         && le32(head, 64).is_some_and(|version| BOCHS_VERSIONS.contains(&version))
     {

@@ -5,8 +5,8 @@
 //! reference in a header to another file is followed, and no input causes a panic.
 //!
 //! [`probe`] returns a [`Header`]: the fields of the format, values computed from them, and a list of [`Defect`]s
-//! with their offsets and effects in QEMU. Of formats other than qcow2, VMDK, LUKS, VDI, VHD, QED, Parallels, qcow and raw
-//! it reads only the size and the backing file ([`UncheckedHeader`]). [`chain::walk`] builds a backing chain from headers, with a
+//! with their offsets and effects in QEMU. Of formats other than qcow2, LUKS and raw it
+//! reads only the sizes and the names of other files ([`UncheckedHeader`]). [`chain::walk`] builds a backing chain from headers, with a
 //! caller's function that finds the files.
 //!
 //! ```
@@ -38,7 +38,6 @@ mod raw;
 mod read;
 mod reference;
 mod unchecked;
-mod vmdk;
 
 pub use defect::{Defect, DefectKind, Effect};
 pub use format::ImageFormat;
@@ -46,8 +45,8 @@ pub use header::{FileRole, Header, HeaderBacking, probe};
 pub use luks::{KeySlot, Luks1Header, Luks2Header};
 pub use name::Name;
 pub use qcow2::{
-    AutoclearFeatures, Bitmaps, CompatibleFeatures, EncryptionHeader, Extension, FeatureClass,
-    FeatureName, IncompatibleFeatures, Qcow2Compression, Qcow2Encryption, Qcow2Header, Table,
+    AutoclearFeatures, CompatibleFeatures, EncryptionHeader, Extension, FeatureClass, FeatureName,
+    IncompatibleFeatures, Qcow2Compression, Qcow2Encryption, Qcow2Header, Table,
 };
 pub use raw::{
     MbrPartition, MdMetadata, PartitionTable, RawContent, RawGuess, Signature, SignatureKind,
@@ -55,4 +54,3 @@ pub use raw::{
 pub use read::{FIRST_READ, MAX_BYTES_READ, RAW_READ, ReadAt, ReadError};
 pub use reference::BackingReference;
 pub use unchecked::UncheckedHeader;
-pub use vmdk::{VmdkExtent, VmdkHeader, VmdkKind};

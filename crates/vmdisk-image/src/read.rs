@@ -96,9 +96,6 @@ pub const RAW_READ: usize = 64 * 1024 + 4096;
 /// VHDX needs the most: the first page, two tables of 64 KiB and a parent locator of at most 17 KiB, which is 149 KiB; the next power of two leaves room. The reader enforces it.
 pub const MAX_BYTES_READ: u64 = 256 * 1024;
 
-/// The end of the largest file that QEMU reads, its `BDRV_MAX_LENGTH`.
-pub(crate) const MAX_OFFSET: u64 = i64::MAX as u64 & !((1 << 30) - 1);
-
 /// The reason why a part of an image could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {

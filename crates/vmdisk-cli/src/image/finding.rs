@@ -136,7 +136,6 @@ fn help(kind: &DefectKind) -> Option<&'static str> {
         DefectKind::TruncatedHeader { .. }
             | DefectKind::TableEndsImage { .. }
             | DefectKind::TableBeyondEnd { .. }
-            | DefectKind::BitmapBeyondEnd { .. }
     );
     if *kind == DefectKind::Corrupt {
         Some(

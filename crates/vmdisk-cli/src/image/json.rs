@@ -320,7 +320,7 @@ fn qcow2(header: &Header) -> Option<Qcow2> {
         snapshots: qcow2.snapshots.entries,
         refcount_order: qcow2.refcount_order,
         l2_bytes: qcow2.l2_bytes_for_whole_disk(),
-        bitmaps_consistent: qcow2.bitmaps.is_some().then(|| qcow2.autoclear.bitmaps()),
+        bitmaps_consistent: qcow2.has_bitmaps().then(|| qcow2.autoclear.bitmaps()),
     })
 }
 

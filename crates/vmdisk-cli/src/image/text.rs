@@ -105,15 +105,16 @@ fn rows(link: &Link) -> Vec<(&'static str, String)> {
                 rows.push(("encryption", "aes".to_owned()));
             }
             // `qemu-img info` opens the image with its driver where `qemu-img check` is not supported.
-            let (part, command) = match unchecked.format {
-                ImageFormat::Vdi | ImageFormat::Qed | ImageFormat::Parallels => ("tables", "check"),
-                ImageFormat::Vpc | ImageFormat::Qcow => ("tables", "info"),
-                ImageFormat::Bochs | ImageFormat::Cloop => ("header", "info"),
-                _ => ("header", "check"),
+            let command = match unchecked.format {
+                ImageFormat::Vpc | ImageFormat::Qcow | ImageFormat::Bochs | ImageFormat::Cloop => {
+                    "info"
+                }
+                _ => "check",
             };
-            rows.push((part, format!("not checked: run `qemu-img {command}`")));
+            let row = format!("not checked: run `qemu-img {command}`");
+            rows.push(("header", row));
         }
-        Header::Luks2(_) | Header::Vmdk(_) => {}
+        Header::Luks2(_) => {}
     }
     if let Some(backing) = header.backing() {
         let format = match (backing.format, backing.implied) {
@@ -165,7 +166,7 @@ fn of_qcow2(qcow2: &Qcow2Header) -> Vec<(&'static str, String)> {
     if qcow2.snapshots.entries > 0 {
         rows.push(("snapshots", format!("{} inside", qcow2.snapshots.entries)));
     }
-    if qcow2.bitmaps.is_some() {
+    if qcow2.has_bitmaps() {
         let state = if qcow2.autoclear.bitmaps() {
             "consistent"
         } else {

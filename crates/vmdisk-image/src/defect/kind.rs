@@ -253,32 +253,6 @@ pub enum DefectKind {
     /// qcow2: an entry of the feature name table has a bit above 63 or a class above 2, or is truncated.
     #[error("the feature name table has an invalid entry")]
     FeatureName,
-    /// qcow2: the bitmaps extension is invalid, so QEMU does not open the image.
-    #[error("the bitmaps extension {problem}")]
-    Bitmaps {
-        /// The problem, as a clause.
-        problem: &'static str,
-    },
-    /// qcow2: a bitmap is invalid, so QEMU does not open the image.
-    #[error("bitmap `{name}` {problem}")]
-    Bitmap {
-        /// The bitmap.
-        name: Name,
-        /// The problem, as a clause.
-        problem: &'static str,
-    },
-    /// qcow2: the bits of a bitmap are after the end of the image, where QEMU reads zeroes.
-    #[error(
-        "bitmap `{name}` ends at {end}, beyond the end of the image at {length}: QEMU treats the missing bits as clean, so an incremental backup misses changed blocks"
-    )]
-    BitmapBeyondEnd {
-        /// The bitmap.
-        name: Name,
-        /// The end of its bits.
-        end: u64,
-        /// The length of the image.
-        length: u64,
-    },
     /// qcow2: a snapshot with more extra data than QEMU reads.
     #[error(
         "snapshot {index} has {length} bytes of extra data, but QEMU supports at most {maximum}"
@@ -299,11 +273,6 @@ pub enum DefectKind {
         /// Their number.
         count: u32,
     },
-    /// qcow2: the bitmaps are inconsistent, because a program that does not support them wrote to the image.
-    #[error(
-        "the bitmaps are outdated because a program without support for them wrote the image; QEMU ignores them"
-    )]
-    BitmapsInconsistent,
     /// qcow2: the guest's data is in an unnamed external file: QEMU needs `data-file` on its command line.
     #[error("the data is in an external file that the image does not name")]
     DataFileMissing,
@@ -316,16 +285,6 @@ pub enum DefectKind {
     /// qcow2: a raw external data file must hold the whole disk, which conflicts with a backing file.
     #[error("the external data file is marked as raw, which conflicts with the backing file")]
     BackingAndRawDataFile,
-    /// A block, cluster or sector size the format or QEMU does not allow.
-    #[error("the {part} of {bytes} bytes is not {expected}")]
-    UnitSize {
-        /// The unit: cluster size, block size, table size, sector size.
-        part: &'static str,
-        /// Its size in bytes.
-        bytes: u64,
-        /// The allowed sizes, as a clause.
-        expected: &'static str,
-    },
     /// A part after the end of the image, in a format whose driver checks this: the file was truncated.
     #[error("the {table} of {bytes} bytes at {offset} is beyond the end of the image at {length}")]
     TableEndsImage {
@@ -343,36 +302,6 @@ pub enum DefectKind {
     Signature {
         /// The part.
         part: &'static str,
-    },
-    /// A part with a wrong checksum.
-    #[error("the checksum of the {part} is wrong")]
-    Checksum {
-        /// The part.
-        part: &'static str,
-    },
-    /// A required part.
-    #[error("the {part} is missing")]
-    PartMissing {
-        /// The part.
-        part: &'static str,
-    },
-    /// The image depends on a parent, which QEMU does not support for this format.
-    #[error("the image depends on a parent, which QEMU does not support for this format")]
-    ParentUnsupported,
-    /// VHD: the image holds differences to a parent, and QEMU shows it as if it were all.
-    #[error("the image holds the differences to a parent, which QEMU silently ignores")]
-    ParentIgnored,
-    /// VMDK: a descriptor that QEMU does not support.
-    #[error("the descriptor {problem}")]
-    Descriptor {
-        /// The problem, as a clause.
-        problem: &'static str,
-    },
-    /// VMDK: an image type that QEMU does not support.
-    #[error("image type {found} is not supported by QEMU")]
-    UnsupportedType {
-        /// The type's name.
-        found: Name,
     },
     /// LUKS: an algorithm that QEMU does not support; the kernel may.
     #[error("the {part} {name} is not supported by QEMU")]

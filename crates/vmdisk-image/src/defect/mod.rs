@@ -92,27 +92,17 @@ impl DefectKind {
             | Self::BackingNameOutsideHeader { .. }
             | Self::ExtensionOverrun { .. }
             | Self::ExtensionLength { .. }
-            | Self::Bitmaps { .. }
-            | Self::Bitmap { .. }
             | Self::SnapshotExtraData { .. }
             | Self::DataFileMissing
             | Self::RawDataFileMissing
             | Self::VirtualSizeTooLarge { .. }
-            | Self::UnitSize { .. }
             | Self::TableEndsImage { .. }
             | Self::UnknownAlgorithm { .. }
             | Self::NameUnterminated { .. }
             | Self::Overlap { .. }
             | Self::Signature { .. }
-            | Self::Checksum { .. }
-            | Self::PartMissing { .. }
-            | Self::ParentUnsupported
-            | Self::Descriptor { .. }
-            | Self::UnsupportedType { .. }
             | Self::Field { .. } => Effect::Refused,
-            Self::ParentIgnored | Self::TableBeyondEnd { .. } | Self::TableOverHeader { .. } => {
-                Effect::Damaged
-            }
+            Self::TableBeyondEnd { .. } | Self::TableOverHeader { .. } => Effect::Damaged,
             Self::Corrupt => Effect::ReadOnly,
             Self::Unreadable { .. }
             | Self::NotRead { .. }
@@ -126,8 +116,6 @@ impl DefectKind {
             | Self::ExtensionRepeated { .. }
             | Self::TooManyExtensions { .. }
             | Self::FeatureName
-            | Self::BitmapsInconsistent
-            | Self::BitmapBeyondEnd { .. }
             | Self::SnapshotsNotRead { .. }
             | Self::BackingAndRawDataFile
             | Self::DataFileUnused => Effect::Noted,

@@ -1,7 +1,6 @@
 //! The header extensions of qcow2: the list, and the five known extensions.
 
 use super::backing::opened_name;
-use super::bitmaps;
 use super::header::{
     EncryptionHeader, Extension, FeatureClass, FeatureName, Qcow2Encryption, Qcow2Header, V3_LENGTH,
 };
@@ -143,14 +142,6 @@ fn read_one<R: ReadAt + ?Sized>(
             }
             let bytes = window.fetch(offset, 16)?;
             read_encryption_header(header, window, offset, &bytes)?;
-        }
-        Extension::BITMAPS => {
-            if length != 24 {
-                header.defects.push(wrong("expected 24"));
-                return Ok(());
-            }
-            let bytes = window.fetch(offset, 24)?;
-            bitmaps::read_extension(header, offset, &bytes);
         }
         // Unknown extensions stay in the list; QEMU preserves them, too.
         _ => {}

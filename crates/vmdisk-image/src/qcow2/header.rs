@@ -73,8 +73,6 @@ pub struct Qcow2Header {
     pub feature_names: Vec<FeatureName>,
     /// The location of the LUKS header of an encrypted image.
     pub encryption_header: Option<EncryptionHeader>,
-    /// Persistent bitmaps; [`AutoclearFeatures::bitmaps`] is set if they are valid.
-    pub bitmaps: Option<Bitmaps>,
     /// All header extensions in order, including known ones, with their lengths.
     pub extensions: Vec<Extension>,
     /// The defects, in the order of detection.
@@ -203,18 +201,15 @@ pub struct EncryptionHeader {
     pub length: u64,
 }
 
-/// The persistent dirty bitmaps of an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bitmaps {
-    /// Their number.
-    pub count: u32,
-    /// The size of the directory in bytes.
-    pub directory_size: u64,
-    /// The offset of the directory.
-    pub directory_offset: u64,
-}
-
 impl Qcow2Header {
+    /// Returns whether there are persistent bitmaps; [`AutoclearFeatures::bitmaps`] is set if they are valid.
+    #[must_use]
+    pub fn has_bitmaps(&self) -> bool {
+        self.extensions
+            .iter()
+            .any(|extension| extension.id == Extension::BITMAPS)
+    }
+
     /// The fields at the beginning of an image, without names, extensions and defects.
     pub(super) fn from_fields(head: &[u8]) -> Self {
         // Pad with zeroes, so that every field has a value in a short image.
@@ -261,7 +256,6 @@ impl Qcow2Header {
             data_file: None,
             feature_names: Vec::new(),
             encryption_header: None,
-            bitmaps: None,
             extensions: Vec::new(),
             defects: Vec::new(),
         }

@@ -4,7 +4,6 @@
 //! 10.0. Fields after the end of a short file are zero, as in QEMU.
 
 mod backing;
-mod bitmaps;
 mod check;
 mod derived;
 mod extension;
@@ -14,8 +13,8 @@ mod snapshots;
 
 pub use features::{AutoclearFeatures, CompatibleFeatures, IncompatibleFeatures};
 pub use header::{
-    Bitmaps, EncryptionHeader, Extension, FeatureClass, FeatureName, Qcow2Compression,
-    Qcow2Encryption, Qcow2Header, Table,
+    EncryptionHeader, Extension, FeatureClass, FeatureName, Qcow2Compression, Qcow2Encryption,
+    Qcow2Header, Table,
 };
 
 use crate::defect::{Defect, DefectKind};
@@ -67,7 +66,6 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Heade
         backing::read_name(&mut header, window, place, cluster_size);
     }
     check::extensions(&mut header);
-    bitmaps::read_directory(&mut header, window);
     snapshots::read_table(&mut header, window);
     header
 }

@@ -5,7 +5,6 @@
 
 use super::UncheckedHeader;
 use crate::bytes::{has, le16, le32, le64, utf16};
-use crate::defect::DefectKind;
 use crate::format::ImageFormat;
 use crate::read::{FetchError, ReadAt, Window};
 use crate::reference::BackingReference;
@@ -48,9 +47,8 @@ const LOCATOR_TYPE: [u8; 16] = [
 
 pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> UncheckedHeader {
     let mut header = UncheckedHeader::new(ImageFormat::Vhdx);
-    if let Err(error) = read_regions(&mut header, window) {
-        header.unreadable(REGION_TABLE, "metadata", &error);
-    }
+    // A part that cannot be read leaves the rest unknown.
+    let _ = read_regions(&mut header, window);
     header
 }
 
@@ -59,13 +57,10 @@ fn read_regions<R: ReadAt + ?Sized>(
     window: &mut Window<'_, R>,
 ) -> Result<(), FetchError> {
     let head = window.fetch(REGION_TABLE, REGION_TABLE_HEADER)?;
-    let Some(head) = header.whole(&head, REGION_TABLE, REGION_TABLE_HEADER) else {
-        return Ok(());
-    };
-    if !has(head, 0, b"regi") {
+    if !has(&head, 0, b"regi") {
         return Ok(());
     }
-    let count = le32(head, 8).unwrap_or(0) as usize;
+    let count = le32(&head, 8).unwrap_or(0) as usize;
     let start = REGION_TABLE + REGION_TABLE_HEADER as u64;
     let regions = window.fetch(start, count.min(MAX_ENTRIES) * ENTRY_LENGTH)?;
     match entry(&regions, METADATA).and_then(|entry| le64(entry, 16)) {
@@ -107,13 +102,11 @@ fn read_metadata<R: ReadAt + ?Sized>(
     };
     let parameters = window.fetch(at, 8)?;
     header.cluster_size = le32(&parameters, 0).map(u64::from);
-    if le32(&parameters, 4).is_some_and(|flags| flags & HAS_PARENT != 0) {
-        header.found(at.saturating_add(4), DefectKind::ParentUnsupported);
-        if let Some(at) = place(PARENT_LOCATOR) {
-            read_parent(header, window, at)?;
-        }
+    let has_parent = le32(&parameters, 4).is_some_and(|flags| flags & HAS_PARENT != 0);
+    match place(PARENT_LOCATOR).filter(|_| has_parent) {
+        Some(at) => read_parent(header, window, at),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Reads the parent's name: the relative path where there is one, else the absolute one.
