@@ -2,39 +2,36 @@
 
 use crate::Rule;
 
-/// A rule about the text of a syntax, as listed by the crate of that syntax.
+/// A rule of the crate of a syntax, with its check of the text; `F` is the function that checks it.
 pub struct TextRule<F> {
     /// The rule.
-    pub rule: &'static Rule,
+    pub rule: Rule,
     /// The function that checks the text; `None` if the reader reports the rule.
     pub check: Option<F>,
 }
 
-impl<F: Copy> TextRule<F> {
-    /// A rule with the function that checks the text.
-    pub const fn checked(rule: &'static Rule, check: F) -> Self {
-        let check = Some(check);
-        TextRule { rule, check }
-    }
-
-    /// A rule that the reader reports.
-    pub const fn read(rule: &'static Rule) -> Self {
-        TextRule { rule, check: None }
-    }
-
+impl<F> TextRule<F> {
     /// The rules of a list; `N` is its length.
     ///
     /// # Panics
     /// Panics if `N` is not the length of the list.
-    pub const fn rules<const N: usize>(list: &[Self]) -> [&'static Rule; N] {
+    pub const fn rules<const N: usize>(list: &[&'static Self]) -> [&'static Rule; N] {
         assert!(list.len() == N, "`N` is not the number of rules");
-        let mut rules = [list[0].rule; N];
+        let mut rules = [&list[0].rule; N];
         let mut nth = 0;
         while nth < N {
-            rules[nth] = list[nth].rule;
+            rules[nth] = &list[nth].rule;
             nth += 1;
         }
         rules
+    }
+}
+
+impl<F> std::ops::Deref for TextRule<F> {
+    type Target = Rule;
+
+    fn deref(&self) -> &Rule {
+        &self.rule
     }
 }
 

@@ -117,7 +117,7 @@ pub enum Check {
     Hosts(fn(&Comparison<'_>, &mut Report)),
     /// The model of one guest, and the other guests of the run on the same host.
     Guests(fn(&Context<'_>, &OtherGuests, &mut Report)),
-    /// The text of one syntax: its reader reports the rule, or its crate lists the function.
+    /// The text of one syntax: a [`TextRule`](crate::TextRule) has the function, or the reader reports the rule.
     Text,
     /// The result of starting QEMU with the disks; the caller that starts it reports its messages.
     Trial,
@@ -167,11 +167,15 @@ impl PartialEq for Rule {
 impl Eq for Rule {}
 
 /// Declares a rule. The doc comment is the manual page, the text of `explain` and the source of tests.
+///
+/// `check` names the input and the function: `Model(check)`, or `Text(check)` in the crate of a syntax, where the type
+/// of the static is that crate's [`TextRule`](crate::TextRule). A rule may have both. `Text` alone is a rule that
+/// the reader reports.
 #[macro_export]
 macro_rules! declare_rule {
     (
         $(#[doc = $doc:literal])+
-        $vis:vis static RULE = {
+        $vis:vis static RULE $(: $text_rule:ty)? = {
             name: $name:literal,
             group: $group:expr,
             severity: $severity:expr,
@@ -180,22 +184,38 @@ macro_rules! declare_rule {
             $(libvirt_only: $libvirt_only:literal,)?
             evidence: $evidence:expr,
             supersedes: $supersedes:expr,
-            check: $check:ident $(($look:path))?,
+            check: $check:ident $(($look:path))? $(, Text($line:path))?,
         }
     ) => {
-        $(#[doc = $doc])+
-        $vis static RULE: $crate::Rule = $crate::Rule {
-            name: $name,
-            group: $group,
-            severity: $severity,
-            since: $since,
-            applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
-            libvirt_only: false $(|| $libvirt_only)?,
-            evidence: $evidence,
-            supersedes: $supersedes,
-            page: concat!($($doc, "\n",)+),
-            file: file!(),
-            check: $crate::Check::$check $(($look))?,
-        };
+        $crate::declare_rule! {
+            @static [$(#[doc = $doc])+ $vis] [$($text_rule)?]
+            $crate::Rule {
+                name: $name,
+                group: $group,
+                severity: $severity,
+                since: $since,
+                applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
+                libvirt_only: false $(|| $libvirt_only)?,
+                evidence: $evidence,
+                supersedes: $supersedes,
+                page: concat!($($doc, "\n",)+),
+                file: file!(),
+                check: $crate::declare_rule!(@check $check $(($look))?),
+            },
+            $crate::declare_rule!(@text $check $(($look))? $(, Text($line))?)
+        }
     };
+    (@static [$(#[doc = $doc:literal])+ $vis:vis] [] $rule:expr, $text:expr) => {
+        $(#[doc = $doc])+
+        $vis static RULE: $crate::Rule = $rule;
+    };
+    (@static [$(#[doc = $doc:literal])+ $vis:vis] [$text_rule:ty] $rule:expr, $text:expr) => {
+        $(#[doc = $doc])+
+        $vis static RULE: $text_rule = $crate::TextRule { rule: $rule, check: $text };
+    };
+    (@check Text $(($look:path))?) => { $crate::Check::Text };
+    (@check $check:ident $(($look:path))?) => { $crate::Check::$check $(($look))? };
+    (@text Text($look:path)) => { Some($look) };
+    (@text $check:ident $(($look:path))?) => { None };
+    (@text $check:ident($look:path), Text($line:path)) => { Some($line) };
 }

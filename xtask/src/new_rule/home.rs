@@ -25,23 +25,8 @@ impl Home {
     pub(crate) const fn list(self) -> &'static str {
         match self {
             Home::Rules => "pub static RULES: &[&Rule] = &[",
-            Home::Qemu | Home::Libvirt => "static TEXT_RULES: &[TextRule<Check>] = &[",
-        }
-    }
-
-    /// The entry of a rule in the list, as rustfmt writes it.
-    pub(crate) fn entry(self, module: &str) -> String {
-        // `fn_call_width` of rustfmt.
-        const WIDTH: usize = 60;
-        let (rule, check) = (format!("&{module}::RULE"), format!("{module}::check"));
-        match self {
-            Home::Rules => format!("    {rule},\n"),
-            Home::Qemu | Home::Libvirt if rule.len() + ", ".len() + check.len() <= WIDTH => {
-                format!("    TextRule::checked({rule}, {check}),\n")
-            }
-            Home::Qemu | Home::Libvirt => {
-                format!("    TextRule::checked(\n        {rule},\n        {check},\n    ),\n")
-            }
+            Home::Qemu => "static TEXT_RULES: &[&LineRule] = &[",
+            Home::Libvirt => "static TEXT_RULES: &[&XmlRule] = &[",
         }
     }
 }

@@ -21,13 +21,8 @@ pub(crate) fn with_rule(text: &str, module: &str, home: Home) -> anyhow::Result<
     let length = rest[list..].find("];").context("the list has no end")?;
     let (between, rest) = rest.split_at(list);
     let (listed, after) = rest.split_at(length);
-    let entries = entries(listed);
-    let listed = inserted(
-        entries.into_iter(),
-        module_of_entry,
-        module,
-        &home.entry(module),
-    );
+    let entries = listed.split_inclusive('\n');
+    let listed = inserted(entries, module_of_entry, module, &entry(module));
     Ok([before, &declared, between, &listed, after].concat())
 }
 
@@ -55,22 +50,9 @@ fn inserted<'t>(
     out
 }
 
-/// Splits a list of rules into its entries; each begins at the indentation of the list.
-fn entries(listed: &str) -> Vec<&str> {
-    let mut starts: Vec<usize> = Vec::new();
-    let mut at = 0;
-    for line in listed.split_inclusive('\n') {
-        if line.starts_with("    ") && !line.starts_with("     ") && !line.starts_with("    )") {
-            starts.push(at);
-        }
-        at += line.len();
-    }
-    let ends = starts.iter().skip(1).copied().chain([listed.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| &listed[*start..end])
-        .collect()
+/// The entry of a rule in the list.
+fn entry(module: &str) -> String {
+    format!("    &{module}::RULE,\n")
 }
 
 fn module_of_declaration(line: &str) -> &str {
@@ -104,13 +86,13 @@ mod tests {
             let mut tried = 0;
             let modules = text.lines().filter(|line| line.starts_with("mod "));
             for module in modules.map(module_of_declaration) {
-                let (declaration, entry) = (format!("mod {module};\n"), home.entry(module));
-                if text.matches(&entry).count() != 1 {
-                    // A helper of several rules, or a rule with another check.
+                let (declaration, listed) = (format!("mod {module};\n"), entry(module));
+                if text.matches(&listed).count() != 1 {
+                    // A helper of several rules.
                     continue;
                 }
-                let without = text.replace(&declaration, "").replace(&entry, "");
-                assert_eq!(without.len() + declaration.len() + entry.len(), text.len());
+                let without = text.replace(&declaration, "").replace(&listed, "");
+                assert_eq!(without.len() + declaration.len() + listed.len(), text.len());
                 let again = with_rule(&without, module, *home).unwrap();
                 assert_eq!(again, text, "{module}");
                 tried += 1;
@@ -126,15 +108,14 @@ mod tests {
             for module in ["aaa", "zzz"] {
                 let longer = with_rule(&text, module, *home).unwrap();
                 let declaration = longer.find(&format!("mod {module};\n")).unwrap();
-                let entry = longer.find(&home.entry(module)).unwrap();
+                let listed = longer.find(&entry(module)).unwrap();
                 let shorter = longer
-                    .replace(&home.entry(module), "")
+                    .replace(&entry(module), "")
                     .replace(&format!("mod {module};\n"), "");
                 assert_eq!(shorter, text);
                 let list = longer.find(home.list()).unwrap();
-                assert!(declaration < list && list < entry);
-                let is_first =
-                    longer[list + home.list().len() + 1..].starts_with(&home.entry(module));
+                assert!(declaration < list && list < listed);
+                let is_first = longer[list + home.list().len() + 1..].starts_with(&entry(module));
                 assert_eq!(is_first, module == "aaa", "{home:?}");
             }
         }

@@ -3,7 +3,7 @@
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 use crate::RootKind;
 use crate::xml::Node;
 
@@ -50,7 +50,7 @@ declare_rule! {
     ///   </qemu:commandline>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
+    pub(super) static RULE: XmlRule = {
         name: "disk-in-qemu-commandline",
         group: Group::Clarity,
         severity: Severity::Advice,
@@ -60,7 +60,7 @@ declare_rule! {
             Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 use crate::RootKind;
 use crate::xml::Node;
 
@@ -64,7 +64,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: XmlRule = {
         name: "iothread-pinned-on-vcpu",
         group: Group::Performance,
         severity: Severity::Advice,
@@ -74,7 +74,7 @@ declare_rule! {
             Evidence::Source("libvirt docs/formatdomain.rst, iothreadpin: by default iothreads run on the CPUs of <vcpu>, or on all"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

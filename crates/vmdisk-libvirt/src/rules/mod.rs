@@ -23,26 +23,18 @@ mod template;
 use vmdisk_rule::{Problem, Rule, TextRule};
 
 pub(crate) use xml::Xml;
-
-/// Checks a document, and adds problems.
-type Check = fn(&Xml<'_>, &mut Vec<Problem>);
+use xml::XmlRule;
 
 /// The rules of this crate, sorted by name.
-static TEXT_RULES: &[TextRule<Check>] = &[
-    TextRule::checked(
-        &disk_in_qemu_commandline::RULE,
-        disk_in_qemu_commandline::check,
-    ),
-    TextRule::checked(
-        &iothread_pinned_on_vcpu::RULE,
-        iothread_pinned_on_vcpu::check,
-    ),
-    TextRule::checked(&pci_slot_refused::RULE, pci_slot_refused::check),
-    TextRule::checked(&seabios_4096_sectors::RULE, seabios_4096_sectors::check),
-    TextRule::checked(&taken_by_other_device::RULE, taken_by_other_device::check),
-    TextRule::checked(&undeclared_prefix::RULE, undeclared_prefix::check),
-    TextRule::read(&unknown_attribute::RULE),
-    TextRule::read(&unknown_element::RULE),
+static TEXT_RULES: &[&XmlRule] = &[
+    &disk_in_qemu_commandline::RULE,
+    &iothread_pinned_on_vcpu::RULE,
+    &pci_slot_refused::RULE,
+    &seabios_4096_sectors::RULE,
+    &taken_by_other_device::RULE,
+    &undeclared_prefix::RULE,
+    &unknown_attribute::RULE,
+    &unknown_element::RULE,
 ];
 
 /// The rules of this crate, sorted by name.

@@ -6,7 +6,7 @@ use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
 use super::device_address::{name_of, pci_address};
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 use crate::xml::Node;
 
 declare_rule! {
@@ -61,7 +61,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
+    pub(super) static RULE: XmlRule = {
         name: "pci-slot-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -78,7 +78,7 @@ declare_rule! {
             ),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

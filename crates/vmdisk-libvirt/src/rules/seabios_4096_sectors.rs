@@ -3,7 +3,7 @@
 use vmdisk_model::{DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 use crate::RootKind;
 use crate::xml::Node;
 
@@ -78,7 +78,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: XmlRule = {
         name: "seabios-4096-sectors",
         group: Group::Startup,
         severity: Severity::Error,
@@ -91,7 +91,7 @@ declare_rule! {
             Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

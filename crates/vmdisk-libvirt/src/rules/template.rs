@@ -3,7 +3,7 @@
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 
 declare_rule! {
     /// REPLACE: the mistake in one sentence, as a user would search for it.
@@ -34,7 +34,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
+    pub(super) static RULE: XmlRule = {
         name: "template",
         group: Group::Clarity,
         severity: Severity::Warning,
@@ -44,7 +44,7 @@ declare_rule! {
             Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -4,7 +4,7 @@ use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
 use vmdisk_source::{Edit, Span};
 
-use super::xml::Xml;
+use super::xml::{Xml, XmlRule};
 use crate::RootKind;
 
 declare_rule! {
@@ -39,7 +39,7 @@ declare_rule! {
     ///   </qemu:commandline>
     /// </domain>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: XmlRule = {
         name: "undeclared-prefix",
         group: Group::Clarity,
         severity: Severity::Warning,
@@ -52,7 +52,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

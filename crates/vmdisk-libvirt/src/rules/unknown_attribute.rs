@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
+use super::xml::XmlRule;
+
 declare_rule! {
     /// An attribute is unknown to libvirt, which drops it.
     ///
@@ -50,7 +52,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: XmlRule = {
         name: "unknown-attribute",
         group: Group::Clarity,
         severity: Severity::Warning,

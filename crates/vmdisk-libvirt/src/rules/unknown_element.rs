@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
+use super::xml::XmlRule;
+
 declare_rule! {
     /// An element inside a disk is unknown to libvirt, which drops it.
     ///
@@ -35,7 +37,7 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: XmlRule = {
         name: "unknown-element",
         group: Group::Clarity,
         severity: Severity::Warning,

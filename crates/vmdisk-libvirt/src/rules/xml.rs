@@ -1,10 +1,14 @@
 //! The input of rules about XML text.
 
 use vmdisk_model::FieldPath;
+use vmdisk_rule::{Problem, TextRule};
 use vmdisk_source::SourceMap;
 
 use crate::RootKind;
 use crate::xml::{Node, Tree};
+
+/// A rule about XML.
+pub(crate) type XmlRule = TextRule<fn(&Xml<'_>, &mut Vec<Problem>)>;
 
 /// A document that has been read.
 pub(crate) struct Xml<'t> {

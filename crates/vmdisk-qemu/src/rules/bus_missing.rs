@@ -4,7 +4,7 @@ use vmdisk_model::{Architecture, Scope};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
 use crate::syntax::properties::Properties;
@@ -74,7 +74,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "bus-missing",
         group: Group::Startup,
         severity: Severity::Error,
@@ -93,7 +93,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

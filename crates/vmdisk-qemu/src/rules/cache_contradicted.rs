@@ -3,7 +3,7 @@
 use vmdisk_model::CacheMode;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::switch_of;
 
@@ -33,7 +33,7 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,cache=none,cache.direct=on
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "cache-contradicted",
         group: Group::Clarity,
         severity: Severity::Warning,
@@ -46,7 +46,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

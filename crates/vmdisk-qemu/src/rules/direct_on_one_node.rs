@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
+use super::line::LineRule;
+
 declare_rule! {
     /// `cache.direct=on` is set on the format node, but not on the node that opens the file.
     ///
@@ -32,7 +34,7 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache.direct=on \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "direct-on-one-node",
         group: Group::Performance,
         severity: Severity::Warning,

@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
+use super::line::LineRule;
+
 declare_rule! {
     /// `discard=unmap` is set on the format node, but not on the node that opens the file.
     ///
@@ -38,7 +40,7 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,discard=unmap,file.driver=file,file.filename=/srv/a.qcow2 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "discard-on-one-node",
         group: Group::Space,
         severity: Severity::Warning,

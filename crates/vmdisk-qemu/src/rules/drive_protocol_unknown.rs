@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::is_open;
 
@@ -42,7 +42,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=backup:2026.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "drive-protocol-unknown",
         group: Group::Startup,
         severity: Severity::Error,
@@ -56,7 +56,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

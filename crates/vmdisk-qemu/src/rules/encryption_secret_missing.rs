@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::nodes::{Node, drives, nodes};
 
 declare_rule! {
@@ -41,7 +41,7 @@ declare_rule! {
     ///   -blockdev driver=luks,node-name=l0,file=f0,key-secret=key0 \
     ///   -device virtio-blk-pci,drive=l0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "encryption-secret-missing",
         group: Group::Startup,
         severity: Severity::Error,
@@ -60,7 +60,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

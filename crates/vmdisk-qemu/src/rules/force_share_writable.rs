@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::nodes::{Node, drives, is_read_only, nodes};
 use crate::syntax::value::is_on;
 
@@ -33,7 +33,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on,read-only=on \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "force-share-writable",
         group: Group::Startup,
         severity: Severity::Error,
@@ -47,7 +47,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::{Kind, Properties};
 
 declare_rule! {
@@ -80,7 +80,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "iothread-mapping-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -106,7 +106,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

@@ -3,7 +3,7 @@
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, Switch, TargetBus};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::switch_of;
 
@@ -68,7 +68,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,iothread=iothread1
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "iothread-without-ioeventfd",
         group: Group::Startup,
         severity: Severity::Error,
@@ -81,7 +81,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

@@ -2,13 +2,19 @@
 
 use vmdisk_fields::Phrase;
 use vmdisk_model::{Domain, DomainField, FieldPath};
-use vmdisk_rule::{Context, Finding, Report};
+use vmdisk_rule::{Context, Finding, Report, TextRule};
 use vmdisk_source::Span;
 
 use crate::board::Board;
 use crate::document::Document;
 use crate::index::Index;
 use crate::syntax::properties::{Properties, Property};
+
+/// A check of a command line.
+pub(super) type Check = fn(&Line<'_>, &mut Report);
+
+/// A rule about command lines.
+pub(crate) type LineRule = TextRule<Check>;
 
 /// A command line: its options, its model, and the other inputs of rules.
 pub(crate) struct Line<'a> {

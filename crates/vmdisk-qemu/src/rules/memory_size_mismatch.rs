@@ -3,7 +3,7 @@
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use crate::object::read_memory::memory_of_machine;
 use crate::syntax::value::{is_open, size_of};
 
@@ -35,7 +35,7 @@ declare_rule! {
     ///   -m 4G \
     ///   -object memory-backend-memfd,id=mem0,size=4G,share=on
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "memory-size-mismatch",
         group: Group::Startup,
         severity: Severity::Error,
@@ -49,7 +49,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

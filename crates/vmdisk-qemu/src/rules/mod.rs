@@ -50,71 +50,50 @@ pub(crate) mod vhost_user_server_socket;
 mod template;
 
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
-use vmdisk_rule::{Context, Outcome, Report, Rule, TextRule};
+use vmdisk_rule::{Context, Outcome, Rule, TextRule};
 
 use crate::document::Document;
-use line::Line;
-
-/// Checks a command line.
-type Check = fn(&Line<'_>, &mut Report);
+use line::{Check, Line, LineRule};
 
 /// The rules of this crate, sorted by name.
-static TEXT_RULES: &[TextRule<Check>] = &[
-    TextRule::checked(&block_size_refused::RULE, block_size_refused::check_line),
-    TextRule::checked(&bus_missing::RULE, bus_missing::check),
-    TextRule::checked(&cache_contradicted::RULE, cache_contradicted::check),
-    TextRule::read(&direct_on_one_node::RULE),
-    TextRule::read(&discard_on_one_node::RULE),
-    TextRule::checked(&drive_protocol_unknown::RULE, drive_protocol_unknown::check),
-    TextRule::checked(
-        &encryption_secret_missing::RULE,
-        encryption_secret_missing::check,
-    ),
-    TextRule::checked(&force_share_writable::RULE, force_share_writable::check),
-    TextRule::checked(
-        &iothread_mapping_refused::RULE,
-        iothread_mapping_refused::check_line,
-    ),
-    TextRule::checked(
-        &iothread_without_ioeventfd::RULE,
-        iothread_without_ioeventfd::check_line,
-    ),
-    TextRule::checked(&locking_off::RULE, locking_off::check),
-    TextRule::checked(&memory_size_mismatch::RULE, memory_size_mismatch::check),
-    TextRule::checked(&name_refused::RULE, name_refused::check),
-    TextRule::checked(&node_on_two_iothreads::RULE, node_on_two_iothreads::check),
-    TextRule::checked(&node_order::RULE, node_order::check),
-    TextRule::checked(&node_unused::RULE, node_unused::check),
-    TextRule::checked(&node_used_twice::RULE, node_used_twice::check),
-    TextRule::checked(
-        &nvme_transfer_size_refused::RULE,
-        nvme_transfer_size_refused::check,
-    ),
-    TextRule::checked(&property_refused::RULE, property_refused::check),
-    TextRule::checked(&qcow2_cache_refused::RULE, qcow2_cache_refused::check),
-    TextRule::checked(&qcow2_v2_option::RULE, qcow2_v2_option::check_line),
-    TextRule::read(&queue_count_refused::RULE),
-    TextRule::checked(&queue_size_refused::RULE, queue_size_refused::check_line),
-    TextRule::read(&read_only_on_one_node::RULE),
-    TextRule::checked(&serial_too_long::RULE, serial_too_long::check_line),
-    TextRule::checked(&slice_unaligned::RULE, slice_unaligned::check_line),
-    TextRule::checked(&slot_taken::RULE, slot_taken::check),
-    TextRule::checked(
-        &snapshot_ignored_by_blockdev::RULE,
-        snapshot_ignored_by_blockdev::check,
-    ),
-    TextRule::checked(&unit_out_of_range::RULE, unit_out_of_range::check_line),
-    TextRule::checked(&vectors_too_few::RULE, vectors_too_few::check),
-    TextRule::checked(
-        &vhost_user_server_socket::RULE,
-        vhost_user_server_socket::check,
-    ),
+static TEXT_RULES: &[&LineRule] = &[
+    &block_size_refused::RULE,
+    &bus_missing::RULE,
+    &cache_contradicted::RULE,
+    &direct_on_one_node::RULE,
+    &discard_on_one_node::RULE,
+    &drive_protocol_unknown::RULE,
+    &encryption_secret_missing::RULE,
+    &force_share_writable::RULE,
+    &iothread_mapping_refused::RULE,
+    &iothread_without_ioeventfd::RULE,
+    &locking_off::RULE,
+    &memory_size_mismatch::RULE,
+    &name_refused::RULE,
+    &node_on_two_iothreads::RULE,
+    &node_order::RULE,
+    &node_unused::RULE,
+    &node_used_twice::RULE,
+    &nvme_transfer_size_refused::RULE,
+    &property_refused::RULE,
+    &qcow2_cache_refused::RULE,
+    &qcow2_v2_option::RULE,
+    &queue_count_refused::RULE,
+    &queue_size_refused::RULE,
+    &read_only_on_one_node::RULE,
+    &serial_too_long::RULE,
+    &slice_unaligned::RULE,
+    &slot_taken::RULE,
+    &snapshot_ignored_by_blockdev::RULE,
+    &unit_out_of_range::RULE,
+    &vectors_too_few::RULE,
+    &vhost_user_server_socket::RULE,
 ];
 
-/// Rules of every reader that check command lines again, with the target known.
-static SHARED_RULES: &[TextRule<Check>] = &[
-    TextRule::checked(&INVALID_VALUE, invalid_value::check),
-    TextRule::checked(&MISSING_VALUE, missing_value::check),
+/// The checks of the rules of every reader that need the target.
+static SHARED_RULES: [(&Rule, Check); 2] = [
+    (&INVALID_VALUE, invalid_value::check),
+    (&MISSING_VALUE, missing_value::check),
 ];
 
 /// The rules of this crate, sorted by name.
@@ -123,9 +102,10 @@ pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES
 /// Runs the rules about the text on a command line.
 pub fn check(document: &Document, context: &Context<'_>, outcome: &mut Outcome) {
     let line = Line::new(context, document);
-    for TextRule { rule, check } in TEXT_RULES.iter().chain(SHARED_RULES) {
-        if let Some(check) = check {
-            outcome.judge(context, rule, |report| check(&line, report));
-        }
+    let own = TEXT_RULES
+        .iter()
+        .filter_map(|it| Some((&it.rule, it.check?)));
+    for (rule, check) in own.chain(SHARED_RULES) {
+        outcome.judge(context, rule, |report| check(&line, report));
     }
 }

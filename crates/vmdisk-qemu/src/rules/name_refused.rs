@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
-use super::line::{Line, node_names};
+use super::line::{Line, LineRule, node_names};
 use crate::names::is_identifier;
 use crate::syntax::properties::Property;
 use crate::syntax::value::is_open;
@@ -37,7 +37,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=customer-database-primary-disk1,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=customer-database-primary-disk1,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "name-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -56,7 +56,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use vmdisk_facts::{Capability, Version};
 use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::second_users::{SecondUse, second_users};
 use crate::syntax::properties::Properties;
 
@@ -51,7 +51,7 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
     ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "node-on-two-iothreads",
         group: Group::Startup,
         severity: Severity::Error,
@@ -65,7 +65,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, node_names};
+use super::line::{Line, LineRule, node_names};
 use crate::syntax::properties::Kind;
 
 declare_rule! {
@@ -40,7 +40,7 @@ declare_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "node-order",
         group: Group::Startup,
         severity: Severity::Error,
@@ -54,7 +54,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
-use super::line::{Line, is_loose, node_names};
+use super::line::{Line, LineRule, is_loose, node_names};
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
@@ -52,7 +52,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f1,filename=/srv/data.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "node-unused",
         group: Group::Clarity,
         severity: Severity::Warning,
@@ -65,7 +65,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::second_users::{SecondUse, second_users};
 
 declare_rule! {
@@ -35,7 +35,7 @@ declare_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda,share-rw=on \
     ///   -device virtio-blk-pci,drive=f0,id=vdb,share-rw=on
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "node-used-twice",
         group: Group::Startup,
         severity: Severity::Error,
@@ -54,7 +54,7 @@ declare_rule! {
             },
         ],
         supersedes: &["duplicate-disk-source"],
-        check: Text,
+        check: Text(check),
     }
 }
 

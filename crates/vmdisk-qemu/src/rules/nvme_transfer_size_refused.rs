@@ -3,7 +3,7 @@
 use vmdisk_facts::{Answer, Capability};
 use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::value::number_of;
 
 declare_rule! {
@@ -44,7 +44,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device nvme,drive=f0,serial=a,mdts=12
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "nvme-transfer-size-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -59,7 +59,7 @@ declare_rule! {
             Evidence::Source("QEMU commit 53493c1f836f: in 10.1.0, and in the announcement of 10.0.4"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -10,7 +10,7 @@ use vmdisk_rule::{
 };
 use vmdisk_source::{Edit, Span};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use super::value_kind::expected;
 use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
@@ -71,7 +71,7 @@ declare_rule! {
     ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":false}' \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "property-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -95,7 +95,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 
@@ -138,7 +138,7 @@ const UNRECORDED: &[&str] = &[
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     // One mistake gives one finding: problems found while reading are not reported again.
     let problems = line.document.problems.iter();
-    let known = problems.filter(|it| it.rule == &RULE || it.rule == &INVALID_VALUE);
+    let known = problems.filter(|it| it.rule == &RULE.rule || it.rule == &INVALID_VALUE);
     let mut check = Check {
         line,
         known: known.map(|it| it.span).collect(),

@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::nodes::{Node, nodes};
 
 declare_rule! {
@@ -35,7 +35,7 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache-size=34603008,l2-cache-size=33554432 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "qcow2-cache-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -49,7 +49,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -4,7 +4,7 @@ use vmdisk_model::{Disk, DiskField, FieldPath, Image, Switch};
 use vmdisk_rule::image_facts;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::nodes::nodes;
 use crate::syntax::value::is_on;
 
@@ -55,7 +55,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "qcow2-v2-option",
         group: Group::Startup,
         severity: Severity::Error,
@@ -73,7 +73,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

@@ -3,6 +3,8 @@
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
+use super::line::LineRule;
+
 declare_rule! {
     /// A device has a number of queues that QEMU refuses or crashes with.
     ///
@@ -75,7 +77,7 @@ declare_rule! {
     ///   -chardev socket,id=vub,path=/run/web1.sock \
     ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "queue-count-refused",
         group: Group::Startup,
         severity: Severity::Error,

@@ -3,7 +3,7 @@
 use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::number_of;
 
@@ -65,7 +65,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "queue-size-refused",
         group: Group::Startup,
         severity: Severity::Error,
@@ -79,7 +79,7 @@ declare_rule! {
             Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

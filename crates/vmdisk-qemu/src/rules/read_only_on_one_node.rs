@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
 
+use super::line::LineRule;
+
 declare_rule! {
     /// `read-only=on` is set on only one of the two nodes of an image.
     ///
@@ -39,7 +41,7 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,read-only=on \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "read-only-on-one-node",
         group: Group::Security,
         severity: Severity::Advice,

@@ -5,7 +5,7 @@ use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::serial;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::Properties;
 
 declare_rule! {
@@ -62,7 +62,7 @@ declare_rule! {
     ///   <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
     /// </disk>
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "serial-too-long",
         group: Group::Clarity,
         severity: Severity::Advice,
@@ -79,7 +79,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

@@ -3,7 +3,7 @@
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 use super::nodes::{Node, drives, nodes};
 
 declare_rule! {
@@ -58,7 +58,7 @@ declare_rule! {
     ///   -blockdev driver=raw,node-name=r0,file=f0,offset=1048576,size=1048576 \
     ///   -device virtio-blk-pci,drive=r0,id=vda
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "slice-unaligned",
         group: Group::Startup,
         severity: Severity::Error,
@@ -75,7 +75,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

@@ -5,7 +5,7 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::drive_indexes::placed_drives;
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
@@ -56,7 +56,7 @@ declare_rule! {
     /// ```args,not-reported
     /// qemu-system-x86_64 -machine q35 -hda /srv/a.img -drive file=/srv/b.img,format=raw -cdrom /srv/c.iso
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "slot-taken",
         group: Group::Startup,
         severity: Severity::Error,
@@ -80,7 +80,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 
 declare_rule! {
     /// `-snapshot` has no effect on `-blockdev`, so the image is changed.
@@ -39,7 +39,7 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=scsi0 \
     ///   -device scsi-cd,drive=f0,bus=scsi0.0
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "snapshot-ignored-by-blockdev",
         group: Group::DataSafety,
         severity: Severity::Error,
@@ -52,7 +52,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::Line;
+use super::line::{Line, LineRule};
 
 declare_rule! {
     /// REPLACE: the mistake in one sentence, as a user would search for it.
@@ -29,7 +29,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(super) static RULE = {
+    pub(super) static RULE: LineRule = {
         name: "template",
         group: Group::Clarity,
         severity: Severity::Warning,
@@ -39,7 +39,7 @@ declare_rule! {
             Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

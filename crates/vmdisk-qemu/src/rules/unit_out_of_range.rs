@@ -9,7 +9,7 @@ use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_
 use vmdisk_source::Span;
 
 use super::drive_indexes::{placed_drives, units};
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
@@ -105,7 +105,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device usb-storage,drive=f0,id=sda,bus=usb.0,port=9
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "unit-out-of-range",
         group: Group::Startup,
         severity: Severity::Error,
@@ -129,7 +129,7 @@ declare_rule! {
             Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
         ],
         supersedes: &[],
-        check: Model(check),
+        check: Model(check), Text(check_line),
     }
 }
 

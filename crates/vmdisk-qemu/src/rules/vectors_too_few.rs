@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::number_of;
 
@@ -37,7 +37,7 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=4,vectors=5
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "vectors-too-few",
         group: Group::Performance,
         severity: Severity::Warning,
@@ -51,7 +51,7 @@ declare_rule! {
             Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 

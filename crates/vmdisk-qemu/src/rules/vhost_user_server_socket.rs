@@ -2,7 +2,7 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::line::{Line, base_of};
+use super::line::{Line, LineRule, base_of};
 use crate::syntax::properties::Properties;
 use crate::syntax::value::is_on;
 
@@ -37,7 +37,7 @@ declare_rule! {
     ///   -chardev socket,id=vub,path=/run/web1.sock \
     ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
     /// ```
-    pub(crate) static RULE = {
+    pub(crate) static RULE: LineRule = {
         name: "vhost-user-server-socket",
         group: Group::Startup,
         severity: Severity::Warning,
@@ -50,7 +50,7 @@ declare_rule! {
             },
         ],
         supersedes: &[],
-        check: Text,
+        check: Text(check),
     }
 }
 
