@@ -158,8 +158,8 @@ pub struct ReadJournal {
     pub header: Header,
     /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// True if the last line was incomplete and therefore dropped.
-    pub is_cut_off: bool,
+    /// The length of the whole lines in bytes, if the last line was incomplete and therefore dropped.
+    pub cut_off_at: Option<u64>,
 }
 
 /// Returns the duration of a run up to its last entry.
@@ -209,34 +209,34 @@ impl Journal {
     ///
     /// # Errors
     /// If the run is missing, or cannot be parsed or written.
-    pub fn resume(directory: &Path) -> Result<(Self, ReadJournal), Error> {
-        let read = Journal::read(directory)?;
+    pub fn resume(
+        directory: &Path,
+        bytes_of: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Result<(Self, ReadJournal), Error> {
+        let read = Journal::read(directory, bytes_of)?;
         let path = directory.join(JOURNAL);
         let file = OpenOptions::new()
             .append(true)
             .open(&path)
             .map_err(|error| Error::io("open", &path, error))?;
-        if read.is_cut_off {
-            let text = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
-            let whole = text
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |at| at + 1);
-            file.set_len(whole as u64)
+        if let Some(whole) = read.cut_off_at {
+            file.set_len(whole)
                 .map_err(|error| Error::io("shorten", &path, error))?;
         }
         Ok((Journal { path, file }, read))
     }
 
-    /// Reads a run's directory.
+    /// Reads a run's directory, with a function that reads a file and knows its limits.
     ///
     /// # Errors
     /// If it cannot be read or parsed; an incomplete last line is accepted.
-    pub fn read(directory: &Path) -> Result<ReadJournal, Error> {
+    pub fn read(
+        directory: &Path,
+        bytes_of: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Result<ReadJournal, Error> {
         let path = directory.join(HEADER);
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
-        let header: Header = serde_json::from_str(&text)
+        let bytes = bytes_of(&path).map_err(|error| Error::io("read", &path, error))?;
+        let header: Header = serde_json::from_slice(&bytes)
             .map_err(|error| malformed(&path, Some(error.line()), &error))?;
         if header.schema_version != SCHEMA_VERSION {
             let message = format!(
@@ -249,13 +249,13 @@ impl Journal {
             return Err(malformed(&path, None, &problem));
         }
         let path = directory.join(JOURNAL);
-        let bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+        let bytes = bytes_of(&path).map_err(|error| Error::io("read", &path, error))?;
         let text = String::from_utf8_lossy(&bytes);
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+        let whole = whole.map_or(0, |at| at + 1);
         let mut entries = Vec::new();
-        let mut is_cut_off = false;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             if !line.ends_with('\n') {
-                is_cut_off = true;
                 break;
             }
             let entry = serde_json::from_str(line)
@@ -265,7 +265,7 @@ impl Journal {
         Ok(ReadJournal {
             header,
             entries,
-            is_cut_off,
+            cut_off_at: (!text.is_empty() && !text.ends_with('\n')).then_some(whole as u64),
         })
     }
 }
@@ -332,6 +332,11 @@ fn malformed(path: &Path, line: Option<usize>, message: &impl std::fmt::Display)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+
     use crate::Direction;
 
     fn header() -> Header {
@@ -390,13 +395,13 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 9]).unwrap();
 
-        let (mut journal, read) = Journal::resume(&directory).unwrap();
-        assert!(read.is_cut_off);
+        let (mut journal, read) = Journal::resume(&directory, bytes_of).unwrap();
+        assert!(read.cut_off_at.is_some());
         assert_eq!(read.header, header());
         assert_eq!(read.entries, [sample(1)]);
         journal.append(&sample(3)).unwrap();
-        let read = Journal::read(&directory).unwrap();
-        assert!(!read.is_cut_off);
+        let read = Journal::read(&directory, bytes_of).unwrap();
+        assert!(read.cut_off_at.is_none());
         assert_eq!(read.entries, [sample(1), sample(3)]);
     }
 
@@ -427,7 +432,10 @@ mod tests {
         };
         with_report.measurement.raw_report = Some("{\"jobs\": []}".to_owned());
         journal.append(&Entry::Sample(with_report)).unwrap();
-        assert_eq!(Journal::read(&directory).unwrap().entries, [sample(2)]);
+        assert_eq!(
+            Journal::read(&directory, bytes_of).unwrap().entries,
+            [sample(2)]
+        );
         let kept = directory.join(REPORTS).join("round-002-cell-000.json");
         assert_eq!(std::fs::read_to_string(kept).unwrap(), "{\"jobs\": []}");
     }
@@ -438,7 +446,7 @@ mod tests {
         let directory = parent.path().join("run");
         Journal::create(&directory, &header()).unwrap();
         std::fs::write(directory.join(JOURNAL), "{}\n").unwrap();
-        let error = Journal::read(&directory).unwrap_err();
+        let error = Journal::read(&directory, bytes_of).unwrap_err();
         assert!(error.to_string().contains("journal.jsonl:1: "), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::contents::Contents;
+use crate::input::bounded::{self, MAX_BYTES};
 use beside::Beside;
 
 /// The reason why a file was not replaced; its contents are unchanged.
@@ -57,7 +58,7 @@ pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), Re
     let target = fs::canonicalize(path)?;
     let beside = like(&target, |file| file.write_all(after))?;
     // As late as possible: a change by another program between this and the rename is lost.
-    let now = fs::read(&target)?;
+    let now = bounded::regular(&target, MAX_BYTES)?;
     if now == after {
         return Ok(());
     }

@@ -14,6 +14,7 @@ use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuForm
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
+use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::config_files::{self, Joined};
 use crate::lint::inputs::{Input, Origin};
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         false => Input::new(args.file.clone(), Origin::Named),
     };
     let bytes = if is_stdin {
-        read::limited(&mut *io.stdin).map_err(|error| {
+        bounded::stream(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
         })?
     } else {

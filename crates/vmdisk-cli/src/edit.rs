@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::args::{EditArgs, LintArgs};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
 use crate::lint;
 use crate::lint::hypervisor::virsh::{Virsh, VirshError};
@@ -58,7 +59,7 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         file: &file,
     };
     let ended = guest.edit(&virsh, &check, io, colors);
-    let is_edited = fs::read(&file).is_ok_and(|now| now != guest.before);
+    let is_edited = bounded::regular(&file, MAX_BYTES).is_ok_and(|now| now != guest.before);
     let name = line(&name);
     match ended {
         Ok(End::Unchanged) => {
@@ -128,7 +129,7 @@ impl Guest<'_> {
         loop {
             if answer == Answer::Edit {
                 start_editor(file)?;
-                let after = fs::read(file);
+                let after = bounded::regular(file, MAX_BYTES);
                 let after = after.map_err(|error| Stop::file("read", file, plain(&error)))?;
                 if after == *before {
                     return Ok(End::Unchanged);

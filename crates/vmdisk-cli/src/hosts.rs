@@ -9,6 +9,7 @@ use vmdisk::facts::Fact;
 
 use crate::color::Colors;
 use crate::facts_file;
+use crate::input::watch::Progress;
 use crate::io::Io;
 use crate::lint::checked::Checked;
 use crate::pattern;
@@ -45,7 +46,7 @@ pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
             in_directory(argument)?
         } else if pattern::is_pattern(argument) {
             let refuse = |why| Stop::new(format!("--facts {}: {why}", argument.display()));
-            let found = pattern::matching(argument).map_err(refuse)?;
+            let found = pattern::matching(argument, &Progress::default()).map_err(refuse)?;
             // Rules must not pass because the facts of a host are hidden.
             if let Some((directory, why)) = found.trouble.first() {
                 return Err(refuse(format!(
@@ -144,7 +145,7 @@ fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Stop> {
             EXTENSIONS
                 .iter()
                 .any(|known| extension.eq_ignore_ascii_case(known))
-        }) && !path.is_dir()
+        }) && path.metadata().map_or(true, |metadata| metadata.is_file())
     };
     let fail = |why: String| Stop::new(format!("--facts {why}"));
     let mut files = pattern::entries(directory).map_err(fail)?;

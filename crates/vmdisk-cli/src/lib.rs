@@ -4,6 +4,11 @@
 //! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can replace.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests read what they wrote")
+)]
 
 mod age;
 mod args;
@@ -28,6 +33,7 @@ mod generate;
 mod host;
 mod hosts;
 mod image;
+mod input;
 mod io;
 mod lint;
 #[cfg_attr(not(feature = "lsp"), path = "no_lsp.rs")]

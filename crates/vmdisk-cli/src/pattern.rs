@@ -1,12 +1,13 @@
 //! Patterns such as `domains/*.xml` and `domains/**/*.xml`, for shells and callers that expand none.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, FileType};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
 
+use crate::input::watch::Progress;
 use crate::stop::plain;
 
 /// True if the path is not there and has a character of a pattern in it.
@@ -33,7 +34,7 @@ pub(crate) struct Matches {
 ///
 /// # Errors
 /// The reason, if the pattern is malformed, or nothing matches although every directory could be searched.
-pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
+pub(crate) fn matching(pattern: &Path, progress: &Progress) -> Result<Matches, String> {
     let mut found = vec![PathBuf::new()];
     let mut trouble = Vec::new();
     for component in pattern.components() {
@@ -44,7 +45,7 @@ pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
         if name == "**" {
             let mut all = Vec::new();
             for directory in found {
-                with_directories_below(directory, &mut all, &mut trouble);
+                with_directories_below(directory, &mut all, &mut trouble, progress);
             }
             found = all;
             continue;
@@ -67,6 +68,7 @@ pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
             .compile_matcher();
         let mut next = Vec::new();
         for directory in found {
+            progress.at(&directory);
             let entries = list(&directory, &mut trouble).into_iter();
             let matching = entries.filter(|entry| glob.is_match(&entry.name));
             next.extend(matching.map(|entry| directory.join(entry.name)));
@@ -74,9 +76,9 @@ pub(crate) fn matching(pattern: &Path) -> Result<Matches, String> {
         found = next;
     }
     // A pipe that nobody writes would block the run. The reader reports a link that leads nowhere.
-    found.retain(|path| match path.metadata() {
-        Ok(metadata) => metadata.is_file(),
-        Err(_) => true,
+    found.retain(|path| {
+        progress.at(path);
+        path.metadata().map_or(true, |metadata| metadata.is_file())
     });
     if found.is_empty() && trouble.is_empty() {
         return Err("no file matches".to_owned());
@@ -96,24 +98,26 @@ fn with_directories_below(
     directory: PathBuf,
     all: &mut Vec<PathBuf>,
     trouble: &mut Vec<(PathBuf, String)>,
+    progress: &Progress,
 ) {
+    progress.at(&directory);
     for entry in list(&directory, trouble) {
-        if entry.is_directory {
-            with_directories_below(directory.join(entry.name), all, trouble);
+        if entry.kind.is_dir() {
+            with_directories_below(directory.join(entry.name), all, trouble, progress);
         }
     }
     all.push(directory);
 }
 
 /// An entry of a directory.
-struct Entry {
-    name: OsString,
-    /// False for a link to one.
-    is_directory: bool,
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    /// That of a link itself.
+    pub(crate) kind: FileType,
 }
 
 /// The entries of a directory that are not hidden; none of a path that is not a directory.
-fn list(directory: &Path, trouble: &mut Vec<(PathBuf, String)>) -> Vec<Entry> {
+pub(crate) fn list(directory: &Path, trouble: &mut Vec<(PathBuf, String)>) -> Vec<Entry> {
     read_entries(directory).unwrap_or_else(|error| {
         trouble.extend(hidden(directory, &error));
         Vec::new()
@@ -140,7 +144,7 @@ fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
         if !name.to_string_lossy().starts_with('.') {
             found.push(Entry {
                 name,
-                is_directory: entry.file_type()?.is_dir(),
+                kind: entry.file_type()?,
             });
         }
     }
@@ -177,7 +181,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("..", root.join("a/up")).unwrap();
         let names = |pattern: &str| {
-            let found = matching(&root.join(pattern))?;
+            let found = matching(&root.join(pattern), &Progress::default())?;
             assert!(found.trouble.is_empty(), "{found:?}");
             let name = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
             Ok::<_, String>(found.files.iter().map(name).collect::<Vec<_>>())

@@ -9,6 +9,7 @@ use vmdisk::Target;
 use vmdisk::facts::{Introspection, Version};
 use vmdisk_qmp::QmpError;
 
+use crate::input::bounded;
 use crate::stop::{Stop, plain};
 
 /// Longest wait for an answer of a program; an idle machine needs a tenth of a second for all of them.
@@ -119,10 +120,10 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Stop> {
 fn recording(path: &Path) -> Result<Option<Introspection>, Stop> {
     use std::io::Read;
     let refuse = |error: std::io::Error| Stop::file("read", path, plain(&error));
-    let file = std::fs::File::open(path).map_err(refuse)?;
-    if file.metadata().map_err(refuse)?.is_dir() {
+    if path.is_dir() {
         return Err(Stop::new(format!("{} is a directory", path.display())));
     }
+    let file = bounded::regular_file(path).map_err(refuse)?;
     let mut file = file.take(MAX_RECORDING);
     let mut start = [0];
     if file.read(&mut start).map_err(refuse)? == 0 || start != *b"{" {

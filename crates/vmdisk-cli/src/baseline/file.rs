@@ -1,8 +1,7 @@
-//! The file of a baseline: its entries, its reader and its writer. Neither holds the whole file in memory.
+//! The file of a baseline: its entries, its reader and its writer.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, V
 use serde::{Deserialize, Deserializer, Serialize};
 use vmdisk_source::{LineIndex, Span};
 
+use crate::input::bounded;
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::{Stop, plain};
 
@@ -60,17 +60,17 @@ pub(crate) fn schema() -> schemars::Schema {
 /// # Errors
 /// If the file cannot be opened or is not a baseline, with the place of the mistake.
 pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Entry)) -> Result<(), Stop> {
-    let file = File::open(path).map_err(|error| {
+    let bytes = bounded::named(path).map_err(|error| {
         let stop = Stop::file("read the baseline", path, plain(&error));
         match error.kind() {
             io::ErrorKind::NotFound => stop.help("`vmdisk baseline create` writes one"),
             _ => stop,
         }
     })?;
-    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let mut deserializer = serde_json::Deserializer::from_slice(&bytes);
     let all = Whole(take).deserialize(&mut deserializer);
     all.and_then(|()| deserializer.end())
-        .map_err(|error| mistake(path, error))
+        .map_err(|error| mistake(path, bytes.clone(), &error))
 }
 
 /// Writes a file with these entries, of which each is one line that begins with a comma.
@@ -97,16 +97,13 @@ pub(crate) fn push_line(out: &mut Vec<u8>, entry: &Entry) {
 }
 
 /// A mistake in a file, at its place.
-fn mistake(path: &Path, error: serde_json::Error) -> Stop {
-    if error.is_io() {
-        return Stop::file("read the baseline", path, plain(&error.into()));
-    }
+fn mistake(path: &Path, bytes: Vec<u8>, error: &serde_json::Error) -> Stop {
     let text = error.to_string();
     let title = match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),
         None => text,
     };
-    let text = std::fs::read_to_string(path).ok();
+    let text = String::from_utf8(bytes).ok();
     // A configuration may name any file, whose text does not belong into a log.
     let text = text.filter(|text| text.trim_start().starts_with(['{', '[']));
     let quoted = text.map(|text| {

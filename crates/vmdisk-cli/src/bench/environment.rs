@@ -8,6 +8,7 @@ use vmdisk::facts::{Filesystem, FsKind, HostIndex};
 use vmdisk_bench_runner::report::bytes;
 
 use crate::fact_request::FactRequest;
+use crate::input::bounded;
 
 /// Collects facts about the directories for images.
 pub(super) fn ask(directories: &[PathBuf]) -> Facts {
@@ -118,7 +119,7 @@ fn word(value: &impl serde::Serialize) -> String {
 
 /// Returns the model name of the processor.
 fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let text = bounded::text(Path::new("/proc/cpuinfo")).ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
@@ -126,7 +127,7 @@ fn processor() -> Option<String> {
 /// Returns processor settings that affect its speed.
 fn processor_settings(root: &Path) -> [(&'static str, Option<String>); 3] {
     let word = |file: &str| {
-        let text = std::fs::read_to_string(root.join(file)).ok()?;
+        let text = bounded::text(&root.join(file)).ok()?;
         Some(text.trim().to_owned())
     };
     let switch = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
@@ -144,10 +145,10 @@ fn processor_settings(root: &Path) -> [(&'static str, Option<String>); 3] {
 
 /// The processor limit of this program's cgroup, if it has one.
 fn processor_limit() -> Option<String> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let groups = bounded::text(Path::new("/proc/self/cgroup")).ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let path = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
-    let limit = std::fs::read_to_string(path).ok()?;
+    let limit = bounded::text(&path).ok()?;
     let limit = limit.trim();
     (!limit.starts_with("max")).then(|| limit.to_owned())
 }

@@ -9,6 +9,7 @@ use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 use super::args::{ExportTo, ReportArgs, ReportFormat};
 use super::stop::stop;
 use crate::exit::Exit;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
@@ -52,7 +53,8 @@ fn export_fio(
         .flatten()
     {
         let to = directory.join(entry.file_name());
-        std::fs::copy(entry.path(), &to)
+        bounded::regular(&entry.path(), MAX_BYTES)
+            .and_then(|bytes| std::fs::write(&to, bytes))
             .map_err(|error| Stop::file("write", &to, plain(&error)))?;
         reports += 1;
     }
@@ -68,12 +70,18 @@ fn export_fio(
 /// the reports.
 pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
     if path.is_dir() {
-        let read = Journal::read(path).map_err(stop)?;
+        let read = Journal::read(path, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
         return BenchResult::of(read.header, read.entries).map_err(stop);
     }
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Stop::file("read", path, plain(&error)))?;
+    let text = text_of(path)?;
     BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
+}
+
+/// The text of a file that the caller named.
+pub(super) fn text_of(path: &Path) -> Result<String, Stop> {
+    let failed = |why: &dyn Display| Stop::file("read", path, why);
+    let bytes = bounded::named(path).map_err(|error| failed(&plain(&error)))?;
+    String::from_utf8(bytes).map_err(|_| failed(&"not valid UTF-8"))
 }
 
 /// Removes line ends and control characters from all names of a result.

@@ -15,13 +15,14 @@ use vmdisk_bench_runner::{
 use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
 use super::budgets::within_budgets;
 use super::progress::{Progress, range};
-use super::report::{RESULT, in_form, read, write_all};
+use super::report::{RESULT, in_form, read, text_of, write_all};
 use super::request::{Request, Subject};
 use super::stop::stop;
 use super::{args, check, environment, recovery};
 use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::Message;
@@ -30,19 +31,10 @@ use crate::stop::{Stop, plain};
 
 /// Measures a preset, a plan or the linter's proposals for a guest.
 pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let text_of = |path: &Path| {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Stop::file("read", path, plain(&error)))?;
-        Ok::<_, Stop>((path.display().to_string(), text))
-    };
     let subject = match (&args.plan, args.preset.as_deref(), &args.domain) {
-        (Some(plan), _, _) => {
-            let (called, text) = text_of(plan)?;
-            Subject::Plan(called, text)
-        }
+        (Some(plan), _, _) => Subject::Plan(plan.display().to_string(), text_of(plan)?),
         (None, Some(LINT), Some(domain)) => {
-            let (called, text) = text_of(domain)?;
-            Subject::Guest(called, text)
+            Subject::Guest(domain.display().to_string(), text_of(domain)?)
         }
         (None, Some(preset), _) => Subject::Preset(preset.to_owned()),
         (None, None, _) => return Err(Stop::new("no preset or plan was given")),
@@ -124,7 +116,8 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
 /// Resumes a stopped run.
 pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Result<Exit, Stop> {
     let cancel = handle_signals()?;
-    let (mut journal, past) = Journal::resume(&args.directory).map_err(stop)?;
+    let (mut journal, past) =
+        Journal::resume(&args.directory, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
     let request: Request = serde_json::from_value(past.header.request.clone())
         .map_err(|error| Stop::new(format!("the stored request cannot be parsed: {error}")))?;
     recovery::recover(&request.all_directories(), io);

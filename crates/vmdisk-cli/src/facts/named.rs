@@ -1,10 +1,10 @@
 //! The configurations whose disks `vmdisk facts --for` looks at.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::fact_request::FactRequest;
+use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::gather::complaints;
 use crate::lint::inputs::{self, Origin};
@@ -19,7 +19,7 @@ pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactRequest
     let mut holds_ours = vec![false; inputs.searches.len()];
     for (number, input) in inputs.files.iter().enumerate() {
         if input.origin != Origin::Stdin {
-            match read::file(&input.file) {
+            match read::input(input) {
                 Ok(bytes) => {
                     contents.insert(number, bytes);
                 }
@@ -53,12 +53,9 @@ pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactRequest
 pub(super) fn is_configuration(path: &Path) -> bool {
     /// The root element is within so many bytes, whatever comments come before it.
     const HEAD: u64 = 64 * 1024;
-    // Opening a pipe would block.
-    if !path.is_file() {
-        return false;
-    }
     let mut head = Vec::new();
-    let is_read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let is_read =
+        bounded::regular_file(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     let text = String::from_utf8_lossy(&head);
     is_read.is_ok() && text.trim_start().starts_with('<') && vmdisk::sniff(&text).is_readable()
 }

@@ -9,6 +9,7 @@ use vmdisk::{Document, Facts, Target};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::args::GenerateArgs;
+use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
@@ -95,7 +96,7 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
 fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
     let is_stdin = path.as_os_str() == "-";
     let (name, bytes) = if is_stdin {
-        let bytes = read::limited(&mut *io.stdin).map_err(|error| {
+        let bytes = bounded::stream(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
         })?;
         ("<stdin>".to_owned(), bytes)

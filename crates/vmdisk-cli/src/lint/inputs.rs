@@ -1,9 +1,10 @@
 //! Which files to check, in a stable order.
 
 use std::collections::HashSet;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::input::watch::{self, Progress};
 use crate::lint::walk;
 use crate::pattern;
 
@@ -28,17 +29,11 @@ pub(crate) struct Input {
     pub(crate) file: PathBuf,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
-    /// The length of a regular file, if it is known: reading the file takes one call less then.
-    pub(crate) length: Option<u64>,
 }
 
 impl Input {
     pub(crate) fn new(file: PathBuf, origin: Origin) -> Self {
-        Input {
-            file,
-            origin,
-            length: None,
-        }
+        Input { file, origin }
     }
 
     /// The path for people and for data.
@@ -93,8 +88,33 @@ impl Inputs {
     }
 }
 
+/// The time after which a path that does not answer ends the search; a disk that starts to turn takes less.
+const NO_ANSWER: Duration = Duration::from_secs(10);
+
 /// Finds the inputs that the arguments name; with `skips_foreign` a named file counts only if it is ours.
 pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: bool) -> Inputs {
+    let (paths, name) = (paths.to_owned(), stdin_name.map(Path::to_owned));
+    let found = watch::while_it_goes_on(NO_ANSWER, move |progress| {
+        search_all(&paths, name.as_deref(), skips_foreign, progress)
+    });
+    found.unwrap_or_else(|path| {
+        let seconds = NO_ANSWER.as_secs();
+        let why = format!("no answer within {seconds} seconds, as from a network mount that hangs");
+        let mut search = Search::named(&path);
+        search.trouble.push((path, why));
+        Inputs {
+            files: Vec::new(),
+            searches: vec![search],
+        }
+    })
+}
+
+fn search_all(
+    paths: &[PathBuf],
+    stdin_name: Option<&Path>,
+    skips_foreign: bool,
+    progress: &Progress,
+) -> Inputs {
     let mut inputs = Inputs::default();
     let mut seen: HashSet<PathBuf> = HashSet::with_capacity(paths.len());
     inputs.files.reserve(paths.len());
@@ -106,11 +126,8 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
             }
             continue;
         }
-        let metadata = path.metadata().ok();
-        let is_directory = metadata.as_ref().is_some_and(Metadata::is_dir);
-        let found = search(path, is_directory, skips_foreign);
-        let regular = metadata.filter(|metadata| found.is_none() && metadata.is_file());
-        let length = regular.map(|metadata| metadata.len());
+        progress.at(path);
+        let found = search(path, skips_foreign, progress);
         let number = inputs.searches.len();
         let origin = match found {
             Some(_) => Origin::Found(number),
@@ -127,11 +144,7 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
             let file = tidy(file);
             if seen.insert(file.clone()) {
                 let origin = origin.clone();
-                inputs.files.push(Input {
-                    file,
-                    origin,
-                    length,
-                });
+                inputs.files.push(Input::new(file, origin));
             } else if let Origin::Found(search) = origin {
                 // Another argument answers for the file.
                 inputs.searches[search].may_be_empty = true;
@@ -142,14 +155,14 @@ pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: 
 }
 
 /// The files of a directory or pattern; none for the name of a file.
-fn search(path: &Path, is_directory: bool, skips_foreign: bool) -> Option<(Vec<PathBuf>, Search)> {
+fn search(path: &Path, skips_foreign: bool, progress: &Progress) -> Option<(Vec<PathBuf>, Search)> {
     let mut search = Search::named(path);
-    let files = if is_directory {
-        let found = walk::guest_files(path);
+    let files = if path.is_dir() {
+        let found = walk::guest_files(path, progress);
         search.trouble = found.trouble;
         found.files
     } else if pattern::is_pattern(path) {
-        match pattern::matching(path) {
+        match pattern::matching(path, progress) {
             Ok(found) => {
                 search.trouble = found.trouble;
                 found.files

@@ -11,6 +11,7 @@ pub(crate) mod gather;
 mod guests;
 pub(crate) mod host_of_files;
 pub(crate) mod hypervisor;
+mod ignored;
 pub(crate) mod inputs;
 mod mode;
 mod output;
@@ -45,6 +46,7 @@ use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::fact_request::FactRequest;
 use crate::hosts::Hosts;
+use crate::input::bounded;
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
@@ -452,7 +454,7 @@ pub(crate) fn read_stdin(
         let bytes = match &input.origin {
             Origin::Named | Origin::Found(_) => continue,
             Origin::Given(bytes) => bytes.clone(),
-            Origin::Stdin => read::limited(&mut *io.stdin).map_err(|error| {
+            Origin::Stdin => bounded::stream(&mut *io.stdin).map_err(|error| {
                 Stop::new(format!("could not read standard input: {}", plain(&error)))
             })?,
         };
@@ -498,7 +500,7 @@ pub(crate) fn wanted_facts(
     for (number, input) in inputs.files.iter().enumerate() {
         if !input.file.is_file()
             && let Entry::Vacant(slot) = read_before.entry(number)
-            && let Ok(bytes) = read::file(&input.file)
+            && let Ok(bytes) = read::input(input)
         {
             slot.insert(bytes);
         }

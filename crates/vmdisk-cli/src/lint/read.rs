@@ -2,38 +2,37 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use vmdisk::{Document, ReadFailure};
 use vmdisk_source::{LineIndex, Span};
 
-use crate::lint::inputs::Input;
+use crate::input::bounded::{self, MAX_BYTES};
+use crate::lint::inputs::{Input, Origin};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::plain;
 
-/// More than this is not read: the reader of domains would refuse it anyway, and `/dev/zero` has no end.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
-
-/// The bytes of a file, if it is not far too large.
+/// The bytes of a file that the caller named.
 pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Box<Message>> {
-    file_of_length(path, None)
+    bounded::named(path).map_err(|error| unreadable(path, &error))
 }
 
-/// As [`file`]; with the length of a regular file it takes one call less.
-pub(crate) fn file_of_length(path: &Path, length: Option<u64>) -> Result<Vec<u8>, Box<Message>> {
-    let unreadable = |why: String| {
-        Box::new(
-            Message::error(format!("could not be read: {why}")).at(MessagePlace {
-                path: path.display().to_string(),
-                quoted: None,
-            }),
-        )
-    };
-    File::open(path)
-        .and_then(|file| whole(file, length))
-        .map_err(|error| unreadable(plain(&error)))
+/// The bytes of an input that is a file. Only the caller chooses a pipe or a device: nobody puts one into a directory.
+pub(crate) fn input(input: &Input) -> Result<Vec<u8>, Box<Message>> {
+    match input.origin {
+        Origin::Found(_) => bounded::regular(&input.file, MAX_BYTES)
+            .map_err(|error| unreadable(&input.file, &error)),
+        Origin::Named | Origin::Stdin | Origin::Given(_) => file(&input.file),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Box<Message> {
+    let title = format!("could not be read: {}", plain(error));
+    Box::new(Message::error(title).at(MessagePlace {
+        path: path.display().to_string(),
+        quoted: None,
+    }))
 }
 
 /// The bytes of an input that is read more than once; none if that fails, which is reported when the input is checked.
@@ -44,48 +43,8 @@ pub(crate) fn again<'a>(
 ) -> Option<Cow<'a, [u8]>> {
     match read_before.get(&number) {
         Some(bytes) => Some(Cow::Borrowed(bytes)),
-        None => file_of_length(&input.file, input.length)
-            .ok()
-            .map(Cow::Owned),
+        None => self::input(input).ok().map(Cow::Owned),
     }
-}
-
-/// The bytes of a file, with one call for most files.
-fn whole(mut file: File, length: Option<u64>) -> io::Result<Vec<u8>> {
-    let (length, is_regular) = match length {
-        Some(length) => (length, true),
-        None => {
-            let metadata = file.metadata()?;
-            (metadata.len(), metadata.is_file())
-        }
-    };
-    let length = usize::try_from(length.min(MAX_BYTES)).unwrap_or_default();
-    // Room for more than the file has: a regular file that does not use it is at its end.
-    let mut bytes = vec![0; length + 64];
-    let read = file.read(&mut bytes)?;
-    bytes.truncate(read);
-    match is_regular && read == length && read > 0 {
-        true => Ok(bytes),
-        false => read_on(file, bytes),
-    }
-}
-
-/// Everything a stream has, if it is not far too much.
-pub(crate) fn limited(stream: impl Read) -> io::Result<Vec<u8>> {
-    read_on(stream, Vec::new())
-}
-
-/// These bytes and the rest of a stream.
-fn read_on(stream: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    let most = MAX_BYTES + 1 - bytes.len() as u64;
-    stream.take(most).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!(
-            "more than the {} MiB that are read of a file",
-            MAX_BYTES / 1024 / 1024
-        )));
-    }
-    Ok(bytes)
 }
 
 /// The document that the bytes hold.
@@ -234,11 +193,5 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn an_endless_stream_is_given_up() {
-        let error = limited(io::repeat(b'x')).unwrap_err();
-        assert!(error.to_string().contains("16 MiB"), "{error}");
     }
 }

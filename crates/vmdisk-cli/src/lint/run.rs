@@ -13,6 +13,7 @@ use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::lint::checked::{DocumentReport, unknown_images};
 use crate::lint::config_files::{self, Joined, Parts};
 use crate::lint::diff;
@@ -187,7 +188,7 @@ fn one(number: usize, input: &Input, job: &Job<'_>) -> Option<Done> {
     }
     let bytes = match known {
         Some(bytes) => Ok(Cow::Borrowed(bytes)),
-        None => read::file_of_length(&input.file, input.length).map(Cow::Owned),
+        None => read::input(input).map(Cow::Owned),
     };
     done.checked.outcome = match bytes {
         Ok(bytes) => {
@@ -370,7 +371,11 @@ fn paths(document: &Document, report: &LintReport, job: &Job<'_>) -> Vec<HostTra
 /// Replaces a file, unless another run has written the very same meanwhile.
 fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
     match atomic::replace(path, before, after) {
-        Err(ReplaceError::Changed) if std::fs::read(path).is_ok_and(|is| is == after) => Ok(()),
+        Err(ReplaceError::Changed)
+            if bounded::regular(path, MAX_BYTES).is_ok_and(|is| is == after) =>
+        {
+            Ok(())
+        }
         result => result,
     }
 }

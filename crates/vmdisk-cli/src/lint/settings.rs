@@ -1,7 +1,6 @@
 //! The settings of each input, from the command line and from the configuration for its path.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -12,6 +11,7 @@ use vmdisk::{Policy, Selection, Severity, Target};
 use crate::args::LintArgs;
 use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
+use crate::input::bounded;
 use crate::lint::configuration_args::ConfigurationArgs;
 use crate::lint::host_of_files::host_of;
 use crate::lint::inputs::{Inputs, Origin, Search};
@@ -189,7 +189,7 @@ impl Plan {
             .missing_baselines
             .iter()
             .any(|(known, _)| known == path);
-        if !is_known && let Err(error) = File::open(path) {
+        if !is_known && let Err(error) = bounded::regular_file(path) {
             let title = format!(
                 "could not read the baseline {}: {}",
                 path.display(),

@@ -18,7 +18,7 @@ pub(crate) fn run(inputs: &Inputs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         if let Origin::Found(number) = input.origin {
             // A run reports a file that it cannot read, so it would check it.
             let is_ours =
-                read::file(&input.file).map_or(true, |bytes| read::is_ours(&input.file, &bytes));
+                read::input(input).map_or(true, |bytes| read::is_ours(&input.file, &bytes));
             if !is_ours {
                 continue;
             }

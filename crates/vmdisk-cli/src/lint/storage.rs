@@ -1,14 +1,14 @@
 //! Pools and volumes among the inputs, where the disks of the others may be.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use vmdisk::{RootKind, Storage};
 
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::lint::inputs::Input;
 use crate::lint::read;
 use crate::sanitize;
@@ -55,27 +55,27 @@ impl<'a> Search<'a> {
     fn find(&self) -> Found {
         let mut found = Found::default();
         let mut room = MAX_KEPT;
-        let mut buffer = vec![0; HEAD_BYTES];
         for (number, input) in self.inputs.iter().enumerate() {
             if self.has_none[number].load(Ordering::Relaxed) {
                 continue;
             }
-            if !self.read_before.contains_key(&number) {
-                let Ok((head, is_whole)) = read_head(input, &mut buffer) else {
-                    continue;
-                };
-                if is_whole && head.len() <= room {
-                    found.whole.insert(number, head.to_vec());
-                    room -= head.len();
-                }
-                if !may_be_storage(head) {
-                    continue;
-                }
-            }
-            let Some(bytes) = read::again(number, input, self.read_before) else {
-                continue;
+            let bytes = match self.read_before.get(&number) {
+                Some(bytes) => Cow::Borrowed(bytes),
+                // A pipe can be read only once, and that is when it is checked.
+                None => match bounded::regular(&input.file, MAX_BYTES) {
+                    Ok(bytes) => Cow::Owned(bytes),
+                    Err(_) => continue,
+                },
             };
-            add(&mut found.storage, &bytes);
+            if may_be_storage(&bytes) {
+                add(&mut found.storage, &bytes);
+            }
+            if let Cow::Owned(bytes) = bytes
+                && bytes.len() <= room
+            {
+                room -= bytes.len();
+                found.whole.insert(number, bytes);
+            }
         }
         found
     }
@@ -93,35 +93,17 @@ struct Found {
 /// The maximum number of bytes of files that are kept after the search.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
 
-/// The number of bytes to read from a file first. Nearly every guest fits, so that its file is opened once.
+/// The number of bytes in which nearly every file has its first element.
 const HEAD_BYTES: usize = 64 * 1024;
-
-/// The first bytes of a regular file, and whether that is all of it. A pipe can be read only once, and that is when it is
-/// checked.
-fn read_head<'b>(input: &Input, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], bool)> {
-    let mut file = File::open(&input.file)?;
-    let whole = match input.length {
-        Some(length) => length,
-        None => {
-            let metadata = file.metadata()?;
-            if !metadata.is_file() {
-                return Err(io::ErrorKind::InvalidInput.into());
-            }
-            metadata.len()
-        }
-    };
-    let length = file.read(buffer)?;
-    Ok((&buffer[..length], whole == length as u64))
-}
 
 /// False for a file whose first bytes show that it holds a guest or something else.
 ///
-/// Few files are about storage. To read all others a second time would take as long as a tenth of the run.
-fn may_be_storage(head: &[u8]) -> bool {
+/// Few files are about storage. To parse all others would take as long as a tenth of the run.
+fn may_be_storage(bytes: &[u8]) -> bool {
     // What comes before the first element is seldom longer.
-    let first = |length: usize| match std::str::from_utf8(&head[..head.len().min(length)]) {
+    let first = |length: usize| match std::str::from_utf8(&bytes[..bytes.len().min(length)]) {
         Ok(text) => text,
-        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
     };
     let root = match vmdisk::sniff(first(512)) {
         RootKind::NotXml | RootKind::Foreign => vmdisk::sniff(first(HEAD_BYTES)),
@@ -130,7 +112,7 @@ fn may_be_storage(head: &[u8]) -> bool {
     match root {
         RootKind::Pool | RootKind::Volume => true,
         // The first element is further on, or its name is cut.
-        RootKind::NotXml | RootKind::Foreign => head.len() == HEAD_BYTES,
+        RootKind::NotXml | RootKind::Foreign => bytes.len() >= HEAD_BYTES,
         RootKind::OtherLibvirt(_)
         | RootKind::Domain
         | RootKind::DomainStatus
@@ -178,10 +160,6 @@ mod tests {
 
     #[test]
     fn a_file_about_storage_is_never_passed_over() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.xml");
-        let input = Input::new(path.clone(), Origin::Named);
-        let mut buffer = vec![0; HEAD_BYTES];
         let long = "é".repeat(HEAD_BYTES);
         let cut = format!("<!--{}-->", "x".repeat(HEAD_BYTES - 9));
         for (text, is_read) in [
@@ -194,9 +172,7 @@ mod tests {
             ("<network/>".to_owned(), false),
             ("-drive file=/a".to_owned(), false),
         ] {
-            std::fs::write(&path, &text).unwrap();
-            let (head, _) = read_head(&input, &mut buffer).unwrap();
-            assert_eq!(may_be_storage(head), is_read, "{text:.40}");
+            assert_eq!(may_be_storage(text.as_bytes()), is_read, "{text:.40}");
         }
     }
 
@@ -224,7 +200,8 @@ mod tests {
         assert_eq!(search.storage().pools.len(), 1);
         assert_eq!(search.read_ahead(0), Some(pool.as_bytes()));
         assert_eq!(search.read_ahead(1), Some(domain.as_bytes()));
-        assert!((2..inputs.len()).all(|number| search.read_ahead(number).is_none()));
+        assert_eq!(search.read_ahead(2), Some(long.as_bytes()));
+        assert!((3..inputs.len()).all(|number| search.read_ahead(number).is_none()));
 
         let search = Search::new(&inputs, &none);
         search.skip(1);

@@ -1,11 +1,15 @@
 //! The files below a directory that may hold a guest, by the ends of their names.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use ignore::{DirEntry, Error, WalkBuilder};
+use crate::config;
+use crate::input::watch::Progress;
+use crate::lint::ignored::Ignored;
+use crate::pattern;
+use crate::stop::plain;
 
 /// The files found below a directory.
 #[derive(Debug, Default)]
@@ -21,81 +25,68 @@ const EXTENSIONS: [&str; 6] = ["xml", "args", "cmdline", "cfg", "yaml", "yml"];
 
 /// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
 /// are left out, and so are links to anything but a regular file below `directory`.
-pub(crate) fn guest_files(directory: &Path) -> Found {
+pub(crate) fn guest_files(directory: &Path, progress: &Progress) -> Found {
     let mut found = Found::default();
     let mut links = Vec::new();
-    for entry in WalkBuilder::new(directory).build() {
-        match entry {
-            Ok(entry) if is_wanted(&entry) => {
-                if entry.path_is_symlink() {
-                    links.push(entry.into_path());
-                } else {
-                    found.files.push(entry.into_path());
-                }
+    let here = config::absolute(directory);
+    let ignored = Ignored::of(&here, &mut found.trouble);
+    let mut todo = vec![(directory.to_owned(), here, ignored)];
+    while let Some((directory, absolute, ignored)) = todo.pop() {
+        progress.at(&directory);
+        for entry in pattern::list(&directory, &mut found.trouble) {
+            let (is_directory, is_link) = (entry.kind.is_dir(), entry.kind.is_symlink());
+            let is_candidate =
+                is_directory || has_wanted_name(&entry.name) && (is_link || entry.kind.is_file());
+            let absolute = absolute.join(&entry.name);
+            if !is_candidate || ignored.hides(&absolute, is_directory) {
+                continue;
             }
-            Ok(_) => {}
-            Err(error) => found.trouble.push(explain(directory, &error)),
+            let path = directory.join(&entry.name);
+            if is_directory {
+                let below = ignored.below(&absolute, &mut found.trouble);
+                todo.push((path, absolute, below));
+            } else if is_link {
+                links.push(path);
+            } else {
+                found.files.push(path);
+            }
         }
     }
-    if !links.is_empty() {
-        // libvirt's autostart folder links to the files next to it, which are checked once.
-        let mut seen: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
-        let root = fs::canonicalize(directory);
-        links.sort();
-        links.retain(|link| match (fs::canonicalize(link), &root) {
-            // Whoever may put a link into a directory does not thereby choose what is read, or fixed, elsewhere.
-            (Ok(target), Ok(root)) => {
-                target.starts_with(root) && target.is_file() && seen.insert(target)
-            }
-            // The reader reports a link that leads nowhere.
-            (Err(_), _) | (_, Err(_)) => true,
-        });
-        found.files.append(&mut links);
-    }
+    keep_links_below(directory, links, &mut found);
     found.files.sort();
     found.trouble.sort();
     found
 }
 
-/// A file by its name. A link counts unless it leads to a directory: one that leads nowhere is for the
-/// reader to complain about.
-fn is_wanted(entry: &DirEntry) -> bool {
-    let has_name = entry.path().extension().is_some_and(|extension| {
+/// Adds the links to files below a directory that are not found anyway.
+fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found) {
+    if links.is_empty() {
+        return;
+    }
+    // libvirt's autostart folder links to the files next to it, which are checked once.
+    let mut seen: HashSet<PathBuf> = found.files.iter().flat_map(fs::canonicalize).collect();
+    links.sort();
+    for link in links {
+        let targets = fs::canonicalize(directory).and_then(|root| Ok((root, link.canonicalize()?)));
+        match targets {
+            // Whoever may put a link into a directory does not thereby choose what is read, or fixed, elsewhere.
+            Ok((root, target)) => {
+                if target.starts_with(root) && target.is_file() && seen.insert(target) {
+                    found.files.push(link);
+                }
+            }
+            // The target has no path, as that of /dev/stdin, or is not there.
+            Err(error) => found.trouble.push((link, plain(&error))),
+        }
+    }
+}
+
+fn has_wanted_name(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|extension| {
         EXTENSIONS
             .iter()
             .any(|known| extension.eq_ignore_ascii_case(known))
-    });
-    has_name
-        && entry
-            .file_type()
-            .is_some_and(|kind| kind.is_file() || (kind.is_symlink() && !entry.path().is_dir()))
-}
-
-fn explain(directory: &Path, error: &Error) -> (PathBuf, String) {
-    let why = match error.io_error() {
-        Some(error) => crate::stop::plain(cause(error)),
-        None => error.to_string(),
-    };
-    (path_of(error).unwrap_or(directory).to_owned(), why)
-}
-
-/// The error of the operating system in an error of the walk, whose text names the path once more.
-fn cause(error: &io::Error) -> &io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    inner
-        .and_then(|inner| inner.downcast_ref())
-        .unwrap_or(error)
-}
-
-/// The innermost path that an error of the walk names.
-fn path_of(error: &Error) -> Option<&Path> {
-    match error {
-        Error::WithPath { path, err } => Some(path_of(err).unwrap_or(path)),
-        Error::WithLineNumber { err, .. } | Error::WithDepth { err, .. } => path_of(err),
-        Error::Partial(errors) => errors.iter().find_map(path_of),
-        Error::Loop { child, .. } => Some(child),
-        _ => None,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -120,7 +111,7 @@ mod tests {
         ] {
             fs::write(root.join(name), "<domain/>").unwrap();
         }
-        let found = guest_files(root);
+        let found = guest_files(root, &Progress::default());
         let names: Vec<&Path> = found
             .files
             .iter()
@@ -160,13 +151,14 @@ mod tests {
         if fifo.is_ok_and(|status| status.success()) {
             symlink(".pipe", root.join("qemu/pipe.xml")).unwrap();
         }
-        let found = guest_files(&root.join("qemu"));
+        let found = guest_files(&root.join("qemu"), &Progress::default());
         let names: Vec<&Path> = found
             .files
             .iter()
             .map(|path| path.strip_prefix(root.join("qemu")).unwrap())
             .collect();
-        let expected = ["dangling.xml", "inside.xml", "web1.xml"].map(Path::new);
+        assert_eq!(found.trouble[0].0, root.join("qemu/dangling.xml"));
+        let expected = ["inside.xml", "web1.xml"].map(Path::new);
         assert_eq!(names, expected);
     }
 }

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use vmdisk::facts::Introspection;
 use vmdisk::facts::capability::TABLE;
 
+use crate::input::bounded::{self, MAX_BYTES};
+
 /// The identity of a program and of the query, to detect changes.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -57,7 +59,7 @@ impl Key {
 
     /// The program's earlier answer. If the file is unreadable, the program is probed again.
     pub(super) fn read(&self) -> Option<Introspection> {
-        let text = fs::read(&self.file).ok()?;
+        let text = bounded::regular(&self.file, MAX_BYTES).ok()?;
         let entry: Entry = serde_json::from_slice(&text).ok()?;
         (entry.identity == self.identity).then_some(entry.introspection)
     }

@@ -13,6 +13,7 @@ use crate::color::Colors;
 use crate::exit::Exit;
 use crate::fact_request::FactRequest;
 use crate::host::Host;
+use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::config_files::{self, Joined};
 use crate::lint::inputs::{Input, Origin};
@@ -83,7 +84,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
     };
     let input = Input::new(file, origin);
     let bytes = match is_stdin {
-        true => read::limited(&mut *io.stdin).map_err(|error| {
+        true => bounded::stream(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
         })?,
         false => read::file(&args.file)?,

@@ -1,5 +1,6 @@
 //! The command as its users see it: arguments in, streams and exit status out.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
 mod allowances;
 mod ansible;
@@ -33,6 +34,7 @@ mod nothing_to_check;
 mod pages;
 mod permissions;
 mod planted;
+mod reads;
 mod reports;
 mod sarif_schema;
 mod scale;

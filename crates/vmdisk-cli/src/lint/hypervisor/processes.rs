@@ -1,10 +1,10 @@
 //! QEMU processes, by their command lines in `/proc`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::lint::read;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::stop::{Stop, plain};
 
 /// The QEMU processes of a host.
@@ -28,7 +28,7 @@ pub(crate) fn qemus(proc: &Path) -> Result<Processes, Stop> {
     ids.sort_unstable();
     for id in ids {
         let path = proc.join(id.to_string()).join("cmdline");
-        match File::open(path).and_then(read::limited) {
+        match bounded::regular(&path, MAX_BYTES) {
             Ok(bytes) if is_qemu(&bytes) => found.qemus.push((id, bytes)),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::PermissionDenied => found.unreadable += 1,

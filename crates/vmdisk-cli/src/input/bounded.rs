@@ -1,0 +1,139 @@
+//! Reads files and streams up to a limit, because `/dev/zero` has no end. Nothing else in this crate opens a file to read it:
+//! `clippy.toml` disallows the functions of the standard library.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+
+use crate::input::watch;
+
+/// The limit for every input, facts file, configuration and result.
+pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The time in which another program must open a named pipe for writing.
+const WRITER: Duration = Duration::from_secs(2);
+
+/// The bytes of a file that the caller named. A pipe, such as `<(…)` of a shell, is read to its end.
+pub(crate) fn named(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = path.metadata()?.file_type();
+    if kind.is_file() {
+        return regular(path, MAX_BYTES);
+    }
+    let path = path.to_owned();
+    let file = match kind.is_fifo() {
+        // This waits for a program that writes.
+        true => watch::within(WRITER, move || open(&path, OFlags::empty()))
+            .ok_or_else(|| io::Error::other("no program writes to this pipe"))??,
+        false => open(&path, OFlags::empty())?,
+    };
+    stream(file)
+}
+
+/// The bytes of a regular file. Anything else is not opened, and no read waits.
+pub(crate) fn regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = regular_file(path)?;
+    let length = file.metadata()?.len();
+    if length > limit {
+        return Err(too_large(limit));
+    }
+    let length = usize::try_from(length).unwrap_or_default();
+    up_to(limit, file, Vec::with_capacity(length + 1))
+}
+
+/// The bytes of a regular file as text.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    let bytes = regular(path, MAX_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
+}
+
+/// Opens a regular file. Opening a device can have an effect, and opening a pipe would wait.
+pub(crate) fn regular_file(path: &Path) -> io::Result<File> {
+    let refuse = || Err(io::Error::other("not a regular file"));
+    if !path.metadata()?.is_file() {
+        return refuse();
+    }
+    // Another file may be there by now, and a file such as /proc/kmsg waits for more.
+    let file = open(path, OFlags::NONBLOCK | OFlags::NOCTTY)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => refuse(),
+    }
+}
+
+/// All bytes of a stream.
+pub(crate) fn stream(stream: impl Read) -> io::Result<Vec<u8>> {
+    up_to(MAX_BYTES, stream, Vec::new())
+}
+
+fn up_to(limit: u64, stream: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    stream.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(too_large(limit)),
+        false => Ok(bytes),
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = flags.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+fn too_large(limit: u64) -> io::Error {
+    let mib = limit / 1024 / 1024;
+    io::Error::other(format!("more than the {mib} MiB that are read of a file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_up_to_the_limit_is_read_and_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        for limit in [3, 4096, MAX_BYTES] {
+            for length in [0, 1, limit - 1, limit, limit + 1, limit + 2, limit + 64] {
+                File::create(&path).unwrap().set_len(length).unwrap();
+                let whole = regular(&path, limit).map(|bytes| bytes.len() as u64);
+                assert_eq!(whole.ok(), (length <= limit).then_some(length), "{limit}");
+                let streamed = up_to(limit, io::repeat(0).take(length), Vec::new());
+                assert_eq!(streamed.is_ok(), length <= limit, "{length} of {limit}");
+            }
+        }
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        for error in [named(&path), stream(io::repeat(b'x'))] {
+            assert!(error.unwrap_err().to_string().contains("16 MiB"));
+        }
+    }
+
+    #[test]
+    fn only_a_regular_file_is_opened_and_a_pipe_without_a_writer_is_given_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let [fifo, written] = ["a", "b"].map(|name| directory.path().join(name));
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        for path in [&fifo, &written] {
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        }
+        for path in [&fifo, directory.path(), Path::new("/dev/zero")] {
+            let error = regular(path, MAX_BYTES).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "not a regular file",
+                "{}",
+                path.display()
+            );
+        }
+        let error = named(&fifo).unwrap_err();
+        assert_eq!(error.to_string(), "no program writes to this pipe");
+        let writer = {
+            let written = written.clone();
+            std::thread::spawn(move || std::fs::write(written, "text"))
+        };
+        assert_eq!(named(&written).unwrap(), b"text");
+        writer.join().unwrap().unwrap();
+    }
+}

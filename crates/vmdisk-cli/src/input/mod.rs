@@ -1,0 +1,5 @@
+//! Files that a command reads.
+
+pub(crate) mod bounded;
+pub(crate) mod owner;
+pub(crate) mod watch;
