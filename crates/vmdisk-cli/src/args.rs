@@ -470,8 +470,6 @@ pub(crate) enum GenerateForm {
     DiskXml,
     /// A QEMU command line.
     Qemu,
-    /// A file for QEMU's -readconfig.
-    Readconfig,
     /// QMP commands that plug the disks into a running QEMU, one per line.
     Qmp,
     /// The arguments of QMP's blockdev-add, as JSON.
@@ -519,7 +517,7 @@ pub(crate) struct ConvertArgs {
     /// A QEMU that is started without a machine to query its capabilities, or a recording of one.
     #[arg(long, value_name = "PATH")]
     pub(crate) qemu: Option<PathBuf>,
-    /// Names of nodes and devices, with --to qemu, readconfig or qmp.
+    /// Names of nodes and devices, with --to qemu or qmp.
     #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
     pub(crate) style: ConvertStyle,
     /// Format of QEMU's arguments, with --to qemu.
@@ -547,8 +545,6 @@ pub(crate) enum ConvertForm {
     DiskXml,
     /// A QEMU command line.
     Qemu,
-    /// A file for QEMU's -readconfig.
-    Readconfig,
     /// QMP commands that plug the disks into a running QEMU, one per line.
     Qmp,
     /// A spec for `vmdisk generate`.

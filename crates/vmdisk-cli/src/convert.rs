@@ -63,7 +63,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
                 unfit: vmdisk::unfit_disks(&document),
                 ..Completion::default()
             },
-            ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => Completion::default(),
+            ConvertForm::Qemu | ConvertForm::Qmp => Completion::default(),
         };
         chosen = completion.chosen;
         warnings.extend(completion.unfit.into_iter().map(Message::warning));
@@ -149,14 +149,11 @@ fn refuse_unused(args: &ConvertArgs) -> Result<(), Stop> {
     if args.qemu_format != QemuFormat::Lines && args.to != ConvertForm::Qemu {
         return Err(Stop::new("--qemu-format is about a QEMU command line").help("add --to qemu"));
     }
-    let has_names = matches!(
-        args.to,
-        ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp
-    );
+    let has_names = matches!(args.to, ConvertForm::Qemu | ConvertForm::Qmp);
     if args.style != ConvertStyle::Readable && !has_names {
         return Err(
             Stop::new("--style is about the names of nodes and devices in QEMU")
-                .help("add --to qemu, readconfig or qmp"),
+                .help("add --to qemu or qmp"),
         );
     }
     Ok(())
@@ -241,9 +238,8 @@ fn written(
             warnings: surroundings::warnings(domain, |_| true)?,
         },
         ConvertForm::Spec => spec::written(domain, document, input, target)?,
-        ConvertForm::Qemu | ConvertForm::Readconfig | ConvertForm::Qmp => {
+        ConvertForm::Qemu | ConvertForm::Qmp => {
             let form = match args.to {
-                ConvertForm::Readconfig => GenerateForm::Readconfig,
                 ConvertForm::Qmp => GenerateForm::Qmp,
                 _ => GenerateForm::Qemu,
             };

@@ -62,7 +62,6 @@ impl<'a> Guest<'a> {
     pub(crate) fn takes_json(&self, capability: Capability) -> bool {
         match self.medium {
             Medium::CommandLine => self.can(capability),
-            Medium::ConfigFile => false,
             Medium::Monitor => true,
         }
     }

@@ -61,7 +61,7 @@ mod writer;
 pub use argument::{Argument, ArgumentValue, QemuOption};
 pub use blockdev::name_obstacle::NameObstacle;
 pub use command_line::CommandLine;
-pub use config_file::{ConfigFile, begins_with_group, write_config_file};
+pub use config_file::begins_with_group;
 pub use daemon::StorageDaemon;
 pub use document::{Document, OtherOption, UnmodeledProperty};
 pub use edits::{CannotEdit, edits_of_all};

@@ -16,8 +16,6 @@ pub struct Options {
 pub(crate) enum Medium {
     /// The arguments of QEMU.
     CommandLine,
-    /// A `-readconfig` file, which does not support JSON.
-    ConfigFile,
     /// The monitor of a running QEMU.
     Monitor,
 }

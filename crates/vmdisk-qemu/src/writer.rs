@@ -188,18 +188,8 @@ impl<'a> Writer<'a> {
 
     fn needs_json(&mut self, at: FieldPath, option: &str, key: &str, capability: Capability) {
         let since = capability.row().since;
-        let message = match self.guest.medium() {
-            Medium::ConfigFile => {
-                format!(
-                    "`{key}` can only be set in JSON, which a -readconfig file does not support"
-                )
-            }
-            Medium::CommandLine | Medium::Monitor => {
-                format!(
-                    "`{key}` can only be set in JSON, which {option} accepts since QEMU {since}"
-                )
-            }
-        };
+        let message =
+            format!("`{key}` can only be set in JSON, which {option} accepts since QEMU {since}");
         self.problem(at, message);
     }
 }

@@ -10,7 +10,7 @@ use vmdisk_facts::Target;
 use vmdisk_model::*;
 use vmdisk_qemu::{
     ArgumentValue, CommandLineForm, Document, Json, Options, QemuOption, Style, write,
-    write_config_file, write_monitor_script,
+    write_monitor_script,
 };
 use vmdisk_rule::{Consumer, Context, Finding, Outcome};
 
@@ -605,23 +605,6 @@ proptest! {
         prop_assert!(normal::shares_memory(&document.domain, &domain));
         let read = normal::normal(&document.domain, &domain);
         prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", text);
-    }
-
-    #[test]
-    fn what_is_written_as_a_config_file_is_read_back_the_same(
-        domain in domain(),
-        target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
-    ) {
-        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
-        let Ok(file) = write_config_file(&domain, &options) else { return Ok(()) };
-        prop_assert_eq!(vmdisk_qemu::sniff(&file.text), true);
-        let document = vmdisk_qemu::read(&file.text).unwrap_or_else(|failure| panic!("{failure}: {}", file.text));
-        prop_assert_eq!(document.form, CommandLineForm::ConfigFile);
-        assert_understood(&document, &file.text, "[global]");
-        // The program is named beside the file.
-        let domain = Domain { architecture: None, ..domain };
-        let read = normal::normal(&document.domain, &domain);
-        prop_assert_eq!(read, normal::normal(&domain, &domain), "{}", file.text);
     }
 
     #[test]

@@ -10,8 +10,8 @@ pub use vmdisk_libvirt::{
     CannotAdd, CannotEdit, Unwritable, add_devices, edits_of_all as change_edits,
 };
 pub use vmdisk_qemu::{
-    CommandLine, ConfigFile, MonitorScript, Options as QemuOptions, StorageDaemon,
-    Style as QemuStyle, WriteProblem, WriteProblems,
+    CommandLine, MonitorScript, Options as QemuOptions, StorageDaemon, Style as QemuStyle,
+    WriteProblem, WriteProblems,
 };
 
 /// A whole libvirt `<domain>`. A PC with UEFI has ACPI, without which libvirt refuses it.
@@ -125,17 +125,6 @@ pub fn qemu_command_line(
     options: &QemuOptions,
 ) -> Result<CommandLine, WriteProblems> {
     vmdisk_qemu::write(domain, options)
-}
-
-/// A file of QEMU's `-readconfig`.
-///
-/// # Errors
-/// Everything that QEMU has no option for, and what such a file has no way to say.
-pub fn qemu_config_file(
-    domain: &Domain,
-    options: &QemuOptions,
-) -> Result<ConfigFile, WriteProblems> {
-    vmdisk_qemu::write_config_file(domain, options)
 }
 
 /// The commands that plug the disks of a guest into a QEMU that runs.

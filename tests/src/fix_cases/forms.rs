@@ -1,5 +1,6 @@
 //! One guest in every syntax that is read.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -83,10 +84,9 @@ pub(super) fn all(document: &Document, target: &Target) -> Vec<(Syntax, String)>
         };
         forms.push((Syntax::BlockdevJson, text));
         forms.push((Syntax::BlockdevPairs, as_pairs(&words)));
-    }
-    if let Ok(file) = write::qemu_config_file(domain, &options) {
-        forms.push((Syntax::Drive, as_words(&file.text)));
-        forms.push((Syntax::ConfigFile, file.text));
+        let words = with_drives(&words);
+        forms.push((Syntax::Drive, as_pairs(&words)));
+        forms.extend(as_config_file(&words).map(|text| (Syntax::ConfigFile, text)));
     }
     if let Ok(script) = write::qemu_monitor_script(domain, &options) {
         forms.push((Syntax::MonitorScript, script.to_lines()));
@@ -154,42 +154,109 @@ fn flatten(key: &str, value: &Value, pairs: &mut Vec<String>) {
     }
 }
 
-/// The groups of a configuration file as options.
-fn as_words(file: &str) -> String {
-    let mut text = "qemu-system-x86_64".to_owned();
-    let mut option: Option<(String, Vec<String>)> = None;
-    let mut end = |option: &mut Option<(String, Vec<String>)>| {
-        if let Some((name, pairs)) = option.take() {
-            let name = match name.as_str() {
-                "memory" => "m",
-                "smp-opts" => "smp",
-                "boot-opts" => "boot",
-                name => name,
-            };
-            let _ = write!(text, " -{name} {}", quoted(&pairs.join(",")));
-        }
-    };
-    for line in file.lines() {
-        let line = line.trim();
-        if let Some(group) = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
-            end(&mut option);
-            let (name, id) = group.split_once(' ').unwrap_or((group, ""));
-            let id = id.trim_matches('"');
-            let ids = Some(format!("id={}", escaped(id))).filter(|_| !id.is_empty());
-            option = Some((name.to_owned(), ids.into_iter().collect()));
-        } else if let (Some((key, value)), Some((_, pairs))) =
-            (line.split_once(" = "), option.as_mut())
-        {
-            let value = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-            pairs.push(format!("{key}={}", escaped(value.unwrap_or_default())));
+/// A command line with the nodes of each device inside one `-drive`.
+fn with_drives(words: &[String]) -> Vec<String> {
+    let mut nodes = HashMap::new();
+    let mut others = Vec::new();
+    for word in words {
+        let value = serde_json::from_str::<Value>(word).unwrap_or_default();
+        match (others.last().map(String::as_str), &value["node-name"]) {
+            (Some("-blockdev"), Value::String(name)) => {
+                others.pop();
+                nodes.insert(name.clone(), value);
+            }
+            _ => others.push(word.clone()),
         }
     }
-    end(&mut option);
-    text.push('\n');
-    text
+    let mut words: Vec<String> = Vec::new();
+    for word in others {
+        let mut device = serde_json::from_str::<Value>(&word).unwrap_or_default();
+        if words.last().is_some_and(|option| option == "-device")
+            && let Some(name) = device["drive"].as_str()
+            && let Some(node) = nodes.get(name)
+        {
+            let id = format!("drive-{}", words.len());
+            let mut pairs = vec![format!("id={id},if=none")];
+            flatten("", &nested(node, &nodes, false), &mut pairs);
+            let option = words.pop();
+            words.extend(["-drive".to_owned(), pairs.join(",")]);
+            words.extend(option);
+            device["drive"] = id.into();
+            words.push(device.to_string());
+        } else {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// A node with the nodes below it inside it.
+///
+/// An unset option of a named node is off. Inside a drive, a node inherits it from there, and a child of a format node
+/// gets discards (`bdrv_inherited_options`), unless it is set.
+fn nested(node: &Value, nodes: &HashMap<String, Value>, in_format: bool) -> Value {
+    let mut node = node.clone();
+    let is_format = !matches!(node["driver"].as_str(), Some("throttle" | "copy-on-read"));
+    for (key, off, is_needed) in [
+        ("discard", "ignore".into(), in_format),
+        ("read-only", Value::Bool(false), true),
+        ("auto-read-only", Value::Bool(false), true),
+    ] {
+        if node[key].is_null() && is_needed {
+            node[key] = off;
+        }
+    }
+    for key in ["file", "backing", "data-file"] {
+        if let Some(child) = node[key].as_str().and_then(|name| nodes.get(name)) {
+            node[key] = nested(child, nodes, is_format);
+        }
+    }
+    node
+}
+
+/// The options of a command line as groups of a configuration file; `None` if it cannot express a value.
+fn as_config_file(words: &[String]) -> Option<String> {
+    let mut text = String::new();
+    for pair in words.windows(2) {
+        let [option, value] = pair else { continue };
+        let (group, head) = match option.as_str() {
+            "-name" => ("name", "guest"),
+            "-machine" => ("machine", "type"),
+            "-accel" => ("accel", "accel"),
+            "-m" => ("memory", "size"),
+            "-smp" => ("smp-opts", "cpus"),
+            "-object" => ("object", "qom-type"),
+            "-chardev" => ("chardev", "backend"),
+            "-device" => ("device", "driver"),
+            "-drive" => ("drive", "file"),
+            _ => continue,
+        };
+        let mut pairs = Vec::new();
+        match serde_json::from_str::<Value>(value) {
+            Ok(value @ Value::Object(_)) => flatten("", &value, &mut pairs),
+            Ok(_) | Err(_) => {
+                let value = value.replace(",,", "\0");
+                let parts = value.split(',').map(|part| part.replace('\0', ",,"));
+                pairs.extend(parts);
+            }
+        }
+        let mut id = String::new();
+        let mut lines = String::new();
+        for pair in pairs {
+            let (key, value) = pair.split_once('=').unwrap_or((head, &pair));
+            let value = value.replace(",,", ",");
+            if value.contains(['"', '\n']) || key.len() > 63 {
+                return None;
+            }
+            if key == "id" {
+                id = format!(" \"{value}\"");
+            } else {
+                let _ = writeln!(lines, "  {key} = \"{value}\"");
+            }
+        }
+        let _ = writeln!(text, "\n[{group}{id}]\n{}", lines.trim_end());
+    }
+    Some(text)
 }
 
 /// The file or device of a disk.

@@ -5,7 +5,6 @@
 
 mod agree;
 mod capabilities;
-mod config_file;
 mod crowd;
 mod effect;
 mod fixes;

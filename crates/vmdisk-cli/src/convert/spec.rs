@@ -45,7 +45,6 @@ pub(super) fn written_from(
         ConvertForm::LibvirtXml => Some(GenerateForm::LibvirtXml),
         ConvertForm::DiskXml => Some(GenerateForm::DiskXml),
         ConvertForm::Qemu => Some(GenerateForm::Qemu),
-        ConvertForm::Readconfig => Some(GenerateForm::Readconfig),
         ConvertForm::Qmp => Some(GenerateForm::Qmp),
         ConvertForm::Spec => None,
     };

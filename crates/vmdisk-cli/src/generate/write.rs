@@ -35,10 +35,7 @@ pub(crate) fn guest(
     Ok(match form {
         GenerateForm::LibvirtXml => xml(write::libvirt_xml(domain).map_err(unwritable)?),
         GenerateForm::DiskXml => xml(write::disks_xml(domain).map_err(unwritable)?),
-        GenerateForm::Qemu
-        | GenerateForm::Readconfig
-        | GenerateForm::Qmp
-        | GenerateForm::BlockdevJson => {
+        GenerateForm::Qemu | GenerateForm::Qmp | GenerateForm::BlockdevJson => {
             let options = QemuOptions {
                 target,
                 ..QemuOptions::default()
@@ -127,10 +124,6 @@ pub(crate) fn command_line(
         warnings: left_out.iter().map(|one| problem(one, false)).collect(),
     };
     match form {
-        GenerateForm::Readconfig => {
-            let file = write::qemu_config_file(domain, options).map_err(refused)?;
-            return Ok(written(file.text, &file.left_out));
-        }
         GenerateForm::Qmp => {
             let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
             return Ok(written(script.to_lines(), &script.left_out));
@@ -141,7 +134,6 @@ pub(crate) fn command_line(
     let objects = match form {
         GenerateForm::BlockdevJson => objects_beside(&line),
         GenerateForm::Qemu
-        | GenerateForm::Readconfig
         | GenerateForm::Qmp
         | GenerateForm::LibvirtXml
         | GenerateForm::DiskXml

@@ -65,19 +65,6 @@ fn a_file_alone_is_checked_and_mended_in_place() {
 }
 
 #[test]
-fn what_was_written_is_mended_at_every_node() {
-    let place = Place::with(&[("a.xml", &CLEAN.replace("writeback", "unsafe"))]);
-    let run = place.run(&["convert", "a.xml", "--to", "readconfig", "-o", "a.cfg"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(place.read("a.cfg").matches("no-flush = \"on\"").count(), 2);
-    let run = place.run(&["lint", "a.cfg", "--fix", "--fail-on", "error"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(place.read("a.cfg").matches("no-flush = \"on\"").count(), 0);
-    let back = place.run(&["convert", "a.cfg", "--to", "disk-xml"]);
-    assert_eq!((back.code, back.stdout.as_str()), (0, CLEAN), "{back:?}");
-}
-
-#[test]
 fn a_named_file_is_converted_with_its_command_line() {
     let place = Place::with(&[("web1.args", LINE), ("disks/web1.cfg", DRIVE)]);
     let run = place.run(&["convert", "web1.args", "--to", "libvirt-xml"]);

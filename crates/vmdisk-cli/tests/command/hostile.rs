@@ -298,7 +298,7 @@ fn no_output_of_a_finding_shows_a_secret_beside_it() {
     for (file, form) in [
         ("a.args", "libvirt-xml"),
         ("b.cmdline", "spec"),
-        ("a.xml", "readconfig"),
+        ("a.xml", "qemu"),
         ("b.xml", "qmp"),
     ] {
         let run = place.run(&["convert", file, "--to", form]);

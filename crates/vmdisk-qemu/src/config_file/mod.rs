@@ -2,13 +2,11 @@
 //!
 //! The syntax is that of `qemu_config_foreach` in `util/qemu-config.c`, identical from 5.2 to 11.1: `[group]` or
 //! `[group "id"]`, followed by lines of `key = "value"`, each shorter than 1023 bytes. No release has a group for
-//! `-blockdev`, so the nodes of a disk are written as one `-drive`.
+//! `-blockdev`.
 
 pub(crate) mod read;
-mod write;
 
 pub use read::begins_with_group;
-pub use write::{ConfigFile, write_config_file};
 
 /// Maximum length of a line with its end: QEMU reads into 1024 bytes with a terminating zero.
 const MAX_LINE: usize = 1023;

@@ -39,7 +39,7 @@ impl Writer<'_> {
                         Medium::Monitor => {
                             format!("create the secret `{own}` with object-add first")
                         }
-                        Medium::CommandLine | Medium::ConfigFile => {
+                        Medium::CommandLine => {
                             format!("pass the secret `{own}` with -object before this option")
                         }
                     },
@@ -108,7 +108,7 @@ impl Writer<'_> {
                 let command = JsonObject::new().with("execute", "object-add");
                 command.with("arguments", object).to_string()
             }
-            Medium::CommandLine | Medium::ConfigFile => {
+            Medium::CommandLine => {
                 let pairs = properties
                     .iter()
                     .map(|(key, value)| format!(",{key}={value}"));
