@@ -28,6 +28,7 @@ pub enum Evidence {
     NotMeasuredHere(&'static str),
 }
 
+const BY_LIBVIRT: &str = "libvirt";
 const AT_START: &str = "libvirt at the start";
 const IN_DOCUMENTS: &str = "libvirt, from documents only";
 
@@ -35,7 +36,7 @@ impl Evidence {
     /// A refusal by libvirt: its message, in which `…` stands for variable parts, and the source.
     pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
         Evidence::Refused {
-            by: "libvirt",
+            by: BY_LIBVIRT,
             text,
             source,
         }
@@ -57,6 +58,17 @@ impl Evidence {
             text,
             source,
         }
+    }
+
+    /// True if libvirt refuses to define the configuration.
+    pub fn is_refused_by_libvirt(&self) -> bool {
+        matches!(
+            self,
+            Evidence::Refused {
+                by: BY_LIBVIRT | IN_DOCUMENTS,
+                ..
+            }
+        )
     }
 
     /// True if the program accepts the configuration, but refuses to start it.

@@ -1,6 +1,6 @@
 //! The other guests of a run on the host of a guest.
 
-use vmdisk_model::{Bytes, FieldPath};
+use vmdisk_model::{Bytes, FieldPath, ImageField};
 
 /// The facts about the other guests of a run that concern one guest on the same host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,14 +14,23 @@ pub struct OtherGuests {
 /// An image that another guest opens too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedImage {
-    /// The image of the guest.
-    pub at: FieldPath,
+    /// The index of the guest's disk.
+    pub disk: usize,
+    /// The number of images above this one in the disk's chain.
+    pub depth: usize,
     /// The users of the image.
     pub sharing: Sharing,
     /// The other guest.
     pub guest: String,
     /// The number of further guests that use the image like the other one.
     pub more: usize,
+}
+
+impl SharedImage {
+    /// The field of the image.
+    pub const fn at(&self) -> FieldPath {
+        FieldPath::Image(self.disk, self.depth, ImageField::Path)
+    }
 }
 
 /// The users of an image that two guests open.

@@ -69,9 +69,18 @@ impl Outcome {
         }
     }
 
-    /// Runs one rule.
+    /// Runs one rule. The consequence of its evidence is the note of a finding without notes.
     pub fn run(&mut self, rule: &'static Rule, look: impl FnOnce(&mut Report)) {
+        let first = self.findings.len();
         look(&mut Report::going_on(rule, self));
+        if self.findings.len() > first
+            && let Some(consequence) = rule.consequence()
+        {
+            let own = self.findings[first..].iter_mut();
+            for finding in own.filter(|finding| finding.notes.is_empty()) {
+                finding.note(consequence);
+            }
+        }
     }
 
     /// Drops superseded findings, and those about values that could not be read, and sorts the rest.

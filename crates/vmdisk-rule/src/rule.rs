@@ -136,6 +136,13 @@ impl Rule {
         page::explain(self)
     }
 
+    /// The consequence of what the rule reports, if its evidence shows one: the note of a finding without notes.
+    pub fn consequence(&self) -> Option<&'static str> {
+        let is_refused = |evidence: &Evidence| evidence.is_refused_by_libvirt();
+        let is_shown = self.libvirt_only && self.evidence.iter().any(is_refused);
+        is_shown.then_some("libvirt refuses the guest")
+    }
+
     /// True if the rule compares the hosts that one guest may run on.
     pub const fn compares_hosts(&self) -> bool {
         matches!(self.check, Check::Hosts(_))

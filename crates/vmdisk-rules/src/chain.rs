@@ -19,8 +19,8 @@ pub(crate) const MAX_IMAGES: usize = 200;
 pub(crate) struct Chain<'a> {
     /// The disk.
     pub(crate) disk: &'a Disk,
-    /// The field of the last configured image.
-    pub(crate) at: FieldPath,
+    /// The index of the disk.
+    pub(crate) index: usize,
     /// The number of configured images above the first of the layers.
     pub(crate) written_above: usize,
     /// The images, the top first; empty if the header of the first is not known to match the configuration.
@@ -76,8 +76,7 @@ pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a
         if !is_for_the_header || image.creation.is_some() {
             return None;
         }
-        let at = FieldPath::Image(index, depth, ImageField::Path);
-        follow(context, disk, at, depth, last)
+        follow(context, disk, index, depth, last)
     })
 }
 
@@ -85,7 +84,7 @@ pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a
 fn follow<'a>(
     context: &Context<'a>,
     disk: &'a Disk,
-    at: FieldPath,
+    index: usize,
     written_above: usize,
     top: &'a Image,
 ) -> Option<Chain<'a>> {
@@ -162,7 +161,7 @@ fn follow<'a>(
     };
     Some(Chain {
         disk,
-        at,
+        index,
         written_above,
         layers,
         end,
@@ -196,13 +195,18 @@ impl Chain<'_> {
 
     /// The name of the disk.
     pub(crate) fn disk_name(&self) -> DiskName {
-        DiskName(self.at.disk().unwrap_or_default())
+        DiskName(self.index)
+    }
+
+    /// The field of the last configured image.
+    pub(crate) fn at(&self) -> FieldPath {
+        FieldPath::Image(self.index, self.written_above, ImageField::Path)
     }
 
     /// The field of an image below a layer, if it were configured.
     pub(crate) fn below(&self, layer: usize) -> FieldPath {
         let depth = self.written_above + layer + 1;
-        FieldPath::Image(self.disk_name().0, depth, ImageField::Image)
+        FieldPath::Image(self.index, depth, ImageField::Image)
     }
 
     /// The reason why the chain could not be followed to its end.

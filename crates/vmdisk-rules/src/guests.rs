@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
 use vmdisk_facts::{Fact, HostIndex};
-use vmdisk_model::{Bytes, Disk, DiskField, DomainField, FieldPath, ImageField, Protocol, Scope};
+use vmdisk_model::{Bytes, Disk, DiskField, DomainField, FieldPath, Protocol, Scope};
 use vmdisk_rule::{Context, OtherGuests, Resource, SharedImage, Sharing, Shortage};
 
 use crate::chain::chains;
@@ -119,7 +119,7 @@ fn images_of(context: &Context<'_>) -> Box<[ImageUse]> {
             // The first layer is the last configured image.
             for (nth, layer) in chain.layers.iter().enumerate().skip(1) {
                 let depth = chain.written_above + nth;
-                add(chain.disk_name().0, depth, chain.disk, &layer.path);
+                add(chain.index, depth, chain.disk, &layer.path);
             }
         }
     }
@@ -227,9 +227,9 @@ impl HostGuests {
                 None
             };
             if let Some((sharing, (other, more))) = sharing {
-                let depth = usize::from(image.depth);
                 found.entry(*guest).or_default().images.push(SharedImage {
-                    at: FieldPath::Image(image.disk as usize, depth, ImageField::Path),
+                    disk: image.disk as usize,
+                    depth: usize::from(image.depth),
                     sharing,
                     guest: self.guests[other].1.name.to_string(),
                     more,

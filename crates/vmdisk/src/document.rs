@@ -379,10 +379,10 @@ impl Document {
     pub fn breadcrumb(&self, at: FieldPath) -> String {
         let mut crumb = breadcrumb(self.domain(), at);
         if let Source::Spec(_) = &self.source
-            && let FieldPath::Disk(_, field) = at
+            && let FieldPath::Disk(index, field) = at
             && let Some(key) = disk(field).spec
         {
-            let whole = FieldPath::Disk(at.disk().unwrap_or_default(), DiskField::Disk);
+            let whole = FieldPath::Disk(index, DiskField::Disk);
             return format!("{} › {key}", breadcrumb(self.domain(), whole));
         }
         if let Source::QemuCommandLine(_) | Source::Spec(_) = &self.source

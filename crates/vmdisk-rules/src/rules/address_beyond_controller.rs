@@ -121,7 +121,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(at, title)
             .label("no such address")
-            .note("libvirt refuses the guest")
             .help(help);
     }
 }

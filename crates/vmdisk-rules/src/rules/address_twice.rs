@@ -181,7 +181,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("already in use")
             .related(*first, "used by this device")
-            .note("libvirt refuses the guest")
             .help(phrase!(
                 "remove {address}; libvirt assigns a free one",
                 address = at

@@ -128,7 +128,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("already in use")
             .related(*other, "used here")
-            .note("libvirt refuses the guest")
             .help(phrase!(
                 "use another name after `ua-`, or remove {alias}",
                 alias = at

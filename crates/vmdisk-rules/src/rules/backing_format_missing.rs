@@ -108,7 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Ok(None) => {}
                 Ok(Some(_)) => continue,
                 Err(missing) => {
-                    report.not_checked(chain.at, missing);
+                    report.not_checked(chain.at(), missing);
                     continue;
                 }
             }
@@ -118,7 +118,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 below.is_some_and(|below| below.backing.is_known() || below.data_file.is_known());
             let name = chain.name_of(number);
             let finding = report.finding(
-                chain.at,
+                chain.at(),
                 phrase!(
                     "{name} does not record the format of its backing file {path}",
                     name,
@@ -143,7 +143,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
         if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at, missing.clone());
+            report.not_checked(chain.at(), missing.clone());
         }
     }
 }

@@ -90,10 +90,10 @@ fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
         };
         report
             .finding(
-                image.at,
+                image.at(),
                 phrase!(
                     "{disk} writes the backing image of the guest {guest}{more}",
-                    disk = DiskName(image.at.disk().unwrap_or_default()),
+                    disk = DiskName(image.disk),
                     guest = quoted(image.guest.clone()),
                     more,
                 ),

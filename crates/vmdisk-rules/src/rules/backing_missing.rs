@@ -75,14 +75,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for chain in chains(context) {
         let End::NotThere { path } = &chain.end else {
             if let Some(missing) = chain.unknown() {
-                report.not_checked(chain.at, missing.clone());
+                report.not_checked(chain.at(), missing.clone());
             }
             continue;
         };
         let above = chain.layers.last().map_or("", |layer| &*layer.path);
         report
             .finding(
-                chain.at,
+                chain.at(),
                 phrase!(
                     "the chain of {disk} ends at a file that does not exist: {path}",
                     disk = chain.disk_name(),

@@ -112,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 NamedFile::Path(_) | NamedFile::Unresolvable => continue,
             },
             End::Unknown(missing) => {
-                report.not_checked(chain.at, missing.clone());
+                report.not_checked(chain.at(), missing.clone());
                 continue;
             }
             End::Base | End::NotThere { .. } | End::Loop { .. } | End::TooDeep => continue,
@@ -125,7 +125,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let above = chain.layers.last().map_or("", |layer| &*layer.path);
         report
             .finding(
-                chain.at,
+                chain.at(),
                 phrase!("{image} names {leads} as its backing file", image = chain.name_of(last), leads),
             )
             .severity(severity)

@@ -86,7 +86,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("each path may have one `<device>`")
-            .note("libvirt refuses the guest")
             .help("keep one of them");
     }
 }

@@ -92,6 +92,5 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FieldPath::Domain(DomainField::BootDevices),
             "another order here",
         )
-        .note("libvirt refuses the guest")
         .help("remove `<boot dev='…'/>` from `<os>`");
 }

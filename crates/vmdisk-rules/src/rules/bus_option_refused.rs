@@ -151,7 +151,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label(format!("only on {where_it_is}"))
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "remove {field}, or move the disk to {where_it_is}",
                     field = at,

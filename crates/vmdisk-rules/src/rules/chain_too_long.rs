@@ -137,17 +137,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut is_followed = BTreeSet::new();
     for chain in chains(context) {
-        let index = chain.at.disk();
-        is_followed.extend(index);
-        if index.is_none_or(|index| !told.contains(&index)) {
+        is_followed.insert(chain.index);
+        if !told.contains(&chain.index) {
             headers(context, report, &chain);
         }
     }
     for (index, _, top) in context.images() {
         if !told.contains(&index) && !is_followed.contains(&index) {
-            let at = FieldPath::Image(index, 0, ImageField::Path);
             let label = "the first image of the chain";
-            long(context, report, at, top.chain().count(), label);
+            long(context, report, (index, 0), top.chain().count(), label);
         }
     }
 }
@@ -198,7 +196,7 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
         End::Loop { path } => {
             report
                 .finding(
-                    chain.at,
+                    chain.at(),
                     phrase!(
                         "the chain of {disk} is a loop: it leads back to {path}",
                         disk = chain.disk_name(),
@@ -215,34 +213,40 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
             return;
         }
         End::TooDeep => {
-            too_deep(context, report, chain.at);
+            too_deep(context, report, chain.index, chain.written_above);
             return;
         }
-        End::Unknown(missing) => report.not_checked(chain.at, missing.clone()),
+        End::Unknown(missing) => report.not_checked(chain.at(), missing.clone()),
         End::Base | End::NotThere { .. } | End::Elsewhere { .. } => {}
     }
     // Without headers the chain is as long as configured, up to the image whose header is not known.
     let is_unread = chain.layers.is_empty();
     let images = chain.length() + usize::from(is_unread);
     let label = "the first image that a header names";
-    long(context, report, chain.at, images, label);
+    long(
+        context,
+        report,
+        (chain.index, chain.written_above),
+        images,
+        label,
+    );
 }
 
 fn long(
     context: &Context<'_>,
     report: &mut Report,
-    at: FieldPath,
+    (disk, depth): (usize, usize),
     images: usize,
     label: &'static str,
 ) {
     if images > MAX_IMAGES {
-        too_deep(context, report, at);
+        too_deep(context, report, disk, depth);
     } else if images > LONG {
         let finding = report.finding(
-            at,
+            FieldPath::Image(disk, depth, ImageField::Path),
             phrase!(
                 "the chain of {disk} has {images} images",
-                disk = disk_of(at),
+                disk = DiskName(disk),
                 images
             ),
         );
@@ -263,16 +267,12 @@ fn limits_nesting(context: &Context<'_>) -> bool {
     context.is_for_libvirt() && context.target.has_bug(Bug::DeepChain).is_yes()
 }
 
-fn disk_of(at: FieldPath) -> DiskName {
-    DiskName(at.disk().unwrap_or_default())
-}
-
-fn too_deep(context: &Context<'_>, report: &mut Report, at: FieldPath) {
+fn too_deep(context: &Context<'_>, report: &mut Report, disk: usize, depth: usize) {
     let finding = report.finding(
-        at,
+        FieldPath::Image(disk, depth, ImageField::Path),
         phrase!(
             "the chain of {disk} has more than {most} images",
-            disk = disk_of(at),
+            disk = DiskName(disk),
             most = MAX_IMAGES,
         ),
     );

@@ -126,7 +126,6 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
         report
             .finding(at, format!("machine `{}` has no IDE controller", machine.0))
             .label("q35 has SATA")
-            .note("libvirt refuses the guest")
             .help("use `bus='sata'` for the disks");
     } else if machine.is_i440fx() && controller.index.is_some_and(|index| index > 0) {
         report
@@ -135,7 +134,6 @@ fn check_ide(context: &Context<'_>, report: &mut Report, nth: usize, controller:
                 format!("machine `{}` has one IDE controller", machine.0),
             )
             .label("a second IDE controller")
-            .note("libvirt refuses the guest")
             .help("move further disks to another bus");
     }
 }
@@ -162,7 +160,6 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         report
             .finding(at, "QEMU does not support BusLogic controllers")
             .label("only VMware has one")
-            .note("libvirt refuses the guest")
             .remedy(virtio_scsi());
     }
     let is_pc = domain
@@ -173,7 +170,6 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
         report
             .finding(at, "a PC has no NCR 53C90 controller")
             .label("part of a few boards, not a card")
-            .note("libvirt refuses the guest")
             .remedy(virtio_scsi());
     }
     if is_virtio {
@@ -201,7 +197,6 @@ fn check_scsi(context: &Context<'_>, report: &mut Report, nth: usize, controller
                     ),
                 )
                 .label("only on virtio-scsi")
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "remove {field}, or use a controller with `type='scsi' model='virtio-scsi'`",
                     field = FieldPath::Controller(nth, *field),
@@ -223,7 +218,6 @@ fn check_iothread_address(report: &mut Report, nth: usize, controller: &Controll
                 "a virtio-scsi controller with an iothread is not on PCI or CCW",
             )
             .label("this address does not support iothreads")
-            .note("libvirt refuses the guest")
             .help("use an address of the type `pci`, or remove the iothread");
     }
 }

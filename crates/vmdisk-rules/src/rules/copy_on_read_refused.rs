@@ -79,7 +79,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("the image cannot be written")
-            .note("libvirt refuses the guest")
             .remedy(Fix::safe([Change::remove(at)]));
     }
 }

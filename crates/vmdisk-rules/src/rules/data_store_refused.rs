@@ -100,7 +100,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
                 .label("not supported here")
-                .note("libvirt refuses the guest")
                 .help(help);
         }
     }

@@ -86,7 +86,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label(phrase!("this needs a {needed} address", needed))
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "use a {needed} address, or remove {address} and let libvirt assign one",
                     needed,

@@ -273,15 +273,13 @@ fn users_of<'a>(context: &Context<'a>, chains: &'a [Chain<'a>]) -> Vec<User<'a>>
     });
     let named = chains.iter().flat_map(|chain| {
         let layers = chain.layers.iter().enumerate().skip(1);
-        layers.filter_map(|(nth, layer)| {
-            Some(User {
-                index: chain.at.disk()?,
-                depth: chain.written_above + nth,
-                at: chain.at,
-                disk: chain.disk,
-                path: without_repeats(&layer.path),
-                is_on_host: true,
-            })
+        layers.map(|(nth, layer)| User {
+            index: chain.index,
+            depth: chain.written_above + nth,
+            at: chain.at(),
+            disk: chain.disk,
+            path: without_repeats(&layer.path),
+            is_on_host: true,
         })
     });
     let mut users: Vec<User<'_>> = configured.chain(named).collect();

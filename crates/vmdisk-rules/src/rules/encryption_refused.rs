@@ -86,7 +86,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 report
                     .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
                     .label("not supported here")
-                    .note("libvirt refuses the guest")
                     .help(help);
             } else if encryption.secrets.is_empty() {
                 report

@@ -88,7 +88,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
                 .label("not supported")
-                .note("libvirt refuses the guest")
                 .help(help);
         }
         let is_shareable_format = matches!(top.format, Some(Format::Raw) | None);

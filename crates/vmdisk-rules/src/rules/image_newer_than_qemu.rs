@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     };
     for chain in chains(context) {
         if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at, missing.clone());
+            report.not_checked(chain.at(), missing.clone());
         }
         for (layer, header) in chain
             .layers
@@ -90,7 +90,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
             report
                 .finding(
-                    chain.at,
+                    chain.at(),
                     phrase!(
                         "{image} has {feature}, which QEMU {qemu} cannot open",
                         image = chain.name_of(layer),

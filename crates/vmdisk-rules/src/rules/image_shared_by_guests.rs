@@ -81,7 +81,7 @@ declare_rule! {
 
 fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
     for image in &others.images {
-        let disk = DiskName(image.at.disk().unwrap_or_default());
+        let disk = DiskName(image.disk);
         let guest = quoted(image.guest.clone());
         let (title, label) = match image.sharing {
             Sharing::BothWrite => (
@@ -103,7 +103,7 @@ fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
             Sharing::IsBacking => continue,
         };
         report
-            .finding(image.at, title)
+            .finding(image.at(), title)
             .label(label)
             .note("QEMU locks the image: the second of the two guests does not start while the first one runs")
             .help("use separate images; for a cluster file system, make both disks shareable");

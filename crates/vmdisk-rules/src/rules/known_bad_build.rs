@@ -400,11 +400,8 @@ fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
         return;
     };
     for chain in chains(context) {
-        let Some(disk) = chain.at.disk() else {
-            continue;
-        };
         if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at, missing.clone());
+            report.not_checked(chain.at(), missing.clone());
         }
         let has_snapshots = chain
             .layers
@@ -414,6 +411,7 @@ fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
             .any(|header| header.snapshots.value().is_some_and(|count| *count > 0));
         if has_snapshots {
             let instead = "copy the image before you delete a snapshot".into();
+            let disk = chain.index;
             let at = FieldPath::Image(disk, 0, ImageField::Path);
             report_use(context, report, row, Use { disk, at, instead });
         }

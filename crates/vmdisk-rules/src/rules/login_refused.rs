@@ -74,7 +74,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
                 .label("not usable here")
-                .note("libvirt refuses the guest")
                 .help(help);
         }
     }

@@ -95,7 +95,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("only a block device of the host can be passed through")
-                .note("libvirt refuses the guest")
                 .help(phrase!("use {emulated}", emulated));
             continue;
         }
@@ -112,7 +111,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("the guest accesses the device directly")
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "{instead}, or use {emulated}",
                     instead = if is_other_protocol {

@@ -90,7 +90,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         phrase!("{disk} {what}", disk = DiskName(index), what),
                     )
                     .label(format!("refused for {}", network.protocol))
-                    .note("libvirt refuses the guest")
                     .help(help);
             }
         }

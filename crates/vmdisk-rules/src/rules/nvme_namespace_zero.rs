@@ -65,7 +65,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("namespaces are numbered from 1")
-            .note("libvirt refuses the guest")
             .help("use the number of the namespace on the host; the first is 1");
     }
 }

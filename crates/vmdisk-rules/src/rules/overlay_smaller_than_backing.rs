@@ -65,7 +65,7 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     for chain in chains(context) {
         if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at, missing.clone());
+            report.not_checked(chain.at(), missing.clone());
         }
         for (nth, pair) in chain.layers.windows(2).enumerate() {
             let [above, below] = pair else {
@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if small < large {
                 report
                     .finding(
-                        chain.at,
+                        chain.at(),
                         phrase!(
                             "{image} is smaller than its backing image",
                             image = chain.name_of(nth)

@@ -68,7 +68,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("Linux always filters the commands")
-                .note("libvirt refuses the guest")
                 .help(phrase!("remove {sgio}", sgio));
         }
         let has_filter = disk
@@ -104,7 +103,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label(phrase!("only with {lun}", lun = lun.clone()))
-                .note("libvirt refuses the guest")
                 .help(match can_be_lun(disk) {
                     true => phrase!("remove {option}, or use {lun}", option = at, lun),
                     false => phrase!("remove {option}", option = at),

@@ -81,7 +81,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let path = &layer.path;
             let finding = report.finding(
-                chain.at,
+                chain.at(),
                 phrase!("{image} is marked corrupt", image = chain.name_of(number)),
             );
             finding
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
         if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at, missing.clone());
+            report.not_checked(chain.at(), missing.clone());
         }
     }
 }

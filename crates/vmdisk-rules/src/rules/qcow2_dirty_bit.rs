@@ -78,7 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for chain in chains(context) {
         let Some(layer) = chain.layers.first() else {
             if let Some(missing) = chain.unknown() {
-                report.not_checked(chain.at, missing.clone());
+                report.not_checked(chain.at(), missing.clone());
             }
             continue;
         };
@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let path = &layer.path;
         report
-            .finding(chain.at, phrase!("{image} was not closed cleanly", image = chain.name_of(0)))
+            .finding(chain.at(), phrase!("{image} was not closed cleanly", image = chain.name_of(0)))
             .label("the dirty bit is set")
             .note(format!("no process has {path} open for writing"))
             .help(format!("with the guest off, run `qemu-img check -r leaks {path}`, then check the file systems in the guest"));

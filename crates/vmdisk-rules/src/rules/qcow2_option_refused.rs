@@ -76,7 +76,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("other formats have no metadata cache")
-                .note("libvirt refuses the guest")
                 .help(phrase!("remove {option}", option = at));
         }
         // libvirt 9.0 does not know the attribute, and ignores it.
@@ -99,7 +98,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!("{name} has {option}, but {what}", name, option = at, what),
             )
             .label("only for writable qcow2 images")
-            .note("libvirt refuses the guest")
             .help(phrase!("remove {option}", option = at));
     }
 }

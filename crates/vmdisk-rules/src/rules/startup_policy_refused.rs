@@ -80,7 +80,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("only for sources of type file, block, dir and volume")
-                .note("libvirt refuses the guest")
                 .help(phrase!("remove {policy}", policy = at));
         } else if policy == StartupPolicy::Requisite && !is_removable {
             report
@@ -93,7 +92,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("only for removable media")
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "use {optional} to start without the disk if its source is missing, or remove {policy}",
                     optional = setting(at, StartupPolicy::Optional),

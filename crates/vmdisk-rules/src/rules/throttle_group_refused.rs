@@ -103,7 +103,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, title)
                 .label("larger than libvirt accepts")
-                .note("libvirt refuses the guest")
                 .help("remove the limit; an unset limit means unlimited");
         }
         let Some(group) = iotune.group.as_deref() else {
@@ -125,7 +124,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("a group without limits")
-                .note("libvirt refuses the guest")
                 .help("add the limits of the group");
             continue;
         }
@@ -148,7 +146,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Disk(*first, DiskField::Iotune),
                     phrase!("the limits of {other}", other),
                 )
-                .note("libvirt refuses the guest")
                 .help("use the same limits on both, or another group");
         }
         shared.entry(group).or_insert(index);
@@ -180,7 +177,6 @@ fn check_names(context: &Context<'_>, report: &mut Report) {
         report
             .finding(FieldPath::ThrottleGroup(nth, field), what)
             .label("disks refer to a group by its name")
-            .note("libvirt refuses the guest")
             .help("give each group a unique name");
     }
 }
@@ -236,7 +232,6 @@ fn check_filters(
     report
         .finding(at, title)
         .label("these limits cannot be applied")
-        .note("libvirt refuses the guest")
         .help(help);
 }
 

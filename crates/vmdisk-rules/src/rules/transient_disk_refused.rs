@@ -78,7 +78,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("libvirt cannot create an overlay")
-            .note("libvirt refuses the guest")
             .help(phrase!(
                 "remove {transient}, or use a writable file as the source of a disk",
                 transient = at,

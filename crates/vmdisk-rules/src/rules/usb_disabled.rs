@@ -78,7 +78,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("no USB controller")
             .related(model, "USB is disabled here")
-            .note("libvirt refuses the guest")
             .help(phrase!(
                 "use another bus, or use {xhci}",
                 xhci = setting(model, "qemu-xhci"),

@@ -89,7 +89,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("vhost-user only supports virtio")
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "use {virtio}",
                     virtio = setting(bus_at, TargetBus::Virtio)
@@ -110,7 +109,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("the daemon has the data")
-                .note("libvirt refuses the guest")
                 .help(phrase!("use {no}", no = setting(snapshot_at, Snapshot::No)));
         }
         if socket.served.is_some() {
@@ -129,7 +127,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ),
                 )
                 .label("QEMU does not see the requests of this disk")
-                .note("libvirt refuses the guest")
                 .help(phrase!(
                     "remove {option}, and configure it in the daemon",
                     option = at

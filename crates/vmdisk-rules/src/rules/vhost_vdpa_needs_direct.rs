@@ -86,7 +86,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("the device bypasses that cache")
-            .note("libvirt refuses the guest")
             .remedy(Fix::safe([Change::set(at, CacheMode::None)]));
     }
 }

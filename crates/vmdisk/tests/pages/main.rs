@@ -384,3 +384,31 @@ fn a_performance_rule_has_figures_or_says_that_it_has_none() {
         assert!(has, "{} claims speed without figures", rule.name);
     }
 }
+
+#[test]
+fn each_finding_of_a_rule_about_refusals_by_libvirt_has_a_note_that_says_the_consequence() {
+    let is_refused = |evidence: &Evidence| {
+        let program = match evidence {
+            Evidence::Refused { by, .. } => *by,
+            _ => "",
+        };
+        program.starts_with("libvirt") && !evidence.is_at_start()
+    };
+    let about_refusals = RULES
+        .iter()
+        .filter(|rule| rule.libvirt_only && rule.evidence.iter().any(is_refused));
+    let mut tried = 0;
+    for rule in about_refusals {
+        for example in rule.examples() {
+            if !example.says("reported") {
+                continue;
+            }
+            let (_, outcome) = run(rule, &example, &example.text);
+            for finding in outcome.findings.iter().filter(|it| it.rule == *rule) {
+                assert!(!finding.notes.is_empty(), "{}: {finding:?}", rule.name);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 30, "{tried}");
+}
