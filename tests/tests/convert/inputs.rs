@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use vmdisk::facts::Version;
 use vmdisk_qmp::Launch;
 use vmdisk_tests::{QemuBuild, Step, libvirts, qemus};
 
@@ -61,6 +62,8 @@ const DISKS_OF_A_MANAGER: &[&str] = &[
 enum Judge {
     /// QEMU starts it: the disk exists, and the other format has no word for it.
     QemuStarts,
+    /// The same since a release. Older ones lack the device or driver, or are not known to have it, and do not judge.
+    QemuStartsSince(Version),
     /// QEMU refuses it too.
     QemuRefuses,
     /// libvirt defines it: the disk exists, and the other format has no word for it.
@@ -71,7 +74,7 @@ enum Judge {
     Nobody,
 }
 
-use Judge::{LibvirtDefines, LibvirtRefuses, Nobody, QemuRefuses, QemuStarts};
+use Judge::{LibvirtDefines, LibvirtRefuses, Nobody, QemuRefuses, QemuStarts, QemuStartsSince};
 
 /// Command lines that lose a disk, or its data, and are refused as XML; with the word that the reason has. `ROOT` is a
 /// folder with images.
@@ -148,7 +151,7 @@ const REFUSED: &[(&str, &str, Judge)] = &[
     (
         "-blockdev driver=preallocate,node-name=n,file.driver=file,file.filename=ROOT/a.raw -device virtio-blk-pci,drive=n",
         "preallocate",
-        QemuStarts,
+        QemuStartsSince(Version(6, 0, 0)),
     ),
     (
         "-blockdev driver=compress,node-name=n,file.driver=qcow2,file.file.driver=file,file.file.filename=ROOT/a.qcow2 -device virtio-blk-pci,drive=n",
@@ -158,7 +161,7 @@ const REFUSED: &[(&str, &str, Judge)] = &[
     (
         "-blockdev driver=copy-before-write,node-name=n,file.driver=file,file.filename=ROOT/a.raw,target.driver=file,target.filename=ROOT/b.raw -device virtio-blk-pci,drive=n",
         "the source",
-        QemuStarts,
+        QemuStartsSince(Version(6, 2, 0)),
     ),
     (
         "-blockdev driver=qcow2,node-name=n,file.driver=file,file.filename=ROOT/a.qcow2,backing.driver=null-co -device virtio-blk-pci,drive=n",
@@ -183,12 +186,12 @@ const REFUSED: &[(&str, &str, Judge)] = &[
     (
         "-drive file=ROOT/a.raw,format=raw,if=none,id=d -device ide-cf,drive=d,bus=ide.0",
         "-device ide-cf",
-        QemuStarts,
+        QemuStartsSince(Version(10, 0, 0)),
     ),
     (
         "-device sdhci-pci -drive if=none,id=d,file=ROOT/a.raw,format=raw -device emmc,drive=d",
         "-device emmc",
-        QemuStarts,
+        QemuStartsSince(Version(11, 1, 0)),
     ),
     (
         "-drive if=none,id=d,file=/dev/sg0,format=raw -device virtio-scsi-pci -device scsi-generic,drive=d",
@@ -346,8 +349,7 @@ fn guests_of_a_management_tool_become_xml_that_libvirt_takes_and_specs() {
 fn what_loses_a_disk_is_refused_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let builds = qemus("convert");
-    let newest = builds.iter().max_by_key(|build| build.version);
-    if let Some(build) = newest {
+    if let Some(build) = builds.last() {
         make_images(folder.path(), build);
     }
     let root = folder.path().display().to_string();
@@ -359,7 +361,13 @@ fn what_loses_a_disk_is_refused_with_its_reason() {
             Conversion::Refused(reason) => assert!(reason.contains(word), "{disks}: {reason}"),
             Conversion::Done { output, said } => panic!("{disks} was converted: {output} {said:?}"),
         }
-        if let (Some(build), QemuStarts | QemuRefuses) = (newest, judge) {
+        for build in &builds {
+            let starts = match judge {
+                QemuStarts => true,
+                QemuStartsSince(first) if build.version >= *first => true,
+                QemuRefuses => false,
+                QemuStartsSince(_) | LibvirtDefines | LibvirtRefuses | Nobody => continue,
+            };
             let words = disks.split_whitespace().map(str::to_owned);
             let machine = [
                 "-machine",
@@ -374,16 +382,17 @@ fn what_loses_a_disk_is_refused_with_its_reason() {
             let qemu = Launch::paused(build.emulator())
                 .args(machine.into_iter().chain(words))
                 .start();
-            if qemu.is_ok() != (*judge == QemuStarts) {
-                wrong.push(format!("{disks}: {:?}", qemu.err()));
+            if qemu.is_ok() != starts {
+                wrong.push(format!("QEMU {}: {disks}: {:?}", build.name, qemu.err()));
             }
             judged += 1;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!(
-        "refused command lines: {}, {judged} judged by QEMU",
-        REFUSED.len()
+        "refused command lines: {}, {judged} judged by {} QEMUs",
+        REFUSED.len(),
+        builds.len()
     );
 }
 
