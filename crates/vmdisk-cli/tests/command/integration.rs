@@ -9,14 +9,25 @@ use crate::{CLEAN, Place, Run, UNSAFE, finish};
 const ACTION: &str = include_str!("../../../../action.yml");
 const HOOKS: &str = include_str!("../../../../.pre-commit-hooks.yaml");
 
-/// The block of text below the last `run: |` of the action.
-fn action_script() -> String {
-    let (_, below) = ACTION.rsplit_once("run: |\n").unwrap();
+/// The script of a step of the action.
+fn action_script(step: &str) -> String {
+    let (_, below) = ACTION.split_once(&format!("- name: {step}\n")).unwrap();
+    let (_, below) = below.split_once("run: |\n").unwrap();
     let indent = below.len() - below.trim_start().len();
     let lines = below
         .lines()
+        .take_while(|line| line.is_empty() || line.starts_with(&" ".repeat(indent)))
         .map(|line| line.get(indent..).unwrap_or_default());
     lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// `bash`, as GitHub's `shell: bash` runs the script of a step.
+fn step(name: &str) -> Command {
+    let mut command = Command::new("bash");
+    command
+        .args(["--noprofile", "--norc", "-eo", "pipefail", "-c"])
+        .arg(action_script(name));
+    command
 }
 
 /// The default of an input of the action.
@@ -39,17 +50,8 @@ fn act(place: &Place, inputs: &[(&str, &str)]) -> Run {
         std::fs::create_dir_all(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_vmdisk"), bin.join("vmdisk")).unwrap();
     }
-    let mut command = Command::new("bash");
-    // As GitHub's `shell: bash` does.
+    let mut command = step("Lint");
     command
-        .args([
-            "--noprofile",
-            "--norc",
-            "-eo",
-            "pipefail",
-            "-c",
-            &action_script(),
-        ])
         .current_dir(place.path(""))
         .env("RUNNER_TEMP", place.path("runner"))
         .env("SOURCE_DATE_EPOCH", "1795000000")
@@ -122,6 +124,41 @@ fn the_action_passes_its_other_inputs_on() {
         &[("paths", "more/deep/"), ("fail-on", "error"), LENIENT],
     );
     assert_eq!(lenient.code, 1, "{lenient:?}");
+}
+
+#[test]
+fn a_cached_build_of_the_action_has_its_sources_as_the_key() {
+    let place = Place::with(&[
+        ("action/Cargo.toml", "version = \"0.1.0\"\n"),
+        ("action/Cargo.lock", ""),
+        ("action/crates/a/src/lib.rs", "fn a() {}\n"),
+        ("action/README.md", "a"),
+    ]);
+    let key = || {
+        let output = place.path("output");
+        std::fs::write(&output, "").unwrap();
+        let mut command = step("Download the released binary");
+        command
+            .env("GITHUB_ACTION_PATH", place.path("action"))
+            .env("GITHUB_OUTPUT", &output)
+            // No binary is released for it, so that nothing is downloaded.
+            .env("RUNNER_OS", "Linux")
+            .env("RUNNER_ARCH", "RISCV64");
+        assert!(command.status().unwrap().success());
+        let text = std::fs::read_to_string(&output).unwrap();
+        let value = text.strip_prefix("sources=").unwrap().trim().to_owned();
+        assert_eq!(value.len(), 64, "{text}");
+        value
+    };
+    assert!(ACTION.contains("key: vmdisk-${{ steps.released.outputs.sources }}-"));
+    let first = key();
+    place.write("action/README.md", b"b");
+    assert_eq!(key(), first, "the binary does not depend on it");
+    for file in ["Cargo.toml", "Cargo.lock", "crates/a/src/lib.rs"] {
+        let before = key();
+        place.write(&format!("action/{file}"), b"version = \"0.1.0\"\n\n");
+        assert_ne!(key(), before, "{file}");
+    }
 }
 
 /// Runs the hook as pre-commit does: its entry, the user's arguments and the files it is for.
