@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(binary) => fs::canonicalize(binary)?,
         None => race::build_release()?,
     };
+    names_no_folder_of_this_host(&fs::read(&binary)?)?;
     let stage = tempfile::tempdir()?;
     let parts = Parts::write(&binary, stage.path())?;
     let files = [
@@ -78,6 +79,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.tries {
         let [tarball, package, wheel] = &files;
         trial::run(tarball.as_deref(), package.as_deref(), wheel.as_deref())?;
+    }
+    Ok(())
+}
+
+/// Fails if a binary has the path of a directory in which it was built: it would differ on every host.
+fn names_no_folder_of_this_host(binary: &[u8]) -> anyhow::Result<()> {
+    let homes = [Some(race::cargo_home()?), Some(repository().to_owned())];
+    let user = std::env::var_os("HOME").map(PathBuf::from);
+    let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    for folder in homes.into_iter().chain([user, rustup]).flatten() {
+        let path = format!("{}/", folder.display());
+        if binary
+            .windows(path.len())
+            .any(|bytes| bytes == path.as_bytes())
+        {
+            bail!("the binary has the path {path}");
+        }
     }
     Ok(())
 }
@@ -255,4 +273,18 @@ fn output(command: &mut Command) -> anyhow::Result<String> {
         bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_with_a_path_of_this_host_is_no_release() {
+        assert!(names_no_folder_of_this_host(b"at /cargo/registry/src/a/lib.rs:1").is_ok());
+        for folder in [race::cargo_home().unwrap(), repository().to_owned()] {
+            let text = format!("at {}/src/lib.rs:1", folder.display());
+            assert!(names_no_folder_of_this_host(text.as_bytes()).is_err());
+        }
+    }
 }

@@ -73,15 +73,36 @@ fn race(about: &str, runners: &[Runner], rounds: u32) -> anyhow::Result<()> {
 }
 
 /// Builds the release binary and returns its path.
+///
+/// Messages of a panic name the sources of crates, which lie below cargo's home: it gets a name that is the same
+/// everywhere, so that the binary does not depend on the home directory.
 pub(crate) fn build_release() -> anyhow::Result<PathBuf> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
+        .env("RUSTFLAGS", release_flags()?)
         .current_dir(repository())
         .status()?;
     if !status.success() {
         bail!("the release build failed");
     }
     Ok(target_folder().join("release/vmdisk"))
+}
+
+/// The flags of the compiler for a binary that names no directory of this host.
+fn release_flags() -> anyhow::Result<String> {
+    Ok(format!(
+        "--remap-path-prefix={}=/cargo",
+        cargo_home()?.display()
+    ))
+}
+
+/// The directory that cargo keeps crates in.
+pub(crate) fn cargo_home() -> anyhow::Result<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(home)
+        .context("neither CARGO_HOME nor HOME is set")
 }
 
 /// Returns the commands to compare.
