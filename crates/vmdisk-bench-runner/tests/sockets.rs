@@ -1,12 +1,11 @@
 //! Disks behind the socket of a daemon that a test started: requests stay within their size, and the daemon keeps running.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use blkio::Blkio;
 use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{Cancel, CellView, EngineKind, Limits, Plan, PlanOptions, read_plan};
 
@@ -192,11 +191,7 @@ fn a_disk_that_cannot_be_measured_is_refused_and_not_written() {
     assert!(why.contains("it is not a vhost-user-blk device"), "{why}");
     closes.join().unwrap();
     // Another client is connected.
-    let mut client = Blkio::new("virtio-blk-vhost-user").unwrap();
-    client
-        .set_str("path", server.socket().to_str().unwrap())
-        .unwrap();
-    client.connect().unwrap();
+    let client = UnixStream::connect(server.socket()).unwrap();
     let why = refused(&plan(&server.socket(), "16M", random));
     assert!(why.contains("another client may be connected"), "{why}");
     drop(client);

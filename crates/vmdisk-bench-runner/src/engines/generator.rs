@@ -1,20 +1,28 @@
 //! Our request generator: on a vhost-user-blk socket or, through io_uring, on a file or device.
 
+mod direct;
 mod job;
+mod memory;
+mod queue;
 mod tally;
+mod virtqueue;
 
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blkio::Blkio;
-
+use self::direct::DirectQueue;
 use self::job::{Buffers, GeneratorJob};
+use self::queue::RequestQueue;
 use self::tally::Tally;
 use super::noise::Noise;
 use super::socket;
 use crate::{Amount, BlockLoad, Cancel, Error, Workload};
 
+pub(crate) use self::memory::SharedMemory;
 pub(crate) use self::tally::GeneratorResult;
+pub(crate) use self::virtqueue::{Layout, VirtQueue};
 
 /// Size of the random data that written blocks are taken from.
 const POOL_BYTES: usize = 8 << 20;
@@ -57,24 +65,24 @@ pub(crate) fn generate(
         load.depth.max(1) as usize
     };
     let jobs = load.jobs.max(1) as usize;
-    let mut blkio = open(target, jobs, depth)?;
-    let outcome = blkio.start().map_err(failed)?;
-    let capacity = blkio.get_u64("capacity").map_err(failed)?;
-    if range.offset.saturating_add(range.length) > capacity {
-        return Err(refused(&format!(
-            "the range of {} bytes from {} exceeds the disk of {capacity} bytes",
-            range.length, range.offset
-        )));
-    }
     let pool = if load.access.writes() {
         POOL_BYTES.max(4 * block)
     } else {
         0
     };
-    let length = (jobs * depth * block + pool).next_multiple_of(1 << 16);
-    let region = blkio.alloc_mem_region(length).map_err(failed)?;
-    blkio.map_mem_region(&region).map_err(failed)?;
-    let buffers = Buffers::new(&region, jobs * depth * block, seed);
+    let bytes = Needed {
+        jobs,
+        depth,
+        buffers: jobs * depth * block + pool,
+    };
+    let disk = open(target, bytes, load.access.writes())?;
+    if range.offset.saturating_add(range.length) > disk.capacity {
+        return Err(refused(&format!(
+            "the range of {} bytes from {} exceeds the disk of {} bytes",
+            range.length, range.offset, disk.capacity
+        )));
+    }
+    let buffers = Buffers::new(&disk.memory, disk.buffers, jobs * depth * block, seed);
     let plan = RequestPlan {
         load,
         range,
@@ -86,10 +94,9 @@ pub(crate) fn generate(
     let began = Instant::now();
     let mut tallies = Vec::new();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = outcome
+        let threads: Vec<_> = disk
             .queues
             .into_iter()
-            .take(jobs)
             .enumerate()
             .map(|(job, queue)| {
                 let (plan, buffers) = (&plan, &buffers);
@@ -107,7 +114,6 @@ pub(crate) fn generate(
             );
         }
     });
-    drop(blkio);
     let mut total = Tally::new();
     for tally in tallies {
         total.add_all(&tally?);
@@ -116,8 +122,8 @@ pub(crate) fn generate(
     Ok(total.generated(load))
 }
 
-fn failed(error: blkio::Error) -> Error {
-    Error::program("the generator", error.message())
+fn failed(error: io::Error) -> Error {
+    Error::program("the generator", error.to_string())
 }
 
 fn refused(why: &str) -> Error {
@@ -127,32 +133,87 @@ fn refused(why: &str) -> Error {
     }
 }
 
-/// Opens the disk with a queue for each job.
-fn open(target: RequestTarget<'_>, jobs: usize, depth: usize) -> Result<Blkio, Error> {
-    let mut blkio = match target {
-        RequestTarget::VhostUser(path) => socket::connect(path)?,
-        RequestTarget::Direct(path) => opened(path, depth).map_err(failed)?,
-    };
-    let queues = usize::try_from(blkio.get_i32("max-queues").map_err(failed)?).unwrap_or(0);
-    if jobs > queues {
-        return Err(refused(&format!(
-            "{jobs} jobs need {jobs} queues, but the disk has {queues}"
-        )));
-    }
-    let jobs = i32::try_from(jobs).unwrap_or(i32::MAX);
-    blkio.set_i32("num-queues", jobs).map_err(failed)?;
-    Ok(blkio)
+/// What the jobs of a run need.
+#[derive(Clone, Copy, Debug)]
+struct Needed {
+    jobs: usize,
+    depth: usize,
+    /// Bytes of all buffers.
+    buffers: usize,
 }
 
-/// Opens a file or block device through io_uring.
-fn opened(path: &Path, depth: usize) -> Result<Blkio, blkio::Error> {
-    let mut blkio = Blkio::new("io_uring")?;
-    blkio.set_str("path", &path.to_string_lossy())?;
-    blkio.set_bool("direct", true)?;
-    blkio.connect()?;
-    let entries = depth.next_power_of_two().max(8);
-    blkio.set_i32("num-entries", i32::try_from(entries).unwrap_or(i32::MAX))?;
-    Ok(blkio)
+/// A disk that is ready for requests.
+struct OpenDisk {
+    capacity: u64,
+    memory: Arc<SharedMemory>,
+    /// Offset of the buffers in the memory.
+    buffers: usize,
+    /// One for each job.
+    queues: Vec<Box<dyn RequestQueue>>,
+    /// The device ends its work when the connection ends.
+    _connection: Option<socket::Connection>,
+}
+
+/// Opens the disk with a queue for each job.
+fn open(target: RequestTarget<'_>, needed: Needed, is_written: bool) -> Result<OpenDisk, Error> {
+    let Needed { jobs, depth, .. } = needed;
+    match target {
+        RequestTarget::VhostUser(path) => {
+            let (mut connection, disk) = socket::connect(path)?;
+            if jobs > disk.queues as usize {
+                return Err(refused(&format!(
+                    "{jobs} jobs need {jobs} queues, but the disk has {}",
+                    disk.queues
+                )));
+            }
+            if is_written && disk.is_read_only {
+                return Err(refused("the disk is read-only"));
+            }
+            let mut layouts: Vec<Layout> = Vec::new();
+            for _ in 0..jobs {
+                let start = layouts.last().map_or(0, Layout::end);
+                let layout = Layout::at(start, depth);
+                layouts.push(layout.ok_or_else(|| {
+                    refused(&format!("{depth} requests at once do not fit a queue"))
+                })?);
+            }
+            let buffers = layouts.last().map_or(0, Layout::end);
+            let memory = shared(buffers + needed.buffers)?;
+            let queues = connection
+                .start(&memory, &layouts, depth)
+                .map_err(failed)?
+                .into_iter()
+                .map(|queue| Box::new(queue) as Box<dyn RequestQueue>);
+            Ok(OpenDisk {
+                capacity: disk.capacity,
+                queues: queues.collect(),
+                memory,
+                buffers,
+                _connection: Some(connection),
+            })
+        }
+        RequestTarget::Direct(path) => {
+            let (file, capacity) = direct::open(path, is_written).map_err(failed)?;
+            let memory = shared(needed.buffers)?;
+            let mut queues: Vec<Box<dyn RequestQueue>> = Vec::new();
+            for _ in 0..jobs {
+                let queue = DirectQueue::new(file.clone(), memory.clone(), depth);
+                queues.push(Box::new(queue.map_err(failed)?));
+            }
+            Ok(OpenDisk {
+                capacity,
+                memory,
+                buffers: 0,
+                queues,
+                _connection: None,
+            })
+        }
+    }
+}
+
+fn shared(bytes: usize) -> Result<Arc<SharedMemory>, Error> {
+    let memory = SharedMemory::new(bytes.next_multiple_of(1 << 16)).map_err(failed)?;
+    Ok(Arc::new(memory))
 }
 
 /// The end of a job.

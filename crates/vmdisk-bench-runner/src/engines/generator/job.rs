@@ -1,10 +1,9 @@
 //! One job: its queue of requests, and their buffers.
 
-use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-use blkio::{Blkioq, Completion, MemoryRegion, ReqFlags};
-
+use super::memory::SharedMemory;
+use super::queue::{Request, RequestQueue, Transfer};
 use super::tally::Tally;
 use super::{Limit, RequestPlan};
 use crate::engines::noise::Noise;
@@ -19,44 +18,42 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
+    /// Buffers from an offset to the end of the memory.
     #[allow(
         unsafe_code,
         reason = "memory shared with a device has an address but no owner"
     )]
-    pub(super) fn new(region: &MemoryRegion, slots_bytes: usize, seed: u64) -> Self {
+    pub(super) fn new(memory: &SharedMemory, offset: usize, slots_bytes: usize, seed: u64) -> Self {
+        let pool = offset + slots_bytes;
         let buffers = Self {
-            slots: region.addr,
-            pool: region.addr + slots_bytes,
-            pool_bytes: region.len - slots_bytes,
+            slots: memory.address() + offset,
+            pool: memory.address() + pool,
+            pool_bytes: memory.length() - pool,
         };
-        // SAFETY: the region is mapped read-write from `addr` for `len` bytes, and the pool is its last part. It stays mapped
-        // as long as the Blkio it came from, which `generate` keeps, and no other reference to it exists yet.
+        // SAFETY: the pool is the last part of the mapping, and no request is under way that could use it.
         let pool =
             unsafe { std::slice::from_raw_parts_mut(buffers.pool as *mut u8, buffers.pool_bytes) };
         Noise::new(seed).fill(pool);
         buffers
     }
 
-    fn slot(&self, index: usize, block: usize) -> *mut u8 {
-        (self.slots + index * block) as *mut u8
+    fn slot(&self, index: usize, block: usize) -> usize {
+        self.slots + index * block
     }
 
     /// Returns a block of random data, aligned to 4 KiB.
-    fn noise(&self, noise: &mut Noise, block: usize) -> *const u8 {
+    fn noise(&self, noise: &mut Noise, block: usize) -> usize {
         let places = (self.pool_bytes - block) / 4096 + 1;
         let place = noise.below(places as u64) as usize;
-        (self.pool + place * 4096) as *const u8
+        self.pool + place * 4096
     }
 }
-
-/// The slot number of a flush.
-const FLUSH: usize = usize::MAX;
 
 pub(super) struct GeneratorJob<'a> {
     plan: &'a RequestPlan<'a>,
     buffers: &'a Buffers,
     job: usize,
-    queue: Blkioq,
+    queue: Box<dyn RequestQueue>,
     noise: Noise,
     tally: Tally,
     /// The time at which each slot's request was sent, and true if it is a read.
@@ -71,7 +68,7 @@ impl<'a> GeneratorJob<'a> {
         plan: &'a RequestPlan<'a>,
         buffers: &'a Buffers,
         job: usize,
-        queue: Blkioq,
+        queue: Box<dyn RequestQueue>,
         noise: Noise,
     ) -> Self {
         Self {
@@ -109,7 +106,7 @@ impl<'a> GeneratorJob<'a> {
                 continue;
             }
             if !is_over && !flush_is_due {
-                sent = self.send_due(began, sent);
+                sent = self.send_due(began, sent)?;
             }
             if self.free.len() == self.plan.depth {
                 // Nothing is in flight, and the next request is not due yet.
@@ -133,14 +130,14 @@ impl<'a> GeneratorJob<'a> {
     }
 
     /// Sends requests that are due, up to the next flush; returns the number of requests sent since the start.
-    fn send_due(&mut self, began: Instant, mut sent: u64) -> u64 {
+    fn send_due(&mut self, began: Instant, mut sent: u64) -> Result<u64, Error> {
         while let Some(slot) = self.free.pop() {
             let at = self.plan.due(began, sent);
             if at > Instant::now() {
                 self.free.push(slot);
                 break;
             }
-            self.send(slot, at);
+            self.send(slot, at)?;
             sent += 1;
             let is_enough = match self.plan.limit {
                 Limit::Requests(count) => sent >= count,
@@ -150,11 +147,11 @@ impl<'a> GeneratorJob<'a> {
                 break;
             }
         }
-        sent
+        Ok(sent)
     }
 
     /// Sends a request; its latency counts from its due time, so that a late request includes its wait.
-    fn send(&mut self, slot: usize, due: Instant) {
+    fn send(&mut self, slot: usize, due: Instant) -> Result<(), Error> {
         let RequestPlan {
             load, range, block, ..
         } = self.plan;
@@ -173,24 +170,31 @@ impl<'a> GeneratorJob<'a> {
         };
         let start = range.offset + place * load.block_bytes;
         self.sent[slot] = (due, reads);
-        if reads {
-            let buffer = self.buffers.slot(self.job * self.plan.depth + slot, *block);
-            self.queue
-                .read(start, buffer, *block, slot, ReqFlags::empty());
+        let address = if reads {
+            let index = self.job * self.plan.depth + slot;
+            self.buffers.slot(index, *block)
         } else {
-            let buffer = self.buffers.noise(&mut self.noise, *block);
-            self.queue
-                .write(start, buffer, *block, slot, ReqFlags::empty());
             self.writes_since_flush += 1;
-        }
+            self.buffers.noise(&mut self.noise, *block)
+        };
+        let transfer = Transfer {
+            offset: start,
+            address,
+            length: *block,
+        };
+        let request = if reads {
+            Request::Read(transfer)
+        } else {
+            Request::Write(transfer)
+        };
+        self.queue.add(slot, request).map_err(failed)
     }
 
+    /// Flushes while no other request is under way.
     fn flush(&mut self, timed_from: Instant) -> Result<(), Error> {
         let sent = Instant::now();
-        self.queue.flush(FLUSH, ReqFlags::empty());
-        self.complete(|_, done| {
-            debug_assert_eq!(done, FLUSH, "no other request is in flight");
-        })?;
+        self.queue.add(0, Request::Flush).map_err(failed)?;
+        self.queue.complete(&mut |_| ()).map_err(failed)?;
         self.writes_since_flush = 0;
         let now = Instant::now();
         self.tally.flushes += 1;
@@ -202,48 +206,34 @@ impl<'a> GeneratorJob<'a> {
 
     fn receive(&mut self, timed_from: Instant) -> Result<(), Error> {
         let block = self.plan.load.block_bytes;
-        self.complete(|job, slot| {
+        let Self {
+            queue,
+            sent,
+            free,
+            tally,
+            ..
+        } = self;
+        let mut done = |slot: usize| {
             let now = Instant::now();
-            let (sent, reads) = job.sent[slot];
-            job.free.push(slot);
+            let (sent, reads) = sent[slot];
+            free.push(slot);
             if now < timed_from {
                 return;
             }
             let latencies = if reads {
-                &mut job.tally.read
+                &mut tally.read
             } else {
-                &mut job.tally.write
+                &mut tally.write
             };
             latencies.add(nanoseconds(now - sent));
-            job.tally.point(now - timed_from, block);
-        })
+            tally.point(now - timed_from, block);
+        };
+        queue.complete(&mut done).map_err(failed)
     }
+}
 
-    /// Waits for at least one completion and passes on each of them.
-    #[allow(unsafe_code, reason = "blkio initializes the completions it returns")]
-    fn complete(&mut self, mut done: impl FnMut(&mut Self, usize)) -> Result<(), Error> {
-        /// Timeout after which the device is considered broken.
-        const TIMEOUT: Duration = Duration::from_secs(30);
-        let mut completions: [MaybeUninit<Completion>; 64] = [const { MaybeUninit::uninit() }; 64];
-        let mut timeout = TIMEOUT;
-        let count = self
-            .queue
-            .do_io(&mut completions, 1, Some(&mut timeout), None)
-            .map_err(|error| Error::program("the generator", error.message()))?;
-        for completion in &completions[..count] {
-            // SAFETY: do_io returned that it initialized the first `count` completions.
-            let completion = unsafe { completion.assume_init_ref() };
-            if completion.ret != 0 {
-                let error = std::io::Error::from_raw_os_error(-completion.ret);
-                return Err(Error::program(
-                    "the generator",
-                    format!("a request failed: {error}"),
-                ));
-            }
-            done(self, completion.user_data);
-        }
-        Ok(())
-    }
+fn failed(error: std::io::Error) -> Error {
+    Error::program("the generator", format!("a request failed: {error}"))
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
