@@ -37,7 +37,7 @@ pub fn advice_of(case: &FixCase) -> Vec<Advice> {
                 versioned_syntax: &document.versioned_syntax,
                 ..context(&document.domain, options, Consumer::Libvirt)
             };
-            let findings = check(Text::Xml(document), &context).findings;
+            let findings = check(Text::Xml(document, text), &context).findings;
             let speller = XmlSpeller(&document.domain);
             let apply =
                 |changes: &[Change]| vmdisk_libvirt::edits_of_all(text, document, changes).ok();

@@ -46,9 +46,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
 /// For each place, the start of the innermost element around it; of a place outside of all elements, the start of the root.
 /// A comment before an element covers it, and before the root the whole text. Empty if the text cannot be read.
 pub fn elements_around(text: &str, places: &[Span]) -> Vec<usize> {
-    let Ok(tree) = parse(text) else {
+    let Ok(arenas) = parse(text) else {
         return Vec::new();
     };
+    let tree = arenas.of(text);
     let around = |place: &Span| {
         let holds = |node: &Node<'_>| {
             let span = node.span();

@@ -5,6 +5,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{Allowance, SourceMap, VersionedSyntax};
 
 use crate::edits::Outlines;
+use crate::xml::Arenas;
 use crate::{RootKind, StorageItem, Unmodeled};
 
 /// A document: the model, and the span of everything in it.
@@ -26,6 +27,17 @@ pub struct Document {
     pub kept: Unmodeled,
     /// The pool or volume, if it is the root; the guest is empty then.
     pub storage: Option<StorageItem>,
+    /// The elements of the text, for rules about XML.
+    pub(crate) elements: Arenas,
     /// A cache for the search of edit positions.
     pub(crate) outlines: Outlines,
+}
+
+impl Document {
+    /// Forgets what only findings about the text use, when the model is changed.
+    pub fn forget_text(&mut self) {
+        self.problems.clear();
+        self.versioned_syntax.clear();
+        self.elements = Arenas::default();
+    }
 }

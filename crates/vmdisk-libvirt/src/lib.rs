@@ -101,7 +101,7 @@ pub use firmware::FlashFile;
 pub use read::{read, read_bytes, read_only};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use root::{RootKind, sniff};
-pub use rules::RULES;
+pub use rules::{RULES, check};
 pub use speller::XmlSpeller;
 pub use storage::{Storage, StorageItem, Unlocated};
 pub use surroundings::write_surroundings;

@@ -9,7 +9,6 @@ use crate::document::Document;
 use crate::edits::Outlines;
 use crate::encoding::decode;
 use crate::reader::Reader;
-use crate::rules::{self, Xml};
 use crate::unmodeled::Unmodeled;
 use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
 use crate::xml::{Attribute, Node, parse};
@@ -50,18 +49,12 @@ pub fn read_only(text: &str) -> Result<Document, ReadFailure> {
 }
 
 fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
-    let tree = parse(text)?;
+    let elements = parse(text)?;
+    let tree = elements.of(text);
     let node = tree.root();
     let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text, keeps);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
-    let xml = Xml {
-        text,
-        tree: &tree,
-        root,
-        map: &reader.map,
-    };
-    rules::check(&xml, &mut reader.problems);
     report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
@@ -81,6 +74,7 @@ fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
         allowances,
         kept,
         storage,
+        elements,
         outlines: Outlines::default(),
     })
 }

@@ -9,3 +9,4 @@ mod real_libvirt;
 mod roundtrip;
 mod strategies;
 mod well_formedness;
+mod xml_rules;

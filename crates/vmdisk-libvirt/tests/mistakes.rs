@@ -476,52 +476,6 @@ fn sizes_that_are_none_are_told_with_their_place() {
 }
 
 #[test]
-fn an_undeclared_prefix_is_reported_once_and_the_rest_is_read() {
-    let text = "<domain type='kvm'><qemu:commandline><qemu:arg value='a'/></qemu:commandline>
-        <devices><disk><source file='/a'/><target dev='vda' q:x='1'/><q:y/></disk></devices></domain>";
-    let document = read(text).unwrap();
-    let found: Vec<_> = document
-        .problems
-        .iter()
-        .map(|problem| {
-            (
-                problem.rule.name,
-                problem.at,
-                problem.span.slice(text).unwrap(),
-            )
-        })
-        .collect();
-    let (guest, disk) = (
-        FieldPath::Domain(DomainField::Domain),
-        FieldPath::Disk(0, DiskField::Disk),
-    );
-    let kind = "undeclared-prefix";
-    assert_eq!(
-        found,
-        [
-            (kind, guest, "qemu:commandline"),
-            (kind, disk, "q:x"),
-            (kind, disk, "q:y")
-        ]
-    );
-    assert_eq!(document.domain.disks.len(), 1);
-    let written = document.write().unwrap();
-    for kept in [
-        "<qemu:commandline><qemu:arg value='a'/></qemu:commandline>",
-        "q:x='1'",
-        "<q:y/>",
-    ] {
-        assert!(written.contains(kept), "{written}");
-    }
-    let fixed = apply_edits(text, &document.problems[0].fix).unwrap();
-    assert!(fixed.starts_with(
-        "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>"
-    ));
-    // Declared, it is other people's.
-    assert_eq!(read(&fixed).unwrap().problems.len(), 2);
-}
-
-#[test]
 fn a_default_name_space_is_told_to_hide_everything() {
     let text = "<domain xmlns='http://x'><devices><disk><source file='/a'/><target dev='vda'/></disk></devices></domain>";
     let document = read(text).unwrap();

@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::xml_rules::{edits_of, findings};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use vmdisk_libvirt::{ReadFailureKind, Unmodeled, read, write_domain};
@@ -592,9 +593,9 @@ fn assert_undeclared_prefix_is_dropped(root: &Path) {
     let text = write_domain(&guest("prefixed"), &Unmodeled::default()).unwrap();
     let element = "<qemu:commandline><qemu:arg value='-nodefaults'/></qemu:commandline></domain>";
     let text = text.replace("</domain>", element);
-    let document = read(&text).unwrap();
-    assert_eq!(document.problems.len(), 1);
-    let fixed = vmdisk_source::apply_edits(&text, &document.problems[0].fix).unwrap();
+    let findings = findings(&text);
+    assert_eq!(findings.len(), 1);
+    let fixed = vmdisk_source::apply_edits(&text, edits_of(&findings[0])).unwrap();
     assert!(!defined(root, &text).contains("qemu:arg"));
     assert!(defined(root, &fixed).contains("qemu:arg"), "{fixed}");
 }

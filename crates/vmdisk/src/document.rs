@@ -218,18 +218,16 @@ fn read_bytes_with(bytes: &[u8], read_xml: ReadXml) -> Result<Document, ReadFail
     }
 }
 
-impl Source {
-    /// The input of the rules.
-    pub(crate) fn text(&self) -> Text<'_> {
-        match self {
-            Source::LibvirtXml(document) => Text::Xml(document),
+impl Document {
+    /// The input of the rules about text.
+    pub(crate) fn rule_input(&self) -> Text<'_> {
+        match &self.source {
+            Source::LibvirtXml(document) => Text::Xml(document, &self.text),
             Source::QemuCommandLine(document) => Text::CommandLine(document),
             Source::Spec(_) => Text::Spec,
         }
     }
-}
 
-impl Document {
     /// The guest, or the disks, that the text describes.
     pub fn domain(&self) -> &Domain {
         match &self.source {

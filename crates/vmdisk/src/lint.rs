@@ -137,7 +137,7 @@ pub fn lint_generated(
     spec: &Document,
     options: &LintOptions<'_>,
 ) -> LintReport {
-    let outcome = crate::rules::check(written.source.text(), &context_of(written, options));
+    let outcome = crate::rules::check(written.rule_input(), &context_of(written, options));
     let mut report = LintReport {
         not_checked: outcome.not_checked,
         ..LintReport::default()
@@ -187,7 +187,7 @@ struct Found {
 impl Found {
     fn of(document: &Document, options: &LintOptions<'_>) -> Self {
         let context = context_of(document, options);
-        let text = document.source.text();
+        let text = document.rule_input();
         let Some(fleet) = options.fleet else {
             let Outcome {
                 mut findings,

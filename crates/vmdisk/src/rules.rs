@@ -34,8 +34,8 @@ pub fn find(name: &str) -> Option<&'static Rule> {
 /// The text that a configuration was read from, with all that its reader knows.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
-    /// libvirt's XML.
-    Xml(&'a Xml),
+    /// libvirt's XML, with its text.
+    Xml(&'a Xml, &'a str),
     /// A command line of QEMU.
     CommandLine(&'a CommandLine),
     /// A spec, whose reader reports its own mistakes.
@@ -45,7 +45,7 @@ pub enum Text<'a> {
 impl Text<'_> {
     fn problems(&self) -> &[Problem] {
         match self {
-            Text::Xml(document) => &document.problems,
+            Text::Xml(document, _) => &document.problems,
             Text::CommandLine(document) => &document.problems,
             Text::Spec => &[],
         }
@@ -61,8 +61,11 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
     }
     outcome.add_problems(context, text.problems());
     match text {
-        // The readers of XML and of specs report mistakes of the text themselves.
-        Text::Xml(_) | Text::Spec => {}
+        Text::Xml(document, text) => {
+            vmdisk_libvirt::check(document, text, context, &mut outcome);
+        }
+        // The reader of specs reports mistakes of the text itself.
+        Text::Spec => {}
         Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
     }
     judge_model(context, &mut outcome);
@@ -214,7 +217,7 @@ mod tests {
         let document = vmdisk_libvirt::read(&xml).unwrap();
         let target = Target::default();
         let context = Context::new(&document.domain, &target);
-        let outcome = check(Text::Xml(&document), &context);
+        let outcome = check(Text::Xml(&document, &xml), &context);
         let names = outcome.findings.iter().map(|finding| finding.rule.name);
         (names.collect(), outcome.not_checked)
     }

@@ -32,8 +32,7 @@ impl Document {
                 remove(&mut source.domain.disks, &removed);
                 remove(&mut source.kept.disks, &removed);
                 source.source_map = moved_map(&source.source_map, moved);
-                source.problems.clear();
-                source.versioned_syntax.clear();
+                source.forget_text();
             }
             Source::QemuCommandLine(source) => {
                 remove(&mut source.domain.disks, &removed);

@@ -43,7 +43,7 @@ fn quoted(rule: &str, text: &str) -> Vec<String> {
     let document = vmdisk_libvirt::read(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let target = Target::default();
     let outcome = check(
-        Text::Xml(&document),
+        Text::Xml(&document, text),
         &Context::new(&document.domain, &target),
     );
     let finding = outcome

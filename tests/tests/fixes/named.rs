@@ -51,7 +51,7 @@ fn a_help_names_only_what_its_syntax_has() {
         let read = read(&case.text).expect("cases are read");
         let (found, unspelled) = case.with_options(|options| match &read.source {
             Source::LibvirtXml(document) => unspelled(
-                Text::Xml(document),
+                Text::Xml(document, &case.text),
                 &Context {
                     versioned_syntax: &document.versioned_syntax,
                     ..context(&document.domain, options, Consumer::Libvirt)

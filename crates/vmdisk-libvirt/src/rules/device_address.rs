@@ -6,14 +6,6 @@ use crate::xml::Node;
 /// Domain, bus, slot and function.
 pub(super) type PciPlace = (u32, u32, u32, u32);
 
-/// The name of a disk in messages.
-pub(super) fn name_of(disk: Node<'_>) -> String {
-    let target = disk
-        .child("target")
-        .and_then(|target| target.attribute("dev"));
-    target.map_or_else(|| "a disk".to_owned(), |name| format!("`{name}`"))
-}
-
 /// The PCI address of a device with its element. An address of zeros counts as unset, as libvirt treats it.
 pub(super) fn pci_address(device: Node<'_>) -> Option<(Node<'_>, PciPlace)> {
     let address = device.child("address")?;

@@ -1,7 +1,7 @@
 //! `disk-in-qemu-commandline`
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
 use crate::RootKind;
@@ -69,7 +69,7 @@ const OPTIONS: [&str; 10] = [
     "blockdev", "cdrom", "drive", "fda", "fdb", "hda", "hdb", "hdc", "hdd", "sd",
 ];
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     if !matches!(xml.root, RootKind::Domain) {
         return;
     }
@@ -90,9 +90,10 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         let at = FieldPath::Domain(DomainField::Domain);
         let message =
             format!("the disk of `-{option}` is not checked, and libvirt does not know it");
-        let mut problem = Problem::new(&RULE, at, argument.tag(), message);
-        problem.help = Some("write it as a `<disk>`".to_owned());
-        problems.push(problem);
+        report
+            .finding(at, message)
+            .span(argument.tag())
+            .help("write it as a `<disk>`");
     }
 }
 

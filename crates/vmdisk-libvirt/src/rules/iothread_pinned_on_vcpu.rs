@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
 use crate::RootKind;
@@ -78,7 +78,7 @@ declare_rule! {
     }
 }
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let cputune = xml.tree.root().child("cputune");
     let Some(cputune) = cputune.filter(|_| matches!(xml.root, RootKind::Domain)) else {
         return;
@@ -105,9 +105,10 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         let id = pin.attribute("iothread").unwrap_or_default();
         let message = format!("iothread {id} is pinned to CPUs that run vCPUs");
         let at = FieldPath::Domain(DomainField::Domain);
-        let mut problem = Problem::new(&RULE, at, pin.tag(), message);
-        problem.help = Some("pin it to a CPU that no `<vcpupin>` names".to_owned());
-        problems.push(problem);
+        report
+            .finding(at, message)
+            .span(pin.tag())
+            .help("pin it to a CPU that no `<vcpupin>` names");
     }
 }
 

@@ -1,6 +1,6 @@
-//! Rules about XML text: one file each, with page and evidence.
+//! Rules about XML text: one file each, with page, evidence and check.
 //!
-//! The reader reports most mistakes itself. A rule with a check runs on the whole document after reading.
+//! The reader reports most mistakes itself.
 
 mod device_address;
 mod disk_in_qemu_commandline;
@@ -20,10 +20,10 @@ mod xml;
 )]
 mod template;
 
-use vmdisk_rule::{Problem, Rule, TextRule};
+use vmdisk_rule::{Context, Outcome, Rule, TextRule};
 
-pub(crate) use xml::Xml;
-use xml::XmlRule;
+use crate::document::Document;
+use xml::{Xml, XmlRule};
 
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[&XmlRule] = &[
@@ -40,9 +40,24 @@ static TEXT_RULES: &[&XmlRule] = &[
 /// The rules of this crate, sorted by name.
 pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
 
-/// Runs the rules that check the whole document.
-pub(crate) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
-    for check in TEXT_RULES.iter().filter_map(|rule| rule.check) {
-        check(xml, problems);
+/// Runs the rules about the XML of a document; `text` is the text that it was read from.
+pub fn check(document: &Document, text: &str, context: &Context<'_>, outcome: &mut Outcome) {
+    if document.elements.is_empty() {
+        return;
+    }
+    let xml = Xml {
+        context,
+        text,
+        tree: document.elements.of(text),
+        root: document.root,
+        map: &document.source_map,
+    };
+    let is_foreign = context.domain.foreign_type().is_some();
+    for XmlRule { rule, check } in TEXT_RULES {
+        if let Some(check) = check
+            && (rule.applies_to_foreign_guests || !is_foreign)
+        {
+            outcome.run(rule, |report| check(&xml, report));
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::device_address::{name_of, pci_address};
+use super::device_address::pci_address;
 use super::xml::{Xml, XmlRule};
 use crate::xml::Node;
 
@@ -82,7 +83,7 @@ declare_rule! {
     }
 }
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let Some(devices) = xml.devices() else {
         return;
     };
@@ -98,13 +99,17 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
             continue;
         };
         let at = FieldPath::Disk(nth, DiskField::Address);
-        let message = format!(
-            "{} is in PCI slot {slot}, but {what} has {slots}",
-            name_of(disk)
+        let message = phrase!(
+            "{disk} is in PCI slot {slot}, but {what} has {slots}",
+            disk = DiskName(nth),
+            slot,
+            what,
+            slots
         );
-        let mut problem = Problem::new(&RULE, at, element.tag(), message);
-        problem.help = Some("remove the address; libvirt assigns a free one".to_owned());
-        problems.push(problem);
+        report
+            .finding(at, message)
+            .span(element.tag())
+            .help("remove the address; libvirt assigns a free one");
     }
 }
 

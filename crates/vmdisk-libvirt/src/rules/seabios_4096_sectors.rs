@@ -1,7 +1,7 @@
 //! `seabios-4096-sectors`
 
-use vmdisk_model::{DiskField, FieldPath, TargetBus};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
 use crate::RootKind;
@@ -98,7 +98,7 @@ declare_rule! {
 /// The only size that SeaBIOS reads.
 const SECTOR: u32 = 512;
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let root = xml.tree.root();
     let Some(devices) = root
         .child("devices")
@@ -106,22 +106,33 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
     else {
         return;
     };
-    let Some((index, disk)) = boot_disk(devices) else {
+    let Some(index) = boot_disk(devices) else {
         return;
     };
-    let size = disk
-        .child("blockio")
-        .and_then(|blockio| blockio.attribute("logical_block_size")?.parse::<u32>().ok());
+    let Some(frontend) = xml
+        .context
+        .domain
+        .disks
+        .get(index)
+        .map(|disk| &disk.frontend)
+    else {
+        return;
+    };
     // Another size is refused by QEMU, and `block-size-refused` reports it.
     let is_size = |size: &u32| *size > SECTOR && size.is_power_of_two();
-    let Some(size) = size.filter(is_size) else {
+    let Some(size) = frontend.logical_block_size.filter(is_size) else {
         return;
     };
     // A device that is passed through has its own sectors, and `lun-option-refused` reports others.
-    if disk.attribute("device") == Some("lun") {
+    if frontend.effective_device() == Device::Lun {
         return;
     }
-    if !is_read_by_virtio(disk) || !root.child("os").is_none_or(boots_with_seabios) {
+    // Buses whose disks SeaBIOS was seen to refuse.
+    let is_tried = matches!(
+        frontend.effective_bus(),
+        TargetBus::Virtio | TargetBus::Scsi
+    );
+    if !is_tried || !root.child("os").is_none_or(boots_with_seabios) {
         return;
     }
     let at = FieldPath::Disk(index, DiskField::LogicalBlockSize);
@@ -129,16 +140,14 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         return;
     };
     let message = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
-    let mut problem = Problem::new(&RULE, at, place.whole, message);
-    problem.help = Some(
+    report.finding(at, message).span(place.whole).help(
         "use `physical_block_size='4096'` alone, or for a new guest UEFI with `<os firmware='efi'>`"
-            .to_owned(),
+            ,
     );
-    problems.push(problem);
 }
 
-/// The disk that the firmware tries first, with its number.
-fn boot_disk(devices: Node<'_>) -> Option<(usize, Node<'_>)> {
+/// The number of the disk that the firmware tries first.
+fn boot_disk(devices: Node<'_>) -> Option<usize> {
     let order = |node: Node<'_>| node.child("boot")?.attribute("order")?.parse::<u32>().ok();
     let disks = devices
         .children()
@@ -150,18 +159,7 @@ fn boot_disk(devices: Node<'_>) -> Option<(usize, Node<'_>)> {
         .filter(|(_, node)| is_disk(*node))
         .min_by_key(|(index, node)| (order(*node).unwrap_or(u32::MAX), *index))?;
     let is_ordered = |node: Node<'_>| node.child("boot").is_some();
-    (order(first.1).is_some() || !devices.children().any(is_ordered)).then_some(first)
-}
-
-/// True for buses whose disks SeaBIOS was seen to refuse.
-fn is_read_by_virtio(disk: Node<'_>) -> bool {
-    let target = disk.child("target");
-    let written = target.and_then(|target| TargetBus::from_wire(target.attribute("bus")?));
-    let by_name = || TargetBus::of_target_name(target?.attribute("dev")?);
-    matches!(
-        written.or_else(by_name),
-        Some(TargetBus::Virtio | TargetBus::Scsi)
-    )
+    (order(first.1).is_some() || !devices.children().any(is_ordered)).then_some(first.0)
 }
 
 /// True if the firmware of a guest is SeaBIOS, and tries a disk.

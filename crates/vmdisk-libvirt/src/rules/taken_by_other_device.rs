@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
-use super::device_address::{PciPlace, name_of, pci_address};
+use super::device_address::{PciPlace, pci_address};
 use super::xml::{Xml, XmlRule};
 use crate::xml::Node;
 
@@ -87,7 +88,7 @@ declare_rule! {
     }
 }
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let Some(devices) = xml.devices() else {
         return;
     };
@@ -101,29 +102,30 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         if let Some((element, place)) = address
             && let Some(other) = others.by_address.get(&place)
         {
-            let message = format!(
-                "{} has the PCI address of `<{}>`",
-                name_of(disk),
-                other.name()
+            let message = phrase!(
+                "{disk} has the PCI address of `<{other}>`",
+                disk = DiskName(nth),
+                other = other.name().to_owned()
             );
             let at = FieldPath::Disk(nth, DiskField::Address);
-            let mut problem = Problem::new(&RULE, at, element.tag(), message);
-            problem.help =
-                Some("remove one of the addresses; libvirt assigns a free one".to_owned());
-            problems.push(problem);
+            report
+                .finding(at, message)
+                .span(element.tag())
+                .help("remove one of the addresses; libvirt assigns a free one");
         }
         if let Some((element, order)) = order
             && let Some(other) = others.by_order.get(order)
         {
-            let message = format!(
-                "{} has the boot order of `<{}>`",
-                name_of(disk),
-                other.name()
+            let message = phrase!(
+                "{disk} has the boot order of `<{other}>`",
+                disk = DiskName(nth),
+                other = other.name().to_owned()
             );
             let at = FieldPath::Disk(nth, DiskField::BootOrder);
-            let mut problem = Problem::new(&RULE, at, element.tag(), message);
-            problem.help = Some("give each device its own number".to_owned());
-            problems.push(problem);
+            report
+                .finding(at, message)
+                .span(element.tag())
+                .help("give each device its own number");
         }
     }
 }

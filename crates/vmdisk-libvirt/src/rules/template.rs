@@ -1,7 +1,7 @@
 //! `template`
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
 
@@ -48,15 +48,16 @@ declare_rule! {
     }
 }
 
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     for element in xml.tree.elements() {
         if element.name() != "REPLACE: the condition" {
             continue;
         }
         let at = FieldPath::Domain(DomainField::Devices);
         let message = "REPLACE: the mistake";
-        let mut problem = Problem::new(&RULE, at, element.tag(), message);
-        problem.help = Some("REPLACE: the remedy".to_owned());
-        problems.push(problem);
+        report
+            .finding(at, message)
+            .span(element.tag())
+            .help("REPLACE: the remedy");
     }
 }

@@ -1,7 +1,7 @@
 //! `undeclared-prefix`
 
 use vmdisk_model::{DiskField, DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Problem, Severity, declare_rule};
+use vmdisk_rule::{Applicability, Evidence, Fix, Group, Report, Severity, declare_rule};
 use vmdisk_source::{Edit, Span};
 
 use super::xml::{Xml, XmlRule};
@@ -65,8 +65,8 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
 ];
 
 /// libvirt's parser accepts an undeclared prefix, but libvirt does not find the name.
-pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
-    if xml.tree.undeclared.is_empty() {
+pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
+    if xml.tree.arenas.undeclared.is_empty() {
         return;
     }
     // Disks are in order, so the disk around an offset is found by bisection.
@@ -84,7 +84,7 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
         RootKind::Domain => xml.map.place(top).and_then(|place| place.attributes_end),
         _ => None,
     };
-    for undeclared in &xml.tree.undeclared {
+    for undeclared in &xml.tree.arenas.undeclared {
         if undeclared.is_inner && !undeclared.is_attribute {
             continue;
         }
@@ -104,17 +104,21 @@ pub(super) fn check(xml: &Xml<'_>, problems: &mut Vec<Problem>) {
             format!("element `<{name}>`")
         };
         let message = format!("prefix `{prefix}` is not declared: libvirt silently drops {what}");
-        let mut problem = Problem::new(&RULE, at, undeclared.name, message);
+        let finding = report.finding(at, message);
+        finding.span(undeclared.name);
         let known = KNOWN_NAMESPACES.iter().find(|(known, _)| *known == prefix);
         match (known, declare_at) {
             (Some((_, uri)), Some(offset)) => {
-                problem.help = Some(format!("declare it: `xmlns:{prefix}='{uri}'`"));
-                problem.fix = vec![Edit::insert(offset, format!(" xmlns:{prefix}='{uri}'"))];
+                finding.help(format!("declare it: `xmlns:{prefix}='{uri}'`"));
+                finding.fix(Fix {
+                    changes: Vec::new(),
+                    edits: vec![Edit::insert(offset, format!(" xmlns:{prefix}='{uri}'"))],
+                    applicability: Applicability::Safe,
+                });
             }
             (Some(_) | None, _) => {
-                problem.help = Some(format!("declare it with `xmlns:{prefix}='…'`"));
+                finding.help(format!("declare it with `xmlns:{prefix}='…'`"));
             }
         }
-        problems.push(problem);
     }
 }

@@ -1,30 +1,32 @@
 //! The input of rules about XML text.
 
 use vmdisk_model::FieldPath;
-use vmdisk_rule::{Problem, TextRule};
+use vmdisk_rule::{Context, Report, TextRule};
 use vmdisk_source::SourceMap;
 
 use crate::RootKind;
 use crate::xml::{Node, Tree};
 
 /// A rule about XML.
-pub(crate) type XmlRule = TextRule<fn(&Xml<'_>, &mut Vec<Problem>)>;
+pub(crate) type XmlRule = TextRule<fn(&Xml<'_>, &mut Report)>;
 
-/// A document that has been read.
+/// A document that has been read, and the other inputs of rules.
 pub(crate) struct Xml<'t> {
+    /// Model, facts and target.
+    pub(crate) context: &'t Context<'t>,
     /// The text.
     pub(crate) text: &'t str,
     /// Its elements.
-    pub(crate) tree: &'t Tree<'t>,
+    pub(crate) tree: Tree<'t>,
     /// The kind of its root element.
     pub(crate) root: RootKind,
     /// The spans of the fields of the model.
     pub(crate) map: &'t SourceMap<FieldPath>,
 }
 
-impl<'t> Xml<'t> {
+impl Xml<'_> {
     /// The `<devices>` of a guest.
-    pub(crate) fn devices(&self) -> Option<Node<'t>> {
+    pub(crate) fn devices(&self) -> Option<Node<'_>> {
         let root = self.tree.root();
         match self.root {
             RootKind::Domain => root.child("devices"),
@@ -34,7 +36,7 @@ impl<'t> Xml<'t> {
     }
 
     /// The disks of a guest, with their numbers in the model.
-    pub(crate) fn disks(&self) -> impl Iterator<Item = (usize, Node<'t>)> {
+    pub(crate) fn disks(&self) -> impl Iterator<Item = (usize, Node<'_>)> {
         let devices = self.devices().into_iter().flat_map(Node::children);
         devices.filter(|node| node.name() == "disk").enumerate()
     }

@@ -14,4 +14,4 @@ mod tree;
 pub use namespace::MAX_PREFIXES;
 pub(crate) use parser::parse;
 pub use parser::{MAX_ATTRIBUTES, MAX_DEPTH};
-pub(crate) use tree::{Attribute, Comment, Node, Tree};
+pub(crate) use tree::{Arenas, Attribute, Comment, Node, Tree};

@@ -2,7 +2,7 @@
 
 use vmdisk_source::Span;
 
-use super::tree::{AttributeData, Index, Tree, UndeclaredPrefix, offset};
+use super::tree::{Arenas, AttributeData, Index, Tree, UndeclaredPrefix, offset};
 use crate::{ReadFailure, ReadFailureKind};
 
 /// The maximum number of namespace prefixes in scope.
@@ -37,17 +37,18 @@ impl<'t> Prefixes<'t> {
     /// Adds the declaration of the attribute `nth`, if it is one.
     pub(super) fn declare(
         &mut self,
+        text: &'t str,
         nth: Index,
-        attribute: &AttributeData<'t>,
+        attribute: &AttributeData,
     ) -> Result<(), ReadFailure> {
-        let Some(rest) = attribute.name.strip_prefix("xmlns") else {
+        let Some(rest) = attribute.name(text).strip_prefix("xmlns") else {
             return Ok(());
         };
         let prefix = rest.strip_prefix(':');
         if prefix.is_none() && !rest.is_empty() {
             return Ok(());
         }
-        let message = match (prefix, attribute.value.as_ref()) {
+        let message = match (prefix, attribute.value(text)) {
             (Some("xmlns"), _) => "the prefix `xmlns` cannot be declared",
             (Some("xml"), XML) => return Ok(()),
             (Some("xml"), _) => "the prefix `xml` cannot be bound to another namespace",
@@ -80,7 +81,7 @@ impl<'t> Prefixes<'t> {
     /// Records the prefix of a name if it is not declared, and returns it.
     pub(super) fn check(
         &self,
-        tree: &mut Tree<'t>,
+        tree: &mut Arenas,
         name: (&'t str, Span),
         is_attribute: bool,
         outer: Option<&str>,
@@ -100,18 +101,21 @@ impl<'t> Prefixes<'t> {
     /// Finds two attributes with different prefixes for the same name space.
     pub(super) fn same_name<'a>(
         &self,
-        tree: &'a Tree<'t>,
-        attributes: &'a [AttributeData<'t>],
-    ) -> Option<(&'a AttributeData<'t>, &'a AttributeData<'t>)> {
-        let mut seen: Vec<((&str, &str), &AttributeData<'t>)> = Vec::new();
+        tree: Tree<'a>,
+        attributes: &'a [AttributeData],
+    ) -> Option<(&'a AttributeData, &'a AttributeData)> {
+        let mut seen: Vec<((&str, &str), &AttributeData)> = Vec::new();
         for attribute in attributes {
-            let Some((prefix, local)) = attribute.name.split_once(':') else {
+            let Some((prefix, local)) = attribute.name(tree.text).split_once(':') else {
                 continue;
             };
             let Some(declared) = self.attribute(prefix) else {
                 continue;
             };
-            let expanded = (tree.attributes[offset(declared)].value.as_ref(), local);
+            let expanded = (
+                tree.arenas.attributes[offset(declared)].value(tree.text),
+                local,
+            );
             match seen.iter().find(|(known, _)| *known == expanded) {
                 Some((_, first)) => return Some((first, attribute)),
                 None => seen.push((expanded, attribute)),

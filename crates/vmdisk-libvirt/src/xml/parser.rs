@@ -2,8 +2,6 @@
 //!
 //! The open elements are known, so both ends of a mistake can be shown.
 
-use std::borrow::Cow;
-
 use quick_xml::{Reader, events::Event};
 use vmdisk_source::Span;
 
@@ -14,7 +12,7 @@ use super::name::{check_qualified, is_name};
 use super::namespace::Prefixes;
 use super::tag::{TagAttribute, TagError, TagFault, TagScanner};
 use super::tree::{
-    AttributeData, CommentData, ElementData, Index, NONE, Piece, Tree, index, offset,
+    Arenas, AttributeData, CommentData, ElementData, Index, NONE, Piece, index, offset,
 };
 use crate::encoding::{MAX_BYTES, check_declared, too_large};
 use crate::{ReadFailure, ReadFailureKind};
@@ -40,17 +38,17 @@ struct Open<'t> {
 
 struct Parser<'t> {
     text: &'t str,
-    tree: Tree<'t>,
+    tree: Arenas,
     open: Vec<Open<'t>>,
     prefixes: Prefixes<'t>,
     root_end: Option<Span>,
 }
 
-/// Builds the tree of a text.
+/// Builds the tree of a text, without the text.
 ///
 /// # Errors
 /// Fails at the first fault, and if the text exceeds a limit.
-pub(crate) fn parse(text: &str) -> Result<Tree<'_>, ReadFailure> {
+pub(crate) fn parse(text: &str) -> Result<Arenas, ReadFailure> {
     if text.len() > MAX_BYTES {
         return Err(too_large(text.len()));
     }
@@ -151,7 +149,7 @@ impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Self {
         Parser {
             text,
-            tree: Tree::new(text),
+            tree: Arenas::new(text),
             open: Vec::new(),
             prefixes: Prefixes::default(),
             root_end: None,
@@ -185,8 +183,8 @@ impl<'t> Parser<'t> {
         let tag_end = index(end.map_or(span.end, |end| end.end));
         let last = index(self.tree.attributes.len());
         self.tree.elements.push(ElementData {
-            name,
             start: index(span.start),
+            name_end: index(name_span.end),
             attributes_end: end.map_or(tag_end, |end| index(end.attributes_end)),
             tag_end,
             end: tag_end,
@@ -258,18 +256,15 @@ impl<'t> Parser<'t> {
             } = attribute;
             let written = &self.text[value.start..value.end];
             let data = AttributeData {
-                name: &self.text[name.start..name.end],
-                value: match is_literal {
-                    true => Cow::Borrowed(written),
-                    false => Cow::Owned(attribute_value(written)),
-                },
+                value: (!is_literal).then(|| attribute_value(written).into()),
                 start: index(whole.start),
                 name_start: index(name.start),
+                name_end: index(name.end),
                 value_start: index(value.start),
                 value_end: index(value.end),
             };
             are_plain &= is_plain_name && is_literal;
-            has_prefixes |= data.name == "xmlns";
+            has_prefixes |= data.name(self.text) == "xmlns";
             self.tree.attributes.push(data);
             if self.tree.attributes.len() - first > MAX_ATTRIBUTES {
                 let name = self.slice(element);
@@ -282,18 +277,18 @@ impl<'t> Parser<'t> {
             }
         }
         let attributes = &self.tree.attributes[first..];
-        if let Some((one, other)) = written_twice(attributes) {
-            return Err(twice(self.slice(element), one, other));
+        if let Some((one, other)) = written_twice(self.text, attributes) {
+            return Err(twice(self.text, self.slice(element), one, other));
         }
         if are_plain {
             return Ok(has_prefixes);
         }
         for attribute in attributes {
-            let name = attribute.name;
+            let name = attribute.name(self.text);
             let colon =
-                check_qualified(name).map_err(|_| not_a_name(name, name_span(attribute)))?;
+                check_qualified(name).map_err(|_| not_a_name(name, attribute.name_span()))?;
             // A value without special characters has no references.
-            if let Cow::Owned(_) = attribute.value {
+            if attribute.value.is_some() {
                 let value = Span::new(offset(attribute.value_start), offset(attribute.value_end));
                 check_references(self.text, value)?;
             }
@@ -312,7 +307,7 @@ impl<'t> Parser<'t> {
             ));
         }
         for (nth, attribute) in (first..).zip(&self.tree.attributes[first..]) {
-            self.prefixes.declare(index(nth), attribute)?;
+            self.prefixes.declare(self.text, index(nth), attribute)?;
         }
         self.prefixes.check_count(name)?;
         let outer = self.open.last().and_then(|open| open.undeclared);
@@ -321,12 +316,12 @@ impl<'t> Parser<'t> {
             .check(&mut self.tree, (element, name), false, outer);
         for nth in first..self.tree.attributes.len() {
             let attribute = &self.tree.attributes[nth];
-            let name = (attribute.name, name_span(attribute));
+            let name = (attribute.name(self.text), attribute.name_span());
             self.prefixes.check(&mut self.tree, name, true, outer);
         }
         let attributes = &self.tree.attributes[first..];
-        match self.prefixes.same_name(&self.tree, attributes) {
-            Some((one, other)) => Err(twice(element, one, other)),
+        match self.prefixes.same_name(self.tree.of(self.text), attributes) {
+            Some((one, other)) => Err(twice(self.text, element, one, other)),
             None => Ok(undeclared),
         }
     }
@@ -340,7 +335,8 @@ impl<'t> Parser<'t> {
             return Err(ReadFailure::malformed(span, message));
         };
         let element = &mut self.tree.elements[offset(open.id)];
-        if element.name != written && element.name != trimmed() {
+        let name = element.name(self.text);
+        if name != written && name != trimmed() {
             return Err(self.mismatched(&open, trimmed(), span));
         }
         element.end = index(span.end);
@@ -367,7 +363,7 @@ impl<'t> Parser<'t> {
     }
 
     fn name_of(&self, open: &Open<'t>) -> &'t str {
-        self.tree.elements[offset(open.id)].name
+        self.tree.elements[offset(open.id)].name(self.text)
     }
 
     fn tag_of(&self, open: &Open<'t>) -> Span {
@@ -506,7 +502,7 @@ impl<'t> Parser<'t> {
         Err(ReadFailure::malformed(span, message))
     }
 
-    fn finish(self) -> Result<Tree<'t>, ReadFailure> {
+    fn finish(self) -> Result<Arenas, ReadFailure> {
         let end = Span::empty(self.text.len());
         if let Some(open) = self.open.last() {
             let name = self.name_of(open);
@@ -531,43 +527,37 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn name_span(attribute: &AttributeData<'_>) -> Span {
-    let start = offset(attribute.name_start);
-    Span::new(start, start + attribute.name.len())
-}
-
 /// Reports two equal attributes.
-fn twice(element: &str, first: &AttributeData<'_>, second: &AttributeData<'_>) -> ReadFailure {
-    let message = match first.name == second.name {
-        true => format!(
-            "attribute `{}` of `<{element}>` is written twice",
-            first.name
-        ),
+fn twice(text: &str, element: &str, first: &AttributeData, second: &AttributeData) -> ReadFailure {
+    let (one, other) = (first.name(text), second.name(text));
+    let message = match one == other {
+        true => format!("attribute `{one}` of `<{element}>` is written twice"),
         false => format!(
-            "attributes `{}` and `{}` of `<{element}>` are the same: their prefixes are bound to one namespace",
-            first.name, second.name
+            "attributes `{one}` and `{other}` of `<{element}>` are the same: their prefixes are bound to one namespace"
         ),
     };
-    ReadFailure::malformed(name_span(second), message)
-        .related(name_span(first), "first written here")
+    ReadFailure::malformed(second.name_span(), message)
+        .related(first.name_span(), "first written here")
 }
 
 /// The first two attributes with the same name.
-fn written_twice<'a, 't>(
-    attributes: &'a [AttributeData<'t>],
-) -> Option<(&'a AttributeData<'t>, &'a AttributeData<'t>)> {
+fn written_twice<'a>(
+    text: &str,
+    attributes: &'a [AttributeData],
+) -> Option<(&'a AttributeData, &'a AttributeData)> {
     if attributes.len() <= FEW_ATTRIBUTES {
         return attributes.iter().enumerate().find_map(|(nth, second)| {
+            let name = second.name(text);
             let before = &attributes[..nth];
-            let first = before.iter().find(|first| first.name == second.name)?;
+            let first = before.iter().find(|first| first.name(text) == name)?;
             Some((first, second))
         });
     }
-    let mut sorted: Vec<&AttributeData<'t>> = attributes.iter().collect();
-    sorted.sort_by_key(|attribute| attribute.name);
+    let mut sorted: Vec<&AttributeData> = attributes.iter().collect();
+    sorted.sort_by_key(|attribute| attribute.name(text));
     let pairs = sorted.windows(2);
     pairs
-        .filter(|pair| pair[0].name == pair[1].name)
+        .filter(|pair| pair[0].name(text) == pair[1].name(text))
         .map(|pair| (pair[0], pair[1]))
         .min_by_key(|(_, second)| second.name_start)
 }

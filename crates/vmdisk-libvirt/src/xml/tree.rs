@@ -1,6 +1,7 @@
 //! The tree of an XML text: arenas of elements, attributes and texts, each with its span.
 //!
-//! Names keep their prefixes. Strings borrow from the text unless a reference or a line end changes them.
+//! Names keep their prefixes. Names and values are places of the text; a value that a reference or a line end changes is
+//! stored. So the arenas outlive the text, and [`Tree`] joins both again.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,12 +12,18 @@ use vmdisk_source::Span;
 use super::decode::{is_literal, push_piece};
 use super::name::is_same;
 
-/// A well-formed document.
-#[derive(Debug)]
+/// A well-formed document with its text.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree<'t> {
     pub(super) text: &'t str,
-    pub(super) elements: Vec<ElementData<'t>>,
-    pub(super) attributes: Vec<AttributeData<'t>>,
+    pub(crate) arenas: &'t Arenas,
+}
+
+/// The elements of a document, without its text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arenas {
+    pub(super) elements: Vec<ElementData>,
+    pub(super) attributes: Vec<AttributeData>,
     pub(super) pieces: Vec<Piece>,
     pub(super) comments: Vec<CommentData>,
     /// Undeclared prefixes in use, in the order of the text.
@@ -37,11 +44,11 @@ pub(super) const fn offset(index: Index) -> usize {
     index as usize
 }
 
-#[derive(Debug)]
-pub(super) struct ElementData<'t> {
-    pub(super) name: &'t str,
-    /// Offset of the `<`.
+#[derive(Clone, Debug)]
+pub(super) struct ElementData {
+    /// Offset of the `<`, directly before the name.
     pub(super) start: Index,
+    pub(super) name_end: Index,
     /// Directly after the last attribute, or the name.
     pub(super) attributes_end: Index,
     /// Directly after the `>` of the start tag.
@@ -56,19 +63,20 @@ pub(super) struct ElementData<'t> {
     pub(super) first_piece: Index,
 }
 
-#[derive(Debug)]
-pub(super) struct AttributeData<'t> {
-    pub(super) name: &'t str,
-    pub(super) value: Cow<'t, str>,
+#[derive(Clone, Debug)]
+pub(super) struct AttributeData {
+    /// The value, if it differs from the written one.
+    pub(super) value: Option<Box<str>>,
     /// Offset of the white space before the name.
     pub(super) start: Index,
     pub(super) name_start: Index,
+    pub(super) name_end: Index,
     pub(super) value_start: Index,
     pub(super) value_end: Index,
 }
 
 /// Part of an element's text: characters, a reference or a CDATA section.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) start: Index,
     pub(super) end: Index,
@@ -76,7 +84,7 @@ pub(super) struct Piece {
     pub(super) next: Index,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CommentData {
     pub(super) start: Index,
     pub(super) end: Index,
@@ -100,8 +108,8 @@ pub(crate) struct UndeclaredPrefix {
 /// The memory of a tree that is gone.
 #[derive(Default)]
 struct Spare {
-    elements: Vec<ElementData<'static>>,
-    attributes: Vec<AttributeData<'static>>,
+    elements: Vec<ElementData>,
+    attributes: Vec<AttributeData>,
     pieces: Vec<Piece>,
 }
 
@@ -113,16 +121,15 @@ thread_local! {
 /// The memory of a tree with more elements, or four times as many attributes or pieces, is not kept.
 const MAX_SPARE: usize = 4096;
 
-/// An empty vector in the memory of another one, whose elements borrowed from another text.
-fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
+/// An empty vector in the memory of another one.
+fn emptied<T>(mut vector: Vec<T>) -> Vec<T> {
     vector.clear();
-    let none = vector.into_iter().map(|_| unreachable!("it is empty"));
-    none.collect()
+    vector
 }
 
-impl<'t> Tree<'t> {
-    /// A tree without elements.
-    pub(super) fn new(text: &'t str) -> Self {
+impl Arenas {
+    /// The arenas for a text, still without elements.
+    pub(super) fn new(text: &str) -> Self {
         // As libvirt writes it, an element takes about 45 bytes; an attribute and a piece 30.
         let expected = text.len() / 40 + 1;
         let Spare {
@@ -130,11 +137,10 @@ impl<'t> Tree<'t> {
             attributes,
             pieces,
         } = SPARE.take().unwrap_or_default();
-        let mut tree = Tree {
-            text,
-            elements: emptied(elements),
-            attributes: emptied(attributes),
-            pieces: emptied(pieces),
+        let mut tree = Arenas {
+            elements,
+            attributes,
+            pieces,
             comments: Vec::new(),
             undeclared: Vec::new(),
         };
@@ -145,7 +151,51 @@ impl<'t> Tree<'t> {
     }
 }
 
-impl Drop for Tree<'_> {
+impl ElementData {
+    /// The name, which is a part of this text.
+    pub(super) fn name<'t>(&self, text: &'t str) -> &'t str {
+        slice(text, self.start + 1, self.name_end)
+    }
+}
+
+impl AttributeData {
+    /// The name, which is a part of this text.
+    pub(super) fn name<'t>(&self, text: &'t str) -> &'t str {
+        slice(text, self.name_start, self.name_end)
+    }
+
+    /// The value, its references resolved.
+    pub(super) fn value<'t>(&'t self, text: &'t str) -> &'t str {
+        match &self.value {
+            Some(value) => value,
+            None => slice(text, self.value_start, self.value_end),
+        }
+    }
+
+    /// The place of the name.
+    pub(super) fn name_span(&self) -> Span {
+        Span::new(offset(self.name_start), offset(self.name_end))
+    }
+}
+
+/// A part of a text; empty in another text.
+fn slice(text: &str, start: Index, end: Index) -> &str {
+    text.get(offset(start)..offset(end)).unwrap_or_default()
+}
+
+impl Arenas {
+    /// The tree of the text that the arenas were built from.
+    pub(crate) const fn of<'t>(&'t self, text: &'t str) -> Tree<'t> {
+        Tree { text, arenas: self }
+    }
+
+    /// True if there is not even a root element.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+}
+
+impl Drop for Arenas {
     fn drop(&mut self) {
         let others = self.attributes.capacity().max(self.pieces.capacity());
         if self.elements.capacity() <= MAX_SPARE && others <= 4 * MAX_SPARE {
@@ -166,12 +216,12 @@ impl Tree<'_> {
 
     /// All elements, in the order of the text.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'_>> {
-        (0..index(self.elements.len())).map(|id| Node { tree: self, id })
+        (0..index(self.arenas.elements.len())).map(|id| Node { tree: self, id })
     }
 
     /// All comments, in the order of the text.
     pub(crate) fn comments(&self) -> impl Iterator<Item = Comment<'_>> {
-        self.comments.iter().map(|comment| Comment {
+        self.arenas.comments.iter().map(|comment| Comment {
             span: Span::new(offset(comment.start), offset(comment.end)),
             parent: self.node(comment.parent),
             previous: self.node(comment.previous),
@@ -218,20 +268,19 @@ impl PartialEq for Node<'_> {
 }
 
 impl<'d> Node<'d> {
-    fn data(self) -> &'d ElementData<'d> {
-        &self.tree.elements[offset(self.id)]
+    fn data(self) -> &'d ElementData {
+        &self.tree.arenas.elements[offset(self.id)]
     }
 
     /// The name as written, with its prefix.
     pub(crate) fn name(self) -> &'d str {
-        self.data().name
+        self.data().name(self.tree.text)
     }
 
     /// The span of the name in the start tag.
     pub(crate) fn name_span(self) -> Span {
         let data = self.data();
-        let start = offset(data.start) + 1;
-        Span::new(start, start + data.name.len())
+        Span::new(offset(data.start) + 1, offset(data.name_end))
     }
 
     /// The whole element.
@@ -286,7 +335,7 @@ impl<'d> Node<'d> {
     pub(crate) fn descendants(self) -> impl Iterator<Item = Node<'d>> {
         let tree = self.tree;
         let end = self.data().end;
-        (self.id + 1..index(tree.elements.len()))
+        (self.id + 1..index(tree.arenas.elements.len()))
             .map(move |id| Node { tree, id })
             .take_while(move |node| node.data().start < end)
     }
@@ -295,9 +344,10 @@ impl<'d> Node<'d> {
     pub(crate) fn attributes(self) -> impl Iterator<Item = Attribute<'d>> {
         let data = self.data();
         let own = offset(data.first_attribute)..offset(data.last_attribute);
-        self.tree.attributes[own]
+        let text = self.tree.text;
+        self.tree.arenas.attributes[own]
             .iter()
-            .map(|data| Attribute { data })
+            .map(move |data| Attribute { data, text })
     }
 
     /// The value of the attribute with this name.
@@ -310,7 +360,7 @@ impl<'d> Node<'d> {
 
     /// All its text without comments and child elements, with its span; `None` without text.
     pub(crate) fn text(self) -> (Cow<'d, str>, Option<Span>) {
-        let pieces = &self.tree.pieces;
+        let pieces = &self.tree.arenas.pieces;
         let Some(first) = pieces.get(offset(self.data().first_piece)) else {
             return (Cow::Borrowed(""), None);
         };
@@ -352,30 +402,30 @@ impl<'d> Node<'d> {
 /// An attribute of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Attribute<'d> {
-    data: &'d AttributeData<'d>,
+    data: &'d AttributeData,
+    text: &'d str,
 }
 
 impl<'d> Attribute<'d> {
     /// The name as written, with its prefix.
     pub(crate) fn name(self) -> &'d str {
-        self.data.name
+        self.data.name(self.text)
     }
 
     /// The value, its references resolved.
     pub(crate) fn value(self) -> &'d str {
-        &self.data.value
+        self.data.value(self.text)
     }
 
     /// True for the declaration of a name space.
     pub(crate) fn is_declaration(self) -> bool {
-        let rest = self.data.name.strip_prefix("xmlns");
+        let rest = self.name().strip_prefix("xmlns");
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     }
 
     /// The span of the name.
     pub(crate) fn name_span(self) -> Span {
-        let start = offset(self.data.name_start);
-        Span::new(start, start + self.data.name.len())
+        self.data.name_span()
     }
 
     /// The span of the value, without its quotes.

@@ -96,7 +96,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
     };
     let host = facts.map(HostIndex::new);
     check(
-        Text::Xml(&document),
+        Text::Xml(&document, xml),
         &Context {
             consumer: vmdisk::rules::Consumer::Libvirt,
             domain: &document.domain,

@@ -89,9 +89,9 @@ impl Document {
         }
     }
 
-    fn text(&self) -> Text<'_> {
+    fn rule_input<'a>(&'a self, text: &'a str) -> Text<'a> {
         match self {
-            Document::Xml(document) => Text::Xml(document),
+            Document::Xml(document) => Text::Xml(document, text),
             Document::CommandLine(document) => Text::CommandLine(document),
         }
     }
@@ -149,7 +149,7 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
             Document::CommandLine(_) => Consumer::Qemu,
         },
     };
-    let mut outcome = check(document.text(), &context);
+    let mut outcome = check(document.rule_input(text), &context);
     add_other_guests(example, &context, &mut outcome);
     (document, outcome)
 }
