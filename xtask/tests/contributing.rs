@@ -209,3 +209,26 @@ fn the_commands_of_the_page_exist() {
     }
     assert!(checked >= 10, "{checked} commands were found");
 }
+
+#[test]
+fn the_member_of_a_source_goes_where_the_page_says() {
+    let page = page();
+    let (_, section) = page
+        .split_once("## Add a member of a network source")
+        .unwrap();
+    let mut text = String::new();
+    let mut placed = 0;
+    let mut last = None;
+    for line in block(section, "diff").lines() {
+        if let Some(file) = line.strip_prefix("--- ") {
+            text = fs::read_to_string(repository().join(file)).unwrap();
+        } else if line.starts_with('+') {
+            placed += usize::from(last.is_some());
+        } else {
+            let line = line.strip_prefix(' ').unwrap();
+            assert!(text.lines().any(|known| known == line), "{line}");
+            last = Some(line);
+        }
+    }
+    assert_eq!(placed, 7);
+}

@@ -4,7 +4,7 @@ use vmdisk_model::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
 
-use crate::{controller, disk, limit};
+use crate::{controller, disk, image, limit};
 
 /// A name that people know.
 pub trait Label {
@@ -15,6 +15,18 @@ pub trait Label {
 impl Label for DiskField {
     fn label(self) -> &'static str {
         disk(self).libvirt.place
+    }
+}
+
+impl Label for ImageField {
+    /// The element, where its only attribute is the field.
+    fn label(self) -> &'static str {
+        let place = image(self).libvirt;
+        match place.element() {
+            "source" => place.place,
+            element if place.is_attribute() => element,
+            _ => place.place,
+        }
     }
 }
 
@@ -79,41 +91,6 @@ labels! {
         IoThreadIds = "iothreadids",
         DefaultIoThread = "defaultiothread",
         Devices = "devices",
-    }
-    ImageField {
-        Image = "image",
-        Format = "format",
-        Source = "source",
-        Path = "source path",
-        FdGroup = "source/@fdgroup",
-        NetworkProtocol = "source/@protocol",
-        NetworkName = "source/@name",
-        Query = "source/@query",
-        Tls = "source/@tls",
-        TlsHostname = "source/@tlsHostname",
-        Hosts = "source/host",
-        Snapshot = "source/snapshot",
-        ConfigFile = "source/config",
-        Initiator = "source/initiator",
-        SslVerify = "source/ssl",
-        Cookies = "source/cookies",
-        Readahead = "source/readahead",
-        Timeout = "source/timeout",
-        ReconnectDelay = "source/reconnect",
-        Identity = "source/identity",
-        KnownHosts = "source/knownHosts",
-        Pool = "source/@pool",
-        Volume = "source/@volume",
-        VolumeMode = "source/@mode",
-        Namespace = "source/@namespace",
-        Managed = "source/@managed",
-        SourceAddress = "source/address",
-        Slice = "source/slices",
-        DataFile = "source/dataStore",
-        Encryption = "source/encryption",
-        Authentication = "source/auth",
-        Reservations = "source/reservations",
-        MetadataCacheSize = "format/metadata_cache",
     }
     IoThreadField {
         IoThread = "iothread",

@@ -1,6 +1,6 @@
 //! The rows of the field table.
 
-use vmdisk_model::FieldKind;
+use vmdisk_model::{FieldKind, NetworkProtocol};
 
 use crate::{DeviceModel, Takers};
 
@@ -62,6 +62,13 @@ impl LibvirtPlace {
         false
     }
 
+    /// The element of an attribute or inner element.
+    #[must_use]
+    pub const fn parent(mut self) -> Self {
+        self.place = self.element();
+        self
+    }
+
     /// The part before the last `/`, and the part after it without its `@`.
     const fn split(&self) -> (&'static str, &'static str) {
         let bytes = self.place.as_bytes();
@@ -75,6 +82,19 @@ impl LibvirtPlace {
         }
         (self.place.split_at(end).0, self.place.split_at(name).1)
     }
+}
+
+/// What libvirt does with a member of a network source whose protocol does not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unused {
+    /// Drops it when the guest is defined.
+    Dropped,
+    /// Keeps it in the definition, and does not pass it to QEMU.
+    Ignored,
+    /// Refuses to define the guest.
+    Refused,
+    /// Refuses to start the guest.
+    RefusedAtStart,
 }
 
 /// How a device of QEMU has a field.
@@ -115,6 +135,11 @@ pub struct FieldRow {
     pub is_of_the_medium: bool,
     /// The member of a `-blockdev` node that it is, and mostly the key of `-drive`.
     pub node: Option<&'static str>,
+    /// The protocols that have it, and the reaction of libvirt to the others; `None` if it is not a member of a
+    /// network source, or all have it.
+    pub protocols: Option<(&'static [NetworkProtocol], Unused)>,
+    /// True if the value is a path of the host.
+    pub is_path: bool,
     /// The key of a spec, if a spec can ask for it.
     pub spec: Option<&'static str>,
 }
@@ -140,6 +165,8 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
         qemu_words: &[],
         is_of_the_medium: false,
         node: None,
+        protocols: None,
+        is_path: false,
         spec: None,
     }
 }
@@ -230,6 +257,21 @@ impl FieldRow {
         self
     }
 
+    /// Says which protocols have it, and what libvirt does for the others.
+    pub(crate) const fn of(
+        mut self,
+        protocols: &'static [NetworkProtocol],
+        unused: Unused,
+    ) -> Self {
+        self.protocols = Some((protocols, unused));
+        self
+    }
+
+    pub(crate) const fn path(mut self) -> Self {
+        self.is_path = true;
+        self
+    }
+
     pub(crate) const fn spec(mut self, key: &'static str) -> Self {
         self.spec = Some(key);
         self
@@ -248,6 +290,12 @@ impl FieldRow {
             }
             None => Spelling::Unknown,
         }
+    }
+
+    /// True if a source on this protocol has it.
+    pub fn is_of(&self, protocol: NetworkProtocol) -> bool {
+        self.protocols
+            .is_none_or(|(protocols, _)| protocols.contains(&protocol))
     }
 
     /// True if a device has it as a property.

@@ -1,13 +1,14 @@
-//! Fields of disks and controllers that are one value each, read and written with the tables.
+//! Fields of disks, sources and controllers that are one value each, read and written with the tables.
 
 use vmdisk_model::{
-    Controller, Disk, DiskField, FieldKind, FieldType, FieldValue, Fields, IoThreadId, Switch,
+    Bytes, ControllerField, DiskField, FieldKind, FieldType, FieldValue, Fields, ImageField,
+    IoThreadId, Switch,
 };
 
 use crate::element::Element;
 use crate::reader::Reader;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
-use crate::value::unsigned32;
+use crate::value::{unsigned32, unsigned64};
 use crate::vocabulary::{
     AttributeSpec, ChildSpec, ElementSpec, Field, Pick, YES_NO, switch_from_yes_no,
     switch_to_yes_no,
@@ -23,36 +24,39 @@ pub(crate) trait Owner {
     fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType>;
 }
 
-impl Owner for Disk {
+impl<T: Fields> Owner for T
+where
+    Field: TryInto<T::Field>,
+{
     fn slot(&self, field: Field) -> Option<&dyn FieldType> {
-        let Field::Disk(field) = field else {
-            return None;
-        };
-        self.field(field)
+        self.field(field.try_into().ok()?)
     }
 
     fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType> {
-        let Field::Disk(field) = field else {
-            return None;
-        };
-        self.field_mut(field)
+        self.field_mut(field.try_into().ok()?)
     }
 }
 
-impl Owner for Controller {
-    fn slot(&self, field: Field) -> Option<&dyn FieldType> {
-        let Field::Controller(field) = field else {
-            return None;
-        };
-        self.field(field)
-    }
+/// Declares which fields belong to a kind of struct.
+macro_rules! fields_of {
+    ($($names:ident = $variant:ident;)+) => {$(
+        impl TryFrom<Field> for $names {
+            type Error = ();
 
-    fn slot_mut(&mut self, field: Field) -> Option<&mut dyn FieldType> {
-        let Field::Controller(field) = field else {
-            return None;
-        };
-        self.field_mut(field)
-    }
+            fn try_from(field: Field) -> Result<Self, ()> {
+                let Field::$variant(field) = field else {
+                    return Err(());
+                };
+                Ok(field)
+            }
+        }
+    )+};
+}
+
+fields_of! {
+    DiskField = Disk;
+    ImageField = Image;
+    ControllerField = Controller;
 }
 
 /// Consumes the attributes that are fields; an invalid one is kept as written.
@@ -84,7 +88,9 @@ fn value_of(
             return None;
         }
         FieldKind::Text => text.to_owned().into(),
-        FieldKind::Flag | FieldKind::Count | FieldKind::Size | FieldKind::Structure => return None,
+        FieldKind::Count => unsigned64(text)?.into(),
+        FieldKind::Size => Bytes(unsigned64(text)?).into(),
+        FieldKind::Flag | FieldKind::Structure => return None,
     })
 }
 
@@ -101,6 +107,7 @@ pub(crate) fn write_attributes(
             Some(FieldValue::Switch(switch)) if known.value == YES_NO => {
                 writer.attribute(known.name, switch_to_yes_no(switch));
             }
+            Some(FieldValue::Size(size)) => writer.attribute(known.name, size.0),
             Some(value) => writer.attribute(known.name, value),
             None => {}
         }

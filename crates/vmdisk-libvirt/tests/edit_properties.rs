@@ -188,23 +188,14 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                     | Protocol::Other(_) => return false,
                 },
                 ImageField::FdGroup => image.fd_group = text(),
-                ImageField::NetworkProtocol
-                | ImageField::NetworkName
-                | ImageField::Query
-                | ImageField::Tls
-                | ImageField::TlsHostname => {
+                ImageField::NetworkProtocol => {
                     let Protocol::Network(network) = &mut image.protocol else {
                         return false;
                     };
-                    match (field, NetworkProtocol::from_wire(value)) {
-                        (ImageField::NetworkProtocol, Some(protocol)) => {
-                            network.protocol = protocol;
-                        }
-                        (ImageField::NetworkName, _) => network.name = text(),
-                        (ImageField::Query, _) => network.query = text(),
-                        (ImageField::TlsHostname, _) => network.tls_hostname = text(),
-                        _ => return false,
-                    }
+                    let Some(protocol) = NetworkProtocol::from_wire(value) else {
+                        return false;
+                    };
+                    network.protocol = protocol;
                 }
                 ImageField::Pool | ImageField::Volume | ImageField::VolumeMode => {
                     let Protocol::Volume(source) = &mut image.protocol else {
@@ -224,27 +215,22 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                     };
                     source.namespace = value.parse().unwrap();
                 }
-                ImageField::Image
-                | ImageField::Source
-                | ImageField::Hosts
-                | ImageField::Snapshot
-                | ImageField::ConfigFile
-                | ImageField::Initiator
-                | ImageField::SslVerify
-                | ImageField::Cookies
-                | ImageField::Readahead
-                | ImageField::Timeout
-                | ImageField::ReconnectDelay
-                | ImageField::Identity
-                | ImageField::KnownHosts
-                | ImageField::Managed
-                | ImageField::SourceAddress
-                | ImageField::Slice
-                | ImageField::DataFile
-                | ImageField::Encryption
-                | ImageField::Authentication
-                | ImageField::Reservations
-                | ImageField::MetadataCacheSize => return false,
+                _ => {
+                    let Protocol::Network(network) = &mut image.protocol else {
+                        return false;
+                    };
+                    let value = match NetworkSource::kind_of(field) {
+                        Some(FieldKind::Text) => text().map(FieldValue::Text),
+                        Some(FieldKind::Switch) => yes_no().map(FieldValue::Switch),
+                        Some(FieldKind::Number) => number().map(FieldValue::Number),
+                        Some(FieldKind::Count) => value.parse().ok().map(FieldValue::Count),
+                        Some(FieldKind::Size) => {
+                            value.parse().ok().map(Bytes).map(FieldValue::Size)
+                        }
+                        _ => None,
+                    };
+                    return value.is_some_and(|value| network.set(field, value));
+                }
             }
         }
         FieldPath::Iotune(nth, field) => {

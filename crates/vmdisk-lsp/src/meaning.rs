@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use vmdisk_facts::Version;
-use vmdisk_fields::{FieldRow, Since, controller, disk};
+use vmdisk_fields::{FieldRow, Since, controller, disk, image};
 use vmdisk_libvirt::vocabulary::Field;
-use vmdisk_model::FieldPath;
+use vmdisk_model::{FieldPath, NetworkSource};
 
 /// Written by `cargo xtask codegen`.
 const TABLE: &str = include_str!("meanings.txt");
@@ -78,6 +78,7 @@ pub(crate) const fn row(field: Field) -> Option<&'static FieldRow> {
     match field {
         Field::Disk(field) => Some(disk(field)),
         Field::Controller(field) => Some(controller(field)),
+        Field::Image(field) if NetworkSource::kind_of(field).is_some() => Some(image(field)),
         _ => None,
     }
 }

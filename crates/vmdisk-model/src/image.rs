@@ -1,8 +1,8 @@
 //! An image: a format on a protocol, and what belongs to it.
 
 use crate::{
-    Authentication, Bytes, Creation, DevicePath, Encryption, Format, NetworkSource, PciAddress,
-    Switch, wire_enum::wire_enum,
+    Authentication, Bytes, Creation, DevicePath, Encryption, FieldKind, FieldType, Fields, Format,
+    ImageField, NetworkSource, PciAddress, Switch, fields, wire_enum::wire_enum,
 };
 
 /// An image: a format node on a protocol node, with what lies below it.
@@ -33,6 +33,31 @@ pub struct Image {
     pub metadata_cache_size: Option<Bytes>,
     /// Creation options of the storage, if it must be created.
     pub creation: Option<Creation>,
+}
+
+fields! {
+    impl ImageField for Image {
+        format: Format,
+        slice: Slice,
+        data_file: DataFile,
+        encryption: Encryption,
+        authentication: Authentication,
+        reservations: Reservations,
+        fd_group: FdGroup,
+        metadata_cache_size: MetadataCacheSize;
+        // The protocol has fields of its own; no configuration names the creation options.
+        without protocol, backing, creation
+    }
+}
+
+impl ImageField {
+    /// Which values the field can have; `None` for a group of fields, and for one that is never unset.
+    pub const fn kind(self) -> Option<FieldKind> {
+        match NetworkSource::kind_of(self) {
+            Some(kind) => Some(kind),
+            None => Image::kind_of(self),
+        }
+    }
 }
 
 // Not derived: a derived one is inlined into every crate that clones images, 8 KB each time.
@@ -122,6 +147,17 @@ impl Image {
     pub fn is_headed_by_its_format(&self) -> bool {
         let is_raw = matches!(self.format, Some(Format::Raw) | None);
         self.slice.is_none_or(|slice| slice.offset == 0) && !(is_raw && self.encryption.is_some())
+    }
+
+    /// True if a field of the image, or of its network source, is set.
+    pub fn has_member(&self, field: ImageField) -> bool {
+        let of_source = match &self.protocol {
+            Protocol::Network(source) => source.field(field),
+            _ => None,
+        };
+        of_source
+            .or_else(|| self.field(field))
+            .is_some_and(FieldType::is_set)
     }
 
     /// This image and those below it, top first.

@@ -1,6 +1,6 @@
 //! Storage that is reached over a network.
 
-use crate::{Bytes, Switch, wire_enum::wire_enum};
+use crate::{Bytes, ImageField, Switch, fields, wire_enum::wire_enum};
 
 wire_enum! {
     /// Protocol of network storage; libvirt `source/@protocol`, QEMU driver of the same name.
@@ -138,7 +138,7 @@ pub struct NetworkIdentity {
 
 /// Storage that is reached over a network; libvirt `type='network'`.
 ///
-/// Which members a protocol has is for rules to say; libvirt takes most of them for any.
+/// The rows of vmdisk-fields say which protocol has which member; libvirt reads most of them for any protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkSource {
     /// Protocol.
@@ -147,6 +147,10 @@ pub struct NetworkSource {
     pub name: Option<String>,
     /// What follows the `?` of a URL (libvirt 6.2).
     pub query: Option<String>,
+    /// Whether the connection is encrypted; nbd (libvirt 4.5), vxhs (3.8).
+    pub tls: Option<Switch>,
+    /// Name that the server's certificate must have; nbd (libvirt 8.2, QEMU 7.0).
+    pub tls_hostname: Option<String>,
     /// The servers.
     pub hosts: Vec<NetworkHost>,
     /// Snapshot of an rbd image (libvirt 1.2.11).
@@ -155,10 +159,6 @@ pub struct NetworkSource {
     pub config_file: Option<String>,
     /// Name under which an iSCSI target is addressed (libvirt 4.7).
     pub initiator: Option<String>,
-    /// Whether the connection is encrypted; nbd (libvirt 4.5), vxhs (3.8).
-    pub tls: Option<Switch>,
-    /// Name that the server's certificate must have; nbd (libvirt 8.2, QEMU 7.0).
-    pub tls_hostname: Option<String>,
     /// Whether a server's certificate is verified; https and ftps (libvirt 6.2).
     pub ssl_verify: Option<Switch>,
     /// Cookies for a web server (libvirt 6.2).
@@ -167,34 +167,61 @@ pub struct NetworkSource {
     pub readahead: Option<Bytes>,
     /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
     pub timeout: Option<u64>,
-    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
-    pub reconnect_delay: Option<u32>,
     /// As whom; nfs and ssh.
     pub identity: Option<NetworkIdentity>,
     /// File with the keys of known ssh servers (libvirt 9.8).
     pub known_hosts: Option<String>,
+    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
+    pub reconnect_delay: Option<u32>,
+}
+
+fields! {
+    impl ImageField for NetworkSource {
+        // In the order in which libvirt writes them.
+        name: NetworkName,
+        query: Query,
+        tls: Tls,
+        tls_hostname: TlsHostname,
+        hosts: Hosts,
+        snapshot: Snapshot,
+        config_file: ConfigFile,
+        initiator: Initiator,
+        ssl_verify: SslVerify,
+        cookies: Cookies,
+        readahead: Readahead,
+        timeout: Timeout,
+        identity: Identity,
+        known_hosts: KnownHosts,
+        reconnect_delay: ReconnectDelay;
+        // Never unset.
+        without protocol
+    }
 }
 
 impl NetworkSource {
     /// A source with every option left open.
-    pub fn new(protocol: NetworkProtocol, name: Option<String>, hosts: Vec<NetworkHost>) -> Self {
+    pub const fn new(
+        protocol: NetworkProtocol,
+        name: Option<String>,
+        hosts: Vec<NetworkHost>,
+    ) -> Self {
         NetworkSource {
             protocol,
             name,
             query: None,
+            tls: None,
+            tls_hostname: None,
             hosts,
             snapshot: None,
             config_file: None,
             initiator: None,
-            tls: None,
-            tls_hostname: None,
             ssl_verify: None,
             cookies: Vec::new(),
             readahead: None,
             timeout: None,
-            reconnect_delay: None,
             identity: None,
             known_hosts: None,
+            reconnect_delay: None,
         }
     }
 }

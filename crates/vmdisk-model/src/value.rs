@@ -1,9 +1,10 @@
 //! Values of fields, and how a field is read and set by its name.
 
 use crate::{
-    Address, AioMode, BackendSource, Bytes, CacheMode, DetectZeroes, Device, Discard, DomainType,
-    ErrorPolicy, Format, Geometry, GeometryTranslation, IoThreadId, IoThreadQueues, Iotune,
-    MemoryAccess, MemorySource, ReadErrorPolicy, ScsiControllerModel, Sgio, Snapshot,
+    Address, AioMode, Authentication, BackendSource, Bytes, CacheMode, Cookie, DetectZeroes,
+    Device, Discard, DomainType, Encryption, ErrorPolicy, Format, Geometry, GeometryTranslation,
+    Image, IoThreadId, IoThreadQueues, Iotune, MemoryAccess, MemorySource, NetworkHost,
+    NetworkIdentity, ReadErrorPolicy, Reservations, ScsiControllerModel, Sgio, Slice, Snapshot,
     StartupPolicy, Statistics, Switch, TargetBus, Tray, VirtioModel,
 };
 
@@ -106,10 +107,13 @@ pub trait FieldType {
 
     /// Sets the field; false, and no change, if the value is not of its kind.
     fn set(&mut self, value: FieldValue) -> bool;
+
+    /// Leaves the field unset.
+    fn clear(&mut self);
 }
 
 /// A type that a field of the model has; each is a [`FieldType`].
-pub trait TypedField {
+pub trait TypedField: Default {
     /// Which values it can have.
     const KIND: FieldKind;
 
@@ -138,6 +142,10 @@ impl<T: TypedField> FieldType for T {
 
     fn set(&mut self, value: FieldValue) -> bool {
         self.set_value(value).is_some()
+    }
+
+    fn clear(&mut self) {
+        *self = T::default();
     }
 }
 
@@ -276,7 +284,15 @@ structures! {
     Option<Address>, Option::is_some;
     Option<Geometry>, Option::is_some;
     Option<Iotune>, Option::is_some;
+    Option<Authentication>, Option::is_some;
+    Option<Box<Image>>, Option::is_some;
+    Option<Encryption>, Option::is_some;
+    Option<NetworkIdentity>, Option::is_some;
+    Option<Reservations>, Option::is_some;
+    Option<Slice>, Option::is_some;
+    Vec<Cookie>, |cookies| !cookies.is_empty();
     Vec<IoThreadQueues>, |rows| !rows.is_empty();
+    Vec<NetworkHost>, |hosts| !hosts.is_empty();
     Vec<String>, |texts| !texts.is_empty();
     Statistics, |statistics| *statistics != Statistics::default();
     BackendSource, |source| *source != BackendSource::Empty;

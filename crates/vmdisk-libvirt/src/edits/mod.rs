@@ -190,7 +190,11 @@ impl<'t> Editor<'t> {
                 if attribute.value.check(value).is_err() {
                     return Err(invalid());
                 }
-                match self.place(at) {
+                // The place of an element with one attribute is the whole element.
+                match self
+                    .place(at)
+                    .filter(|place| place.attributes_end.is_none())
+                {
                     Some(place) => self.replace(place.span, escape_attribute(value)),
                     None => self.add(at, &slot, root, value)?,
                 }
@@ -357,9 +361,15 @@ impl<'t> Editor<'t> {
         }
         match slot.leaf {
             Leaf::Attribute(attribute) => {
+                let value = escape_attribute(value);
+                let mut written = parent.tag.attributes.iter();
+                let is_same = |name: Span| name.slice(self.text) == Some(attribute.name);
+                if let Some(written) = written.find(|written| is_same(written.name)) {
+                    self.replace(written.value, value);
+                    return Ok(());
+                }
                 let at = parent.tag.end.attributes_end;
                 let quote = parent.quote(self.text);
-                let value = escape_attribute(value);
                 let text = format!(" {}={quote}{value}{quote}", attribute.name);
                 self.edits.push(Edit::insert(at, text));
                 Ok(())

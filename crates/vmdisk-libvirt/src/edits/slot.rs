@@ -169,11 +169,12 @@ fn search(
             order,
             parent: element,
         });
-        if child.fields.contains(&Some(field)) {
-            return Some(Leaf::Element);
-        }
+        // The field of an element can be its only attribute.
         if let Some(leaf) = search(inner, field, source, steps) {
             return Some(leaf);
+        }
+        if child.fields.contains(&Some(field)) {
+            return Some(Leaf::Element);
         }
         steps.pop();
     }

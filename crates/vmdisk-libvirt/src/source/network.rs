@@ -1,47 +1,40 @@
 //! `<source protocol='…'>`: network storage.
 
+use vmdisk_fields::image;
 use vmdisk_model::{
-    Bytes, Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
+    Cookie, Fields, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
+    NetworkTransport,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
-use super::{read_attribute, text, write_attribute};
+use super::AT;
 use crate::element::Element;
+use crate::plain;
 use crate::reader::Reader;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
-use crate::value::{unsigned32, unsigned64};
-use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
+use crate::value::unsigned32;
+use crate::vocabulary::source_of;
 use crate::writer::Writer;
 
 const HOST: &str = "source/host";
 const COOKIES: &str = "source/cookies";
 const COOKIE: &str = "source/cookies/cookie";
 const IDENTITY: &str = "source/identity";
-const INITIATOR: &str = "source/initiator";
 
-/// The child elements with one attribute.
-struct Leaves {
-    snapshot: (UnmodeledPath, &'static str),
-    config_file: (UnmodeledPath, &'static str),
-    ssl_verify: (UnmodeledPath, &'static str),
-    readahead: (UnmodeledPath, &'static str),
-    timeout: (UnmodeledPath, &'static str),
-    reconnect_delay: (UnmodeledPath, &'static str),
-    known_hosts: (UnmodeledPath, &'static str),
-    initiator: (UnmodeledPath, &'static str),
+/// True for a field that has an element with one attribute.
+fn is_leaf(field: ImageField) -> bool {
+    let place = image(field).libvirt;
+    place.is_attribute() && place.element() != AT
 }
 
-const fn leaves(depth: usize) -> Leaves {
-    Leaves {
-        snapshot: (UnmodeledPath::deep("source/snapshot", depth), "name"),
-        config_file: (UnmodeledPath::deep("source/config", depth), "file"),
-        ssl_verify: (UnmodeledPath::deep("source/ssl", depth), "verify"),
-        readahead: (UnmodeledPath::deep("source/readahead", depth), "size"),
-        timeout: (UnmodeledPath::deep("source/timeout", depth), "seconds"),
-        reconnect_delay: (UnmodeledPath::deep("source/reconnect", depth), "delay"),
-        known_hosts: (UnmodeledPath::deep("source/knownHosts", depth), "path"),
-        initiator: (UnmodeledPath::deep("source/initiator/iqn", depth), "name"),
-    }
+/// The place of the elements of such a field below a source, outermost first: the path and the name of each.
+fn elements(field: ImageField) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let path = image(field).libvirt.element();
+    let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
+    ends.chain([path.len()]).map(|end| {
+        let path = &path[..end];
+        (path, path.rsplit('/').next().unwrap_or(path))
+    })
 }
 
 /// Reads network storage; `None` if its protocol is not known.
@@ -52,15 +45,13 @@ pub(super) fn read(
     kept: &mut UnmodeledContent,
 ) -> Option<NetworkSource> {
     let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
-    let mut network = NetworkSource::new(protocol, source.take_text("name"), Vec::new());
+    let mut network = NetworkSource::new(protocol, None, Vec::new());
+    plain::read_attributes(source, &mut network);
     if network.name.is_none() && protocol != NetworkProtocol::Nbd {
         let message =
             format!("`name` is missing: set the name of the image on the {protocol} server");
         reader.problem(&MISSING_VALUE, source.at, source.tag, message);
     }
-    network.query = source.take_text("query");
-    network.tls = source.take("tls", switch_from_yes_no);
-    network.tls_hostname = source.take_text("tlsHostname");
     for node in source.children("host") {
         let mut host = reader.open_child(source, node, source.owner);
         let at = UnmodeledPath {
@@ -77,31 +68,36 @@ pub(super) fn read(
         network.hosts.push(read);
         kept.note(at, reader.close(host));
     }
-    let Leaves {
-        snapshot,
-        config_file,
-        ssl_verify,
-        readahead,
-        timeout,
-        reconnect_delay,
-        known_hosts,
-        initiator,
-    } = leaves(depth);
-    network.snapshot = read_attribute(reader, source, snapshot, kept, text);
-    network.config_file = read_attribute(reader, source, config_file, kept, text);
-    if let Some(node) = source.child("initiator") {
-        let mut element = reader.open_child(source, node, source.owner);
-        network.initiator = read_attribute(reader, &mut element, initiator, kept, text);
-        kept.note(UnmodeledPath::deep(INITIATOR, depth), reader.close(element));
+    let leaves = NetworkSource::FIELDS
+        .iter()
+        .filter(|field| is_leaf(**field));
+    for field in leaves {
+        read_leaf(reader, source, elements(*field), &mut network, depth, kept);
     }
-    network.ssl_verify = read_attribute(reader, source, ssl_verify, kept, switch_from_yes_no);
     network.cookies = read_cookies(reader, source, depth, kept);
-    network.readahead = read_attribute(reader, source, readahead, kept, unsigned64).map(Bytes);
-    network.timeout = read_attribute(reader, source, timeout, kept, unsigned64);
     network.identity = read_identity(reader, source, protocol, depth, kept);
-    network.known_hosts = read_attribute(reader, source, known_hosts, kept, text);
-    network.reconnect_delay = read_attribute(reader, source, reconnect_delay, kept, unsigned32);
     Some(network)
+}
+
+/// Reads an element with one attribute.
+fn read_leaf(
+    reader: &mut Reader<'_>,
+    parent: &mut Element<'_>,
+    mut elements: impl Iterator<Item = (&'static str, &'static str)>,
+    network: &mut NetworkSource,
+    depth: usize,
+    kept: &mut UnmodeledContent,
+) {
+    let Some((path, name)) = elements.next() else {
+        return;
+    };
+    let Some(node) = parent.child(name) else {
+        return;
+    };
+    let mut element = reader.open_child(parent, node, parent.owner);
+    plain::read_attributes(&mut element, network);
+    read_leaf(reader, &mut element, elements, network, depth, kept);
+    kept.note(UnmodeledPath::deep(path, depth), reader.close(element));
 }
 
 /// Reports a server whose address is invalid.
@@ -220,10 +216,7 @@ fn read_identity(
 /// Writes the attributes of a network source.
 pub(super) fn write_attributes(writer: &mut Writer<'_>, network: &NetworkSource) {
     writer.attribute("protocol", network.protocol);
-    writer.optional("name", network.name.as_ref());
-    writer.optional("query", network.query.as_ref());
-    writer.optional("tls", network.tls.map(switch_to_yes_no));
-    writer.optional("tlsHostname", network.tls_hostname.as_ref());
+    plain::write_attributes(writer, source_of("network"), network, |_| false);
 }
 
 /// Writes the child elements of a network source.
@@ -233,25 +226,50 @@ pub(super) fn write_children<'k>(
     depth: usize,
     kept: &'k UnmodeledContent,
 ) {
-    let NetworkSource {
-        protocol: _, // an attribute, as the name and those named `_` below
-        name: _,
-        query: _,
-        hosts,
-        snapshot,
-        config_file,
-        initiator,
-        tls: _,
-        tls_hostname: _,
-        ssl_verify,
-        cookies,
-        readahead,
-        timeout,
-        reconnect_delay,
-        identity,
-        known_hosts,
-    } = network;
-    let at = leaves(depth);
+    for field in NetworkSource::FIELDS {
+        match field {
+            ImageField::Hosts => write_hosts(writer, &network.hosts, depth, kept),
+            ImageField::Cookies => write_cookies(writer, &network.cookies, depth, kept),
+            ImageField::Identity => write_identity(writer, network.identity.as_ref(), depth, kept),
+            _ if is_leaf(*field) => write_leaf(writer, *field, network, depth, kept),
+            // An attribute.
+            _ => {}
+        }
+    }
+}
+
+/// Writes an element with one attribute, if it is set or parts of it were kept.
+fn write_leaf<'k>(
+    writer: &mut Writer<'k>,
+    field: ImageField,
+    network: &NetworkSource,
+    depth: usize,
+    kept: &'k UnmodeledContent,
+) {
+    let mut spec = source_of("network");
+    let mut opened = 0;
+    for (path, name) in elements(field) {
+        let child = spec.child(name);
+        let is_written = network.has(field) || kept.has_within(path, depth);
+        let Some((_, child)) = child.filter(|_| is_written) else {
+            break;
+        };
+        writer.start(name, kept.at(UnmodeledPath::deep(path, depth)));
+        spec = child.pick.element("network", None);
+        plain::write_attributes(writer, spec, network, |_| false);
+        opened += 1;
+    }
+    for _ in 0..opened {
+        writer.end();
+    }
+}
+
+fn write_hosts<'k>(
+    writer: &mut Writer<'k>,
+    hosts: &[NetworkHost],
+    depth: usize,
+    kept: &'k UnmodeledContent,
+) {
     for (nth, host) in hosts.iter().enumerate() {
         let NetworkHost {
             name,
@@ -270,41 +288,29 @@ pub(super) fn write_children<'k>(
         writer.optional("socket", socket.as_ref());
         writer.end();
     }
-    write_attribute(writer, at.snapshot, snapshot.as_ref(), kept);
-    write_attribute(writer, at.config_file, config_file.as_ref(), kept);
-    if initiator.is_some() || kept.has_within(INITIATOR, depth) {
-        writer.start("initiator", kept.at(UnmodeledPath::deep(INITIATOR, depth)));
-        write_attribute(writer, at.initiator, initiator.as_ref(), kept);
-        writer.end();
-    }
-    write_attribute(
-        writer,
-        at.ssl_verify,
-        ssl_verify.map(switch_to_yes_no),
-        kept,
-    );
-    write_cookies(writer, cookies, depth, kept);
-    let readahead = readahead.map(|size| size.0);
-    write_attribute(writer, at.readahead, readahead, kept);
-    write_attribute(writer, at.timeout, *timeout, kept);
-    if let Some(identity) = identity {
-        let NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = identity;
-        writer.start("identity", kept.at(UnmodeledPath::deep(IDENTITY, depth)));
-        writer.optional("user", user.as_ref());
-        writer.optional("group", group.as_ref());
-        writer.optional("username", username.as_ref());
-        writer.optional("keyfile", keyfile.as_ref());
-        writer.optional("agentsock", agent_socket.as_ref());
-        writer.end();
-    }
-    write_attribute(writer, at.known_hosts, known_hosts.as_ref(), kept);
-    write_attribute(writer, at.reconnect_delay, *reconnect_delay, kept);
+}
+
+fn write_identity<'k>(
+    writer: &mut Writer<'k>,
+    identity: Option<&NetworkIdentity>,
+    depth: usize,
+    kept: &'k UnmodeledContent,
+) {
+    let Some(identity) = identity else { return };
+    let NetworkIdentity {
+        user,
+        group,
+        username,
+        keyfile,
+        agent_socket,
+    } = identity;
+    writer.start("identity", kept.at(UnmodeledPath::deep(IDENTITY, depth)));
+    writer.optional("user", user.as_ref());
+    writer.optional("group", group.as_ref());
+    writer.optional("username", username.as_ref());
+    writer.optional("keyfile", keyfile.as_ref());
+    writer.optional("agentsock", agent_socket.as_ref());
+    writer.end();
 }
 
 fn write_cookies<'k>(

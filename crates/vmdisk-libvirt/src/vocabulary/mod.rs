@@ -152,12 +152,6 @@ pub struct AttributeSpec {
 }
 
 impl AttributeSpec {
-    /// Sets the first QEMU that supports it.
-    const fn qemu(mut self, since: Since) -> Self {
-        self.qemu = Some(since);
-        self
-    }
-
     /// Sets the words that were added later.
     const fn later(mut self, words: &'static [(&'static str, Since, Option<Since>)]) -> Self {
         self.versioned_syntax = words;

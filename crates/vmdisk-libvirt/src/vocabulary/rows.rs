@@ -1,7 +1,9 @@
-//! Attributes and elements that correspond to fields of a disk or controller, from the rows of vmdisk-fields.
+//! Attributes and elements that correspond to fields of a disk, image or controller, from the rows of vmdisk-fields.
 
-use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, ValueForm, controller, disk};
-use vmdisk_model::{ControllerField, DiskField, FieldKind};
+use std::slice::from_ref;
+
+use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, ValueForm, controller, disk, image};
+use vmdisk_model::{ControllerField, DiskField, FieldKind, ImageField, NetworkSource};
 
 use super::{
     AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, ValueSpec, YES_NO, child,
@@ -15,6 +17,86 @@ pub(super) const fn disk_attribute(field: DiskField) -> AttributeSpec {
 /// The element of a disk's field.
 pub(super) const fn disk_child(field: DiskField, element: &'static ElementSpec) -> ChildSpec {
     child_of(disk(field), element).is(Field::Disk(field))
+}
+
+/// The attribute of an image's field.
+pub(super) const fn image_attribute(field: ImageField) -> AttributeSpec {
+    attribute_of(image(field), Field::Image(field))
+}
+
+/// The element of an image's field.
+pub(super) const fn image_child(field: ImageField, element: &'static ElementSpec) -> ChildSpec {
+    child_of(image(field), element).is(Field::Image(field))
+}
+
+/// The fields of a network source.
+const OF_NETWORK: &[ImageField] = NetworkSource::FIELDS;
+
+/// The elements whose only attribute is a field of a network source; the others are empty.
+static LEAVES: [ElementSpec; OF_NETWORK.len()] = {
+    static ATTRIBUTES: [AttributeSpec; OF_NETWORK.len()] = {
+        let mut attributes = [super::attribute("", (0, 0, 0), ValueSpec::Text); OF_NETWORK.len()];
+        let mut nth = 0;
+        while nth < OF_NETWORK.len() {
+            attributes[nth] = image_attribute(OF_NETWORK[nth]);
+            nth += 1;
+        }
+        attributes
+    };
+    let mut leaves = [const { ElementSpec::new("") }; OF_NETWORK.len()];
+    let mut nth = 0;
+    while nth < OF_NETWORK.len() {
+        let name = image(OF_NETWORK[nth]).libvirt.parent().name();
+        leaves[nth] = ElementSpec::new(name).attributes(from_ref(&ATTRIBUTES[nth]));
+        nth += 1;
+    }
+    leaves
+};
+
+/// The element whose only attribute is this field of a network source.
+pub(super) const fn leaf(field: ImageField) -> &'static ElementSpec {
+    let mut nth = 0;
+    while OF_NETWORK[nth] as usize != field as usize {
+        nth += 1;
+    }
+    &LEAVES[nth]
+}
+
+/// The number of fields of a network source that are elements.
+pub(super) const ELEMENTS_OF_NETWORK: usize = OF_NETWORK.len() - count_of_network("source");
+
+/// The elements of a network source: of each field, one of `own` or one whose only attribute is the field; then
+/// `others`.
+pub(super) const fn network_children<const N: usize>(
+    own: &[(ImageField, &'static ElementSpec)],
+    others: &[ChildSpec],
+) -> [ChildSpec; N] {
+    let mut children = [others[0]; N];
+    let (mut next, mut at) = (0, 0);
+    while at < OF_NETWORK.len() {
+        let field = OF_NETWORK[at];
+        let mut element = leaf(field);
+        let mut nth = 0;
+        while nth < own.len() {
+            if own[nth].0 as usize == field as usize {
+                element = own[nth].1;
+            }
+            nth += 1;
+        }
+        if !is_on(image(field), "source") {
+            children[next] = image_child(field, element);
+            // Only lists of servers can be repeated.
+            children[next].repeats = matches!(field, ImageField::Hosts);
+            next += 1;
+        }
+        at += 1;
+    }
+    let mut nth = 0;
+    while nth < others.len() {
+        children[next] = others[nth];
+        (next, nth) = (next + 1, nth + 1);
+    }
+    children
 }
 
 /// The attribute of a controller's field.
@@ -42,21 +124,14 @@ const fn attribute_of(row: &'static FieldRow, field: Field) -> AttributeSpec {
             ValueSpec::Positive32
         }
         (Some(FieldKind::Number), _) => ValueSpec::Unsigned32,
+        (Some(FieldKind::Count | FieldKind::Size), _) => ValueSpec::Unsigned64,
         (Some(FieldKind::Word(words)), ValueForm::WordOr(others)) => {
             ValueSpec::WordsAnd(words, others)
         }
         (Some(FieldKind::Word(words)), _) => ValueSpec::Words(words),
-        (
-            Some(
-                FieldKind::Flag
-                | FieldKind::Count
-                | FieldKind::Size
-                | FieldKind::Text
-                | FieldKind::Structure,
-            )
-            | None,
-            _,
-        ) => ValueSpec::Text,
+        (Some(FieldKind::Flag | FieldKind::Text | FieldKind::Structure) | None, _) => {
+            ValueSpec::Text
+        }
     };
     let mut attribute = super::attribute(row.libvirt.name(), since_of(row), value)
         .is(field)
@@ -130,6 +205,13 @@ gather!(
     DISK_FIELDS,
     disk,
     disk_attribute
+);
+gather!(
+    count_of_network,
+    gather_of_network,
+    OF_NETWORK,
+    image,
+    image_attribute
 );
 gather!(
     count_of_controller,

@@ -8,8 +8,11 @@ use vmdisk_model::{
 use super::Field::{Disk, Image};
 use super::ValueSpec::{AnyBase, Port, Text, Unsigned32, Unsigned64, Uuid, Words};
 use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
-use super::rows::disk_attribute;
-use super::{ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
+use super::rows::{
+    ELEMENTS_OF_NETWORK, count_of_network, disk_attribute, gather_of_network, image_attribute,
+    image_child, leaf, network_children,
+};
+use super::{AttributeSpec, ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
 
 /// The table of a `<source>` in a disk of this type, or of the most similar type for a misspelt one.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
@@ -51,7 +54,7 @@ static FILE: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
         attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
-        attribute("fdgroup", (9, 0, 0), Text).is(Image(ImageField::FdGroup)),
+        image_attribute(ImageField::FdGroup),
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
@@ -75,48 +78,35 @@ static DIR: ElementSpec = ElementSpec::new("source")
     ])
     .children(COMMON_CHILDREN);
 
-static NETWORK: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
-        attribute("protocol", (0, 8, 7), Words(NetworkProtocol::WORDS))
-            .is(Image(ImageField::NetworkProtocol))
-            .later(&[("nfs", (7, 0, 0), None), ("vxhs", (3, 8, 0), None)]),
-        attribute("name", (0, 8, 7), Text).is(Image(ImageField::NetworkName)),
-        attribute("query", (6, 2, 0), Text).is(Image(ImageField::Query)),
-        attribute("tls", (3, 8, 0), YES_NO).is(Image(ImageField::Tls)),
-        attribute("tlsHostname", (8, 2, 0), Text)
-            .is(Image(ImageField::TlsHostname))
-            .qemu((7, 0, 0)),
+static NETWORK: ElementSpec = {
+    const OWN: &[AttributeSpec] = &[
+        image_attribute(ImageField::NetworkProtocol).value(Words(NetworkProtocol::WORDS)),
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
-    ])
-    .children(&[
-        child((0, 8, 7), &HOST).many().is(Image(ImageField::Hosts)),
-        child((1, 2, 11), &SNAPSHOT).is(Image(ImageField::Snapshot)),
-        child((1, 2, 11), &CONFIG).is(Image(ImageField::ConfigFile)),
-        child((3, 9, 0), &AUTH).is(Image(ImageField::Authentication)),
-        child((0, 9, 9), &SECLABEL).many(),
-        child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
-        child((4, 7, 0), &INITIATOR).is(Image(ImageField::Initiator)),
-        child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
-        child((6, 2, 0), &SSL).is(Image(ImageField::SslVerify)),
-        child((6, 2, 0), &COOKIES).is(Image(ImageField::Cookies)),
-        child((6, 2, 0), &READAHEAD).is(Image(ImageField::Readahead)),
-        child((6, 2, 0), &TIMEOUT).is(Image(ImageField::Timeout)),
-        child((7, 0, 0), &IDENTITY).is(Image(ImageField::Identity)),
-        child((9, 8, 0), &KNOWN_HOSTS).is(Image(ImageField::KnownHosts)),
-        child((9, 2, 0), &NBD_RECONNECT).is(Image(ImageField::ReconnectDelay)),
-        child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
-        DATA_STORE_CHILD,
-        child((5, 0, 0), &PRIVATE_DATA),
-    ]);
+    ];
+    const ATTRIBUTES: [AttributeSpec; OWN.len() + count_of_network("source")] =
+        gather_of_network(OWN, "source");
+    static CHILDREN: [ChildSpec; ELEMENTS_OF_NETWORK + VOLUME_CHILDREN.len()] = network_children(
+        &[
+            (ImageField::Hosts, &HOST),
+            (ImageField::Initiator, &INITIATOR),
+            (ImageField::Cookies, &COOKIES),
+            (ImageField::Identity, &IDENTITY),
+        ],
+        VOLUME_CHILDREN,
+    );
+    ElementSpec::new("source")
+        .needs(&[Need::Distinct("seclabel", "model")])
+        .attributes(&ATTRIBUTES)
+        .children(&CHILDREN)
+};
 
 static VOLUME: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model")])
     .attributes(&[
-        attribute("pool", (1, 0, 5), Text).is(Image(ImageField::Pool)),
-        attribute("volume", (1, 0, 5), Text).is(Image(ImageField::Volume)),
-        attribute("mode", (1, 1, 1), Words(VolumeMode::WORDS)).is(Image(ImageField::VolumeMode)),
+        image_attribute(ImageField::Pool),
+        image_attribute(ImageField::Volume),
+        image_attribute(ImageField::VolumeMode).value(Words(VolumeMode::WORDS)),
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (1, 2, 4), Unsigned32),
     ])
@@ -126,16 +116,16 @@ static NVME: ElementSpec = ElementSpec::new("source")
     .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
     .attributes(&[
         attribute("type", (6, 0, 0), Words(&["pci"])),
-        attribute("managed", (6, 0, 0), YES_NO).is(Image(ImageField::Managed)),
-        attribute("namespace", (6, 0, 0), AnyBase).is(Image(ImageField::Namespace)),
+        image_attribute(ImageField::Managed).value(YES_NO),
+        image_attribute(ImageField::Namespace).value(AnyBase),
         // Read in all locations, and refused here.
         disk_attribute(DiskField::StartupPolicy),
         attribute("index", (6, 0, 0), Unsigned32),
     ])
     .children(&[
-        child((6, 0, 0), &ADDRESS).is(Image(ImageField::SourceAddress)),
+        image_child(ImageField::SourceAddress, &ADDRESS),
         child((6, 0, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
-        child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
+        image_child(ImageField::Slice, &SLICES),
         child((6, 0, 0), &SECLABEL).many(),
         child((6, 0, 0), &PRIVATE_DATA),
     ]);
@@ -173,31 +163,31 @@ static OF_UNKNOWN_TYPE: ElementSpec = ElementSpec::new("source").unjudged();
 
 const LOCAL_CHILDREN: &[ChildSpec] = &[
     child((0, 9, 9), &SECLABEL).many(),
-    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
-    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
-    child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
+    image_child(ImageField::Encryption, &ENCRYPTION),
+    image_child(ImageField::Slice, &SLICES),
+    image_child(ImageField::Reservations, &RESERVATIONS),
     DATA_STORE_CHILD,
     child((5, 0, 0), &PRIVATE_DATA),
 ];
 
 const VOLUME_CHILDREN: &[ChildSpec] = &[
-    child((3, 9, 0), &AUTH).is(Image(ImageField::Authentication)),
+    image_child(ImageField::Authentication, &AUTH),
     child((0, 9, 9), &SECLABEL).many(),
-    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
-    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
-    child((4, 4, 0), &RESERVATIONS).is(Image(ImageField::Reservations)),
+    image_child(ImageField::Encryption, &ENCRYPTION),
+    image_child(ImageField::Slice, &SLICES),
+    image_child(ImageField::Reservations, &RESERVATIONS),
     DATA_STORE_CHILD,
     child((5, 0, 0), &PRIVATE_DATA),
 ];
 
 const COMMON_CHILDREN: &[ChildSpec] = &[
     child((0, 9, 9), &SECLABEL).many(),
-    child((3, 9, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
-    child((6, 1, 0), &SLICES).is(Image(ImageField::Slice)),
+    image_child(ImageField::Encryption, &ENCRYPTION),
+    image_child(ImageField::Slice, &SLICES),
     child((5, 0, 0), &PRIVATE_DATA),
 ];
 
-const DATA_STORE_CHILD: ChildSpec = child((10, 10, 0), &DATA_STORE).is(Image(ImageField::DataFile));
+const DATA_STORE_CHILD: ChildSpec = image_child(ImageField::DataFile, &DATA_STORE);
 
 /// libvirt `<dataStore>`: the data file of a qcow2 image, with its own source.
 static DATA_STORE: ElementSpec = ElementSpec::new("dataStore")
@@ -328,10 +318,6 @@ static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("timeout", (7, 1, 0), Unsigned32),
 ]);
 
-/// libvirt `<reconnect>` of NBD (NEWS 9.2.0).
-static NBD_RECONNECT: ElementSpec =
-    ElementSpec::new("reconnect").attributes(&[attribute("delay", (9, 2, 0), Unsigned32)]);
-
 static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("name", (0, 8, 7), Text),
     attribute("port", (0, 8, 7), Port),
@@ -339,19 +325,8 @@ static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
     attribute("socket", (0, 10, 2), Text),
 ]);
 
-static SNAPSHOT: ElementSpec =
-    ElementSpec::new("snapshot").attributes(&[attribute("name", (1, 2, 11), Text)]);
-
-static CONFIG: ElementSpec =
-    ElementSpec::new("config").attributes(&[attribute("file", (1, 2, 11), Text)]);
-
 pub(super) static INITIATOR: ElementSpec =
-    ElementSpec::new("initiator").children(&[child((4, 7, 0), &IQN)]);
-
-static IQN: ElementSpec = ElementSpec::new("iqn").attributes(&[attribute("name", (4, 7, 0), Text)]);
-
-static SSL: ElementSpec =
-    ElementSpec::new("ssl").attributes(&[attribute("verify", (6, 2, 0), YES_NO)]);
+    ElementSpec::new("initiator").children(&[child((4, 7, 0), leaf(ImageField::Initiator))]);
 
 static COOKIES: ElementSpec = ElementSpec::new("cookies")
     .needs(&[Need::Distinct("cookie", "name")])
@@ -362,12 +337,6 @@ static COOKIE: ElementSpec = ElementSpec::new("cookie")
     .attributes(&[attribute("name", (6, 2, 0), Text)])
     .content(Text);
 
-static READAHEAD: ElementSpec =
-    ElementSpec::new("readahead").attributes(&[attribute("size", (6, 2, 0), Unsigned64)]);
-
-static TIMEOUT: ElementSpec =
-    ElementSpec::new("timeout").attributes(&[attribute("seconds", (6, 2, 0), Unsigned64)]);
-
 static IDENTITY: ElementSpec = ElementSpec::new("identity").attributes(&[
     attribute("user", (7, 0, 0), Text),
     attribute("group", (7, 0, 0), Text),
@@ -375,9 +344,6 @@ static IDENTITY: ElementSpec = ElementSpec::new("identity").attributes(&[
     attribute("keyfile", (9, 8, 0), Text),
     attribute("agentsock", (9, 8, 0), Text),
 ]);
-
-static KNOWN_HOSTS: ElementSpec =
-    ElementSpec::new("knownHosts").attributes(&[attribute("path", (9, 8, 0), Text)]);
 
 /// `Switch` is written `on`/`off` in a driver and `yes`/`no` in a source.
 pub(crate) fn switch_from_yes_no(word: &str) -> Option<Switch> {

@@ -46,47 +46,43 @@ fn identity() -> impl Strategy<Value = NetworkIdentity> {
         )
 }
 
+/// A value of this kind; none of a field that has more than one.
+fn value(kind: FieldKind) -> BoxedStrategy<Option<FieldValue>> {
+    match kind {
+        FieldKind::Text => of(nasty().prop_map(FieldValue::Text)).boxed(),
+        FieldKind::Switch => of(select(Switch::ALL).prop_map(FieldValue::Switch)).boxed(),
+        FieldKind::Number => of(number().prop_map(FieldValue::Number)).boxed(),
+        FieldKind::Count => of(any::<u64>().prop_map(FieldValue::Count)).boxed(),
+        FieldKind::Size => of(any::<u64>().prop_map(|size| FieldValue::Size(Bytes(size)))).boxed(),
+        FieldKind::Structure => Just(None).boxed(),
+        FieldKind::Flag | FieldKind::Word(_) | FieldKind::IoThread => {
+            unreachable!("no source has one")
+        }
+    }
+}
+
 fn network() -> impl Strategy<Value = NetworkSource> {
-    let texts = (
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-    );
     let cookie = (nasty(), nasty()).prop_map(|(name, value)| Cookie { name, value });
-    let numbers = (of(any::<u64>()), of(any::<u64>()), of(number()));
+    let kinds = NetworkSource::FIELDS
+        .iter()
+        .filter_map(|field| field.kind());
     (
         select(NetworkProtocol::ALL),
         vec(host(), 0..3),
-        texts,
-        (switch(), switch()),
         vec(cookie, 0..3),
-        numbers,
         of(identity()),
+        kinds.map(value).collect::<Vec<_>>(),
     )
-        .prop_map(
-            |(protocol, hosts, texts, switches, cookies, numbers, identity)| NetworkSource {
-                protocol,
-                name: texts.0,
-                query: texts.1,
-                hosts,
-                snapshot: texts.2,
-                config_file: texts.3,
-                initiator: texts.4,
-                tls: switches.0,
-                tls_hostname: texts.5,
-                ssl_verify: switches.1,
-                cookies,
-                readahead: numbers.0.map(Bytes),
-                timeout: numbers.1,
-                reconnect_delay: numbers.2,
-                identity,
-                known_hosts: texts.6,
-            },
-        )
+        .prop_map(|(protocol, hosts, cookies, identity, values)| {
+            let mut source = NetworkSource::new(protocol, None, hosts);
+            source.cookies = cookies;
+            source.identity = identity;
+            for (field, value) in NetworkSource::FIELDS.iter().zip(values) {
+                let is_set = value.is_none_or(|value| source.set(*field, value));
+                assert!(is_set, "{field:?}");
+            }
+            source
+        })
 }
 
 fn nvme() -> impl Strategy<Value = NvmeSource> {

@@ -1,8 +1,8 @@
 //! Configurations without names.
 
 use vmdisk_model::{
-    Backend, BackendSource, Backing, Controller, DevicePath, Disk, Domain, Frontend, Image,
-    NetworkSource, Protocol, Secret, SecretReference,
+    Backend, BackendSource, Backing, Controller, DevicePath, Disk, Domain, FieldValue, Fields,
+    Frontend, Image, ImageField, NetworkSource, Protocol, Secret, SecretReference,
 };
 
 use super::{Level, Redactor};
@@ -177,46 +177,33 @@ impl Redactor {
     fn network(&self, source: &mut NetworkSource) {
         let name = |text: &mut Option<String>| *text = text.take().map(|text| self.name(&text));
         let path = |text: &mut Option<String>| *text = text.take().map(|text| self.path(&text));
-        let NetworkSource {
-            protocol: _,
-            name: called,
-            query,
-            hosts,
-            snapshot,
-            config_file,
-            initiator,
-            tls: _,
-            tls_hostname,
-            ssl_verify: _,
-            cookies,
-            readahead: _,
-            timeout: _,
-            reconnect_delay: _,
-            identity,
-            known_hosts,
-        } = source;
-        // A slash parts a pool from an image, and a target from a unit: the parts are names, the slash is none.
-        if let Some(called) = called {
-            let parts = called.split('/').map(|part| match part {
-                "" => String::new(),
-                part => self.name(part),
-            });
-            *called = parts.collect::<Vec<_>>().join("/");
+        for field in NetworkSource::FIELDS {
+            let Some(FieldValue::Text(text)) = source.get(*field) else {
+                continue;
+            };
+            let redacted = match field {
+                // A slash parts a pool from an image, and a target from a unit: the parts are names, the slash is none.
+                ImageField::NetworkName => {
+                    let parts = text.split('/').map(|part| match part {
+                        "" => String::new(),
+                        part => self.name(part),
+                    });
+                    parts.collect::<Vec<_>>().join("/")
+                }
+                _ if vmdisk_fields::image(*field).is_path => self.path(&text),
+                _ => self.name(&text),
+            };
+            source.set(*field, redacted);
         }
-        for text in [query, snapshot, initiator, tls_hostname] {
-            name(text);
-        }
-        path(config_file);
-        path(known_hosts);
-        for host in hosts {
+        for host in &mut source.hosts {
             name(&mut host.name);
             path(&mut host.socket);
         }
-        for cookie in cookies {
+        for cookie in &mut source.cookies {
             cookie.name = self.name(&cookie.name);
             cookie.value = self.name(&cookie.value);
         }
-        if let Some(identity) = identity {
+        if let Some(identity) = &mut source.identity {
             name(&mut identity.user);
             name(&mut identity.group);
             name(&mut identity.username);

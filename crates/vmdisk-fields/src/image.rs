@@ -1,0 +1,163 @@
+//! The fields of an image, and of its source.
+
+use vmdisk_model::NetworkProtocol::{Ftp, Ftps, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh, Vxhs};
+use vmdisk_model::{Fields, ImageField, NetworkIdentity, NetworkProtocol, NetworkSource, Switch};
+
+use crate::Unused::{Dropped, Ignored, Refused, RefusedAtStart};
+use crate::ValueForm::YesNo;
+use crate::row::{FieldRow, Unused, libvirt, rows};
+
+// `tests/tests/real_libvirt/sources.rs` compares the lists, and the reactions of libvirt, with real ones.
+const WEB: &[NetworkProtocol] = &[Http, Https];
+const CURL: &[NetworkProtocol] = &[Http, Https, Ftp, Ftps];
+const LOGIN: &[NetworkProtocol] = &[Rbd, Iscsi, Http, Https, Ftp, Ftps, Ssh];
+
+rows! {
+    /// Every field.
+    IMAGE_FIELDS;
+    /// The row of a field of an image. `source/readahead/@size` is a whole element, which says nothing else.
+    image(ImageField);
+
+    Image: "an image", libvirt("image", (0, 0, 3)).spec("backing-chain");
+    Format: "a format", libvirt("format", (0, 1, 8)).spec("format");
+    Source: "a source", libvirt("source", (0, 0, 3));
+    Path: "a path", libvirt("source path", (0, 0, 3)).path().spec("path");
+    FdGroup: "a group of file descriptors", libvirt("source/@fdgroup", (9, 0, 0));
+    NetworkProtocol: "a protocol", libvirt("source/@protocol", (0, 8, 7))
+        .later(&[("nfs", (7, 0, 0), None), ("vxhs", (3, 8, 0), None)]).spec("protocol");
+    NetworkName: "a name on the server", libvirt("source/@name", (0, 8, 7)).spec("name");
+    Query: "a query", libvirt("source/@query", (6, 2, 0)).of(WEB, Dropped).spec("query");
+    Tls: "TLS by this switch", libvirt("source/@tls", (3, 8, 0)).form(YesNo).of(&[Nbd, Vxhs], RefusedAtStart)
+        .node("tls-creds").spec("tls");
+    TlsHostname: "a host name for the TLS certificate", libvirt("source/@tlsHostname", (8, 2, 0)).qemu_since((7, 0, 0))
+        .of(&[Nbd], Refused).node("tls-hostname").spec("tls-hostname");
+    Hosts: "servers", libvirt("source/host", (0, 8, 7)).spec("hosts");
+    Snapshot: "a snapshot", libvirt("source/snapshot/@name", (1, 2, 11)).of(&[Rbd], Ignored)
+        .node("snapshot").spec("snapshot");
+    ConfigFile: "a configuration file", libvirt("source/config/@file", (1, 2, 11)).of(&[Rbd], Ignored).path()
+        .node("conf").spec("config-file");
+    Initiator: "an initiator", libvirt("source/initiator/iqn/@name", (4, 7, 0)).of(&[Iscsi], Ignored)
+        .node("initiator-name").spec("initiator");
+    SslVerify: "a switch for verifying certificates", libvirt("source/ssl/@verify", (6, 2, 0)).form(YesNo)
+        .of(&[Https, Ftps], Dropped).node("sslverify").spec("ssl-verify");
+    Cookies: "cookies", libvirt("source/cookies", (6, 2, 0)).of(WEB, Dropped).node("cookie-secret");
+    Readahead: "a readahead", libvirt("source/readahead/@size", (6, 2, 0)).of(CURL, Dropped)
+        .node("readahead").spec("readahead");
+    Timeout: "a timeout", libvirt("source/timeout/@seconds", (6, 2, 0)).of(CURL, Dropped)
+        .node("timeout").spec("timeout");
+    ReconnectDelay: "a delay of reconnecting", libvirt("source/reconnect/@delay", (9, 2, 0)).of(&[Nbd], Dropped)
+        .node("reconnect-delay").spec("reconnect-delay");
+    Identity: "an identity", libvirt("source/identity", (7, 0, 0)).of(&[Nfs, Ssh], Dropped).spec("identity");
+    KnownHosts: "known hosts", libvirt("source/knownHosts/@path", (9, 8, 0)).of(&[Ssh], Dropped).path()
+        .spec("known-hosts");
+    Pool: "a pool", libvirt("source/@pool", (1, 0, 5));
+    Volume: "a volume", libvirt("source/@volume", (1, 0, 5));
+    VolumeMode: "a mode", libvirt("source/@mode", (1, 1, 1));
+    Namespace: "a namespace", libvirt("source/@namespace", (6, 0, 0)).node("namespace");
+    Managed: "managed", libvirt("source/@managed", (6, 0, 0));
+    SourceAddress: "an address", libvirt("source/address", (6, 0, 0)).node("device");
+    Slice: "a slice", libvirt("source/slices", (6, 1, 0));
+    DataFile: "a data file", libvirt("source/dataStore", (10, 10, 0)).spec("data-file");
+    Encryption: "encryption", libvirt("source/encryption", (3, 9, 0));
+    Authentication: "a login", libvirt("source/auth", (3, 9, 0)).of(LOGIN, Refused).spec("auth");
+    Reservations: "reservations", libvirt("source/reservations", (4, 4, 0)).node("pr-manager");
+    MetadataCacheSize: "a metadata cache", libvirt("format/metadata_cache", (7, 0, 0));
+}
+
+/// A member of a network source that its protocol does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnusedMember {
+    /// The field.
+    pub field: ImageField,
+    /// What people call it, as the object of a sentence.
+    pub noun: &'static str,
+    /// The protocols that have it.
+    pub protocols: &'static [NetworkProtocol],
+    /// The reaction of libvirt.
+    pub unused: Unused,
+}
+
+/// The members of a network source that are set, and that its protocol does not have.
+pub fn unused_members(source: &NetworkSource) -> impl Iterator<Item = UnusedMember> {
+    let fields = NetworkSource::FIELDS.iter().copied();
+    let fields = fields.filter(|field| source.has(*field) && has_effect(source, *field));
+    let members = fields.filter_map(|field| {
+        let row = image(field);
+        let (protocols, unused) = row.protocols?;
+        let noun = row.noun;
+        Some(UnusedMember {
+            field,
+            noun,
+            protocols,
+            unused,
+        })
+    });
+    let identity = source.identity.iter().flat_map(unused_parts);
+    members
+        .chain(identity)
+        .filter(|member| !member.protocols.contains(&source.protocol))
+}
+
+/// Removes the members of a network source that libvirt accepts for its protocol and does not use.
+pub fn remove_ignored_members(source: &mut NetworkSource) {
+    let ignored: Vec<ImageField> = unused_members(source)
+        .filter(|member| matches!(member.unused, Dropped | Ignored))
+        .map(|member| member.field)
+        .collect();
+    for field in ignored {
+        match (field, &mut source.identity) {
+            (ImageField::Identity, Some(identity)) => {
+                let all = std::mem::take(identity);
+                match source.protocol {
+                    Nfs => (identity.user, identity.group) = (all.user, all.group),
+                    Ssh => {
+                        *identity = NetworkIdentity {
+                            user: None,
+                            group: None,
+                            ..all
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => source
+                .field_mut(field)
+                .into_iter()
+                .for_each(|field| field.clear()),
+        }
+    }
+}
+
+/// False for a switch that is off, and for an identity, whose parts belong to different protocols.
+fn has_effect(source: &NetworkSource, field: ImageField) -> bool {
+    match field {
+        ImageField::Tls => source.tls == Some(Switch::On),
+        ImageField::Identity => false,
+        _ => true,
+    }
+}
+
+/// The parts of an identity that are set.
+fn unused_parts(identity: &NetworkIdentity) -> impl Iterator<Item = UnusedMember> + use<> {
+    let NetworkIdentity {
+        user,
+        group,
+        username,
+        keyfile,
+        agent_socket,
+    } = identity;
+    let parts: [(&str, bool, &[NetworkProtocol]); 5] = [
+        ("an owner of files", user.is_some(), &[Nfs]),
+        ("a group of files", group.is_some(), &[Nfs]),
+        ("a name to log in with", username.is_some(), &[Ssh]),
+        ("a key file", keyfile.is_some(), &[Ssh]),
+        ("a socket of an SSH agent", agent_socket.is_some(), &[Ssh]),
+    ];
+    let set = parts.into_iter().filter(|(_, is_set, _)| *is_set);
+    set.map(|(noun, _, protocols)| UnusedMember {
+        field: ImageField::Identity,
+        noun,
+        protocols,
+        unused: Dropped,
+    })
+}
