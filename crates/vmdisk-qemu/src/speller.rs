@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::{MemberTable, Owner, Version};
-use vmdisk_fields::{FirstReleases, Setting, Speller, Spelling, controller, disk};
+use vmdisk_fields::{FirstReleases, Setting, Speller, Spelling, controller, disk, image};
 use vmdisk_model::{
     AioMode, CacheMode, Device, DiskField, DomainField, FieldPath, FieldValue, Format, ImageField,
     IoThreadField, IoThreadId, TargetBus,
@@ -131,6 +131,7 @@ impl Speller for CommandLineSpeller<'_> {
             }),
             FieldPath::Image(_, 1.., ImageField::Image) => named("backing"),
             FieldPath::Image(_, _, ImageField::DataFile) => named("data-file"),
+            FieldPath::Image(_, _, field) => named(image(field).node?),
             FieldPath::Domain(field) => named(domain_option(field)?),
             FieldPath::IoThread(_, IoThreadField::IoThread) => named("-object iothread"),
             _ => None,

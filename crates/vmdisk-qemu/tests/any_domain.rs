@@ -217,41 +217,36 @@ fn network() -> BoxedStrategy<Protocol> {
         .prop_map(
             |(protocol, name, hosts, (text, switch, number), identity)| {
                 let mut source = NetworkSource::new(protocol, name, hosts);
-                // What belongs to the protocol; the rest is refused, which is another test's business.
-                match protocol {
-                    NetworkProtocol::Nbd => {
-                        source.tls = switch;
-                        source.tls_hostname = text;
-                        source.reconnect_delay = number.map(|_| 3);
+                // What the protocol passes to QEMU; the rest is left out, which is another test's business.
+                for field in NetworkSource::FIELDS {
+                    let row = vmdisk_fields::image(*field);
+                    let is_passed = row.node.is_some() || *field == ImageField::Query;
+                    if !is_passed || !row.is_of(protocol) {
+                        continue;
                     }
-                    NetworkProtocol::Rbd => source.snapshot = text,
-                    NetworkProtocol::Iscsi => source.initiator = text,
-                    NetworkProtocol::Https => {
-                        source.query = text;
-                        source.ssl_verify = switch;
-                        source.timeout = number;
-                        source.readahead = number.map(Bytes);
+                    let value = match field.kind() {
+                        Some(FieldKind::Text) => text.clone().map(FieldValue::Text),
+                        Some(FieldKind::Switch) => switch.map(FieldValue::Switch),
+                        Some(FieldKind::Number) => number.map(|_| FieldValue::Number(3)),
+                        Some(FieldKind::Count) => number.map(FieldValue::Count),
+                        Some(FieldKind::Size) => number.map(|size| FieldValue::Size(Bytes(size))),
+                        _ => None,
+                    };
+                    if let Some(value) = value {
+                        source.set(*field, value);
                     }
-                    NetworkProtocol::Nfs => {
-                        source.identity = identity.map(|identity| NetworkIdentity {
-                            username: None,
-                            ..identity
-                        });
-                    }
-                    NetworkProtocol::Ssh => {
-                        source.identity = identity.map(|identity| NetworkIdentity {
-                            user: None,
-                            ..identity
-                        });
-                    }
-                    NetworkProtocol::Sheepdog
-                    | NetworkProtocol::Gluster
-                    | NetworkProtocol::Vxhs
-                    | NetworkProtocol::Http
-                    | NetworkProtocol::Ftp
-                    | NetworkProtocol::Ftps
-                    | NetworkProtocol::Tftp => {}
                 }
+                source.identity = match protocol {
+                    NetworkProtocol::Nfs => identity.map(|identity| NetworkIdentity {
+                        username: None,
+                        ..identity
+                    }),
+                    NetworkProtocol::Ssh => identity.map(|identity| NetworkIdentity {
+                        user: None,
+                        ..identity
+                    }),
+                    _ => None,
+                };
                 Protocol::Network(Box::new(source))
             },
         )

@@ -9,7 +9,7 @@ use vmdisk_model::{
 };
 
 use Description::{SetsField, Text};
-use Uses::{Disk, DiskValue, Image as InImage, Other, Protocol};
+use Uses::{Disk, DiskValue, Image as InImage, ImageWith, Other, Protocol};
 
 /// The reaction of a program without the capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,10 @@ pub(crate) enum Uses {
     DiskValue(DiskField, &'static str),
     /// Images of each chain that are reached by one of these protocols.
     Protocol(&'static [NetworkProtocol]),
+    /// Images of each chain that set a field.
+    Image(ImageField),
     /// Images of each chain that meet a condition; the finding is at a field of the image.
-    Image(ImageField, fn(&Image) -> bool),
+    ImageWith(ImageField, fn(&Image) -> bool),
     /// Elsewhere.
     Other(fn(&Domain) -> Vec<FieldPath>),
 }
@@ -101,7 +103,8 @@ impl Feature {
             Protocol(protocols) => images(domain, ImageField::NetworkProtocol, |image| {
                 network(image).is_some_and(|network| protocols.contains(&network.protocol))
             }),
-            InImage(field, holds) => images(domain, field, holds),
+            InImage(field) => images(domain, field, |image| image.has_member(field)),
+            ImageWith(field, holds) => images(domain, field, holds),
             Other(places) => places(domain),
         }
     }
@@ -127,7 +130,7 @@ features! {
     LibvirtIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring");
     DiscardNoUnref: SetsField, Refused, DiskValue(DiskField::DiscardNoUnref, "on");
     LibvirtDiscardNoUnref: SetsField, Ignored, DiskValue(DiskField::DiscardNoUnref, "on");
-    LibvirtNbdReconnect: Text("waits for its NBD server to return"), Ignored, InImage(ImageField::ReconnectDelay, |image| network(image).is_some_and(|it| it.reconnect_delay.is_some()));
+    LibvirtNbdReconnect: Text("waits for its NBD server to return"), Ignored, InImage(ImageField::ReconnectDelay);
     LibvirtSshIdentity: Text("sets the user or keys of its SSH connection"), Ignored, Other(ssh_identity);
     IothreadVqMappingBlk: Text("maps its queues to iothreads"), Refused, Disk(DiskField::IoThreadMapping);
     LibvirtIothreadMapping: Text("maps its queues to iothreads"), Ignored, Disk(DiskField::IoThreadMapping);
@@ -141,7 +144,7 @@ features! {
     LibvirtVhostUser: Text("is served by a daemon over vhost-user"), Refused, Other(vhost_user);
     LibvirtDiscardGranularity: SetsField, Ignored, Other(discard_granularity);
     LibvirtDiscardGranularityZero: SetsField, Ignored, DiskValue(DiskField::DiscardGranularity, "0");
-    LibvirtRbdNamespace: Text("is in a namespace of its RBD pool"), Refused, InImage(ImageField::NetworkName, |image| network(image).is_some_and(in_rbd_namespace));
+    LibvirtRbdNamespace: Text("is in a namespace of its RBD pool"), Refused, ImageWith(ImageField::NetworkName, |image| network(image).is_some_and(in_rbd_namespace));
     LibvirtRotationRate: SetsField, Ignored, Disk(DiskField::RotationRate);
     LibvirtTransient: Text("is transient"), Refused, Disk(DiskField::Transient);
     MemoryBackendMemfd: Text("uses memfd memory"), Refused, Other(memfd);
@@ -155,18 +158,18 @@ features! {
     Gluster: Text("is on GlusterFS"), Refused, Protocol(&[NetworkProtocol::Gluster]);
     Sheepdog: Text("is on Sheepdog"), Refused, Protocol(&[NetworkProtocol::Sheepdog]);
     Vxhs: Text("is on VxHS"), Refused, Protocol(&[NetworkProtocol::Vxhs]);
-    RbdEncryption: Text("is decrypted by librbd"), Refused, InImage(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
-    RbdLuksAny: Text("lets librbd detect the LUKS version"), Refused, InImage(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
-    NbdTlsHostname: Text("sets the host name in the certificate of its NBD server"), Refused, InImage(ImageField::TlsHostname, |image| network(image).is_some_and(|it| it.tls_hostname.is_some()));
-    NvmeDriver: Text("has an NVMe controller driven by QEMU"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    VhostVdpaDriver: Text("is on vhost-vdpa"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    Qcow2DataFile: Text("has an external data file"), Refused, InImage(ImageField::DataFile, |image| image.data_file.is_some());
-    PrManager: Text("passes SCSI reservations through"), Refused, InImage(ImageField::Reservations, |image| image.reservations.is_some());
+    RbdEncryption: Text("is decrypted by librbd"), Refused, ImageWith(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
+    RbdLuksAny: Text("lets librbd detect the LUKS version"), Refused, ImageWith(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
+    NbdTlsHostname: Text("sets the host name in the certificate of its NBD server"), Refused, InImage(ImageField::TlsHostname);
+    NvmeDriver: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    VhostVdpaDriver: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    Qcow2DataFile: Text("has an external data file"), Refused, InImage(ImageField::DataFile);
+    PrManager: Text("passes SCSI reservations through"), Refused, InImage(ImageField::Reservations);
     StatsIntervals: Text("collects statistics over intervals"), Refused, Other(statistics);
-    LibvirtNvmeSource: Text("has an NVMe controller driven by QEMU"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    LibvirtVhostVdpa: Text("is on vhost-vdpa"), Refused, InImage(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile, |image| image.data_file.is_some());
-    LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice, |image| image.slice.is_some());
+    LibvirtNvmeSource: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
+    LibvirtVhostVdpa: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
+    LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile);
+    LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice);
     LibvirtStatistics: Text("collects statistics over intervals"), Ignored, Other(statistics);
     LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters);
 }
@@ -267,7 +270,7 @@ fn ssh_identity(domain: &Domain) -> Vec<FieldPath> {
         })
     });
     found.extend(images(domain, ImageField::KnownHosts, |image| {
-        network(image).is_some_and(|network| network.known_hosts.is_some())
+        image.has_member(ImageField::KnownHosts)
     }));
     found
 }
@@ -285,8 +288,8 @@ mod tests {
     #[test]
     fn no_help_removes_the_storage_of_a_disk() {
         let of_storage = |feature: &&Feature| {
-            let is_name = matches!(feature.uses, InImage(ImageField::NetworkName, _));
-            is_name || matches!(feature.uses, Protocol(_) | InImage(ImageField::Source, _))
+            let is_name = matches!(feature.uses, ImageWith(ImageField::NetworkName, _));
+            is_name || matches!(feature.uses, Protocol(_) | ImageWith(ImageField::Source, _))
         };
         for feature in FEATURES.iter().filter(of_storage) {
             assert_ne!(feature.instead(), "remove it", "{:?}", feature.capability);

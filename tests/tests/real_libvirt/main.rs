@@ -13,4 +13,5 @@ mod moves;
 mod pages;
 mod peers;
 mod quoted;
+mod sources;
 mod starts;

@@ -1,35 +1,12 @@
 //! Places of the fields of a guest.
 
 use vmdisk_document::{Entry, Node, Value};
-use vmdisk_fields::{DISK_FIELDS, LIMIT_FIELDS, disk};
+use vmdisk_fields::{DISK_FIELDS, IMAGE_FIELDS, LIMIT_FIELDS, disk, image as image_row};
 use vmdisk_model::{DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField};
 use vmdisk_source::{Place, SourceMap, Span};
 
 use super::speller::{GUEST, key_of};
 use crate::spec::BackendSpec;
-
-/// The keys of a backend that are fields of its image, whichever kind of backend it is.
-const IMAGE: &[(&str, ImageField)] = &[
-    ("path", ImageField::Path),
-    ("volume", ImageField::Path),
-    ("format", ImageField::Format),
-    ("protocol", ImageField::NetworkProtocol),
-    ("name", ImageField::NetworkName),
-    ("hosts", ImageField::Hosts),
-    ("query", ImageField::Query),
-    ("snapshot", ImageField::Snapshot),
-    ("config-file", ImageField::ConfigFile),
-    ("initiator", ImageField::Initiator),
-    ("tls", ImageField::Tls),
-    ("tls-hostname", ImageField::TlsHostname),
-    ("ssl-verify", ImageField::SslVerify),
-    ("readahead", ImageField::Readahead),
-    ("timeout", ImageField::Timeout),
-    ("reconnect-delay", ImageField::ReconnectDelay),
-    ("identity", ImageField::Identity),
-    ("known-hosts", ImageField::KnownHosts),
-    ("auth", ImageField::Authentication),
-];
 
 /// The places of a guest whose disks have these numbers in the list of the spec.
 pub(super) fn source_map(text: &str, root: &Node, numbers: &[usize]) -> SourceMap<FieldPath> {
@@ -159,9 +136,13 @@ impl Places<'_> {
         let at = |field| FieldPath::Image(disk, depth, field);
         self.record(at(ImageField::Image), member_span(image));
         self.record(at(ImageField::Source), member_span(image));
-        for (key, field) in IMAGE {
-            self.value(image.node.member(key), at(*field));
+        for field in IMAGE_FIELDS {
+            let member = image_row(*field)
+                .spec
+                .and_then(|key| image.node.member(key));
+            self.value(member, at(*field));
         }
+        self.value(image.node.member("volume"), at(ImageField::Path));
         let chain = image.node.member("backing-chain");
         if let Some(Value::List(items)) = chain.map(|chain| &chain.node.value) {
             for (nth, item) in items.iter().enumerate() {

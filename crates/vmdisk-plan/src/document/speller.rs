@@ -1,7 +1,7 @@
 //! How a spec spells settings.
 
 use vmdisk_document::Value;
-use vmdisk_fields::{Setting, Speller, disk, limit};
+use vmdisk_fields::{Setting, Speller, disk, image, limit};
 use vmdisk_model::{
     DiskField, Domain, DomainField, FieldPath, FieldValue, ImageField, IoThreadField, IoThreadId,
     LimitField, Protocol, Switch,
@@ -91,16 +91,8 @@ pub(super) fn key_of(at: FieldPath) -> Option<String> {
         // A key of the backend.
         FieldPath::Disk(_, DiskField::Reconnect) => Some("reconnect".to_owned()),
         FieldPath::Disk(_, field) => disk(field).spec.map(str::to_owned),
-        FieldPath::Image(_, depth, field) => {
-            let key = match (field, depth) {
-                (ImageField::Image, 1..) => "backing-chain",
-                (ImageField::DataFile, _) => "data-file",
-                (ImageField::Path, _) => "path",
-                (ImageField::Format, _) => "format",
-                _ => return None,
-            };
-            Some(key.to_owned())
-        }
+        FieldPath::Image(_, 0, ImageField::Image) => None,
+        FieldPath::Image(_, _, field) => image(field).spec.map(str::to_owned),
         FieldPath::IoThread(_, field) => {
             let key = match field {
                 IoThreadField::IoThread => "iothreads",

@@ -5,7 +5,8 @@
 
 use core::net::Ipv6Addr;
 
-use vmdisk_model::{Format, NetworkProtocol};
+use vmdisk_fields::{Unused, image};
+use vmdisk_model::{FieldValue, Fields, Format, ImageField, NetworkProtocol};
 
 use super::SpecPath;
 use super::access::DeviceAccess;
@@ -19,53 +20,34 @@ use super::node::shortened;
 use super::section::{all_of, list_of};
 use super::value::Word;
 
-use NetworkProtocol::{Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh};
+use NetworkProtocol::{Gluster, Iscsi, Nbd, Nfs, Rbd, Ssh};
 
 /// Checks a disk behind a server.
 pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
     let NetworkSpec {
-        protocol,
-        name,
-        hosts,
-        format,
-        query: _, // only whose it is, as those named `_` below
-        snapshot: _,
-        config_file,
-        initiator: _,
-        tls,
-        tls_hostname,
-        ssl_verify: _,
-        readahead,
-        timeout,
-        reconnect_delay: _,
-        identity,
-        known_hosts,
-        auth,
-        access,
+        tls, tls_hostname, ..
     } = network;
-    let protocol = *protocol;
+    let protocol = network.protocol;
     if !PROTOCOLS.contains(&protocol) {
         let message = format!("current QEMU does not support {protocol}");
         faults.refuse(at.key("protocol"), message).help =
             Some(format!("it speaks {}", list_of(NetworkProtocol::ALL_WORDS)));
         return;
     }
-    check_name(protocol, name.as_deref(), at, faults);
-    let hosts = hosts.as_deref().unwrap_or_default();
+    let name = network.name.as_deref();
+    check_name(protocol, name, at, faults);
+    let hosts = network.hosts.as_deref().unwrap_or_default();
     check_hosts(protocol, hosts, at, faults);
     check_members(network, at, faults);
-    for (path, key) in [(config_file, "config-file"), (known_hosts, "known-hosts")] {
-        if let Some(path) = path {
-            check_path(path, at.key(key), faults);
-        }
-    }
-    if let Some(size) = readahead {
+    if let Some(size) = network.readahead {
         let message = format!("QEMU reads whole sectors of 512 bytes ahead, not {size}");
         let is_fit = size.0 > 0 && size.0.is_multiple_of(512);
         faults.refuse_unless(is_fit, at.key("readahead"), message);
     }
     faults.refuse_unless(
-        timeout.is_none_or(|seconds| (1..=10_000).contains(&seconds)),
+        network
+            .timeout
+            .is_none_or(|seconds| (1..=10_000).contains(&seconds)),
         at.key("timeout"),
         "QEMU waits 1 to 10000 seconds",
     );
@@ -78,26 +60,26 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
         let message = "for a UNIX socket the host name of the certificate must be set";
         faults.refuse(at.key("tls"), message).help = Some("add `tls-hostname`".to_owned());
     }
-    if let Some(identity) = identity {
+    if let Some(identity) = &network.identity {
         check_identity(protocol, identity, &at.key("identity"), faults);
     }
-    if let Some(auth) = auth {
+    if let Some(auth) = &network.auth {
         check_login(auth, &at.key("auth"), faults);
     }
-    if let (None, Some(named)) = (format, format_in_name(name.as_deref())) {
+    if let (None, Some(named)) = (network.format, format_in_name(name)) {
         let message = format!(
             "the name ends as names of `{named}` images do, but without a format it is read as raw"
         );
         faults.refuse(at.key("name"), message).help =
             Some(format!("set `format` to `{named}`, or to `raw`"));
     }
-    let format = format.unwrap_or(Format::Raw);
+    let format = network.format.unwrap_or(Format::Raw);
     if !is_network_format(format) {
         let message = format!("network disks do not support format `{format}`");
         faults.refuse(at.key("format"), message).help =
             Some("an ISO or another plain image is `raw`".to_owned());
     }
-    if *access == Some(DeviceAccess::Lun) {
+    if network.access == Some(DeviceAccess::Lun) {
         let message = "only a unit of an iscsi target supports SCSI commands";
         faults.refuse_unless(protocol == Iscsi, at.key("as"), message);
         let message = "a SCSI device cannot have a format";
@@ -278,47 +260,27 @@ fn check_host_name(name: &str, at: &SpecPath, faults: &mut Faults) {
     faults.refuse(at.key("name"), message).help = Some(help.to_owned());
 }
 
-/// Refuses what belongs to another protocol.
+/// Checks the members that are paths, and refuses those of another protocol.
 fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
-    let NetworkSpec {
-        protocol,
-        name: _,
-        hosts: _,
-        format: _,
-        query,
-        snapshot,
-        config_file,
-        initiator,
-        tls,
-        tls_hostname,
-        ssl_verify,
-        readahead,
-        timeout,
-        reconnect_delay,
-        identity,
-        known_hosts,
-        auth,
-        access: _, // with the format
-    } = network;
-    const CURL: &[NetworkProtocol] = &[Http, Https, NetworkProtocol::Ftp, Ftps];
-    const LOGIN: &[NetworkProtocol] = &[Rbd, Iscsi, Http, Https, NetworkProtocol::Ftp, Ftps, Ssh];
-    for (key, is_set, owners) in [
-        ("query", query.is_some(), &[Http, Https][..]),
-        ("snapshot", snapshot.is_some(), &[Rbd]),
-        ("config-file", config_file.is_some(), &[Rbd]),
-        ("initiator", initiator.is_some(), &[Iscsi]),
-        ("tls", *tls == Some(true), &[Nbd]),
-        ("tls-hostname", tls_hostname.is_some(), &[Nbd]),
-        ("ssl-verify", ssl_verify.is_some(), &[Https, Ftps]),
-        ("readahead", readahead.is_some(), CURL),
-        ("timeout", timeout.is_some(), CURL),
-        ("reconnect-delay", reconnect_delay.is_some(), &[Nbd]),
-        ("identity", identity.is_some(), &[Nfs, Ssh]),
-        ("known-hosts", known_hosts.is_some(), &[Ssh]),
-        ("auth", auth.is_some(), LOGIN),
-    ] {
-        if is_set && !owners.contains(protocol) {
-            let owners: Vec<&str> = owners.iter().map(|owner| owner.as_wire()).collect();
+    let protocol = network.protocol;
+    let single = NetworkSpec::FIELDS.iter().copied();
+    let set = single.filter(|field| match field {
+        // A switch that is off says what is the case anyway.
+        ImageField::Tls => network.tls == Some(true),
+        _ => network.has(*field),
+    });
+    let identity = network.identity.as_ref().map(|_| ImageField::Identity);
+    let login = network.auth.as_ref().map(|_| ImageField::Authentication);
+    for field in set.chain(identity).chain(login) {
+        let row = image(field);
+        let Some(key) = row.spec else { continue };
+        if let (true, Some(FieldValue::Text(path))) = (row.is_path, network.get(field)) {
+            check_path(&path, at.key(key), faults);
+        }
+        let (owners, _) = row.protocols.unwrap_or((&PROTOCOLS, Unused::Refused));
+        if !owners.contains(&protocol) {
+            let owners = owners.iter().filter(|owner| PROTOCOLS.contains(owner));
+            let owners: Vec<&str> = owners.map(|owner| owner.as_wire()).collect();
             let message = format!("{protocol} has no `{key}`");
             faults.refuse(at.key(key), message).help =
                 Some(format!("it belongs to {}", all_of(&owners)));

@@ -3,8 +3,8 @@
 use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{
-    Authentication, Bytes, Format, Image, NetworkHost, NetworkIdentity, NetworkProtocol,
-    NetworkSource, Protocol, Secret, Switch,
+    Authentication, Bytes, Fields, Format, Image, ImageField, NetworkHost, NetworkIdentity,
+    NetworkProtocol, NetworkSource, Protocol, Secret,
 };
 
 use super::access::DeviceAccess;
@@ -54,6 +54,25 @@ section! {
         auth: Option<AuthenticationSpec> = "auth",
         /// Whether the guest sees an emulated disk or the unit's own SCSI commands; iscsi, default `emulated`.
         access: Option<DeviceAccess> = "as",
+    }
+}
+
+vmdisk_model::fields! {
+    impl ImageField for NetworkSpec {
+        name: NetworkName,
+        query: Query,
+        snapshot: Snapshot,
+        config_file: ConfigFile,
+        initiator: Initiator,
+        tls: Tls,
+        tls_hostname: TlsHostname,
+        ssl_verify: SslVerify,
+        readahead: Readahead,
+        timeout: Timeout,
+        reconnect_delay: ReconnectDelay,
+        known_hosts: KnownHosts;
+        // Parts that are more than the value of one field of the source.
+        without protocol, hosts, format, identity, auth, access
     }
 }
 
@@ -229,10 +248,6 @@ fn read_host(node: Value, reader: &mut Reader) -> Option<NetworkHostSpec> {
     })
 }
 
-fn switch(on: bool) -> Switch {
-    if on { Switch::On } else { Switch::Off }
-}
-
 impl NetworkSpec {
     /// A disk behind a server with every option left open.
     pub fn new(protocol: NetworkProtocol) -> Self {
@@ -278,48 +293,16 @@ impl NetworkSpec {
 
     /// The image, in this format.
     pub(crate) fn to_image(&self, format: Format) -> Image {
-        let NetworkSpec {
-            protocol,
-            name,
-            hosts,
-            format: _, // the planner's choice
-            query,
-            snapshot,
-            config_file,
-            initiator,
-            tls,
-            tls_hostname,
-            ssl_verify,
-            readahead,
-            timeout,
-            reconnect_delay,
-            identity,
-            known_hosts,
-            auth,
-            access: _, // the frontend's
-        } = self;
-        let hosts = hosts.iter().flatten().map(NetworkHostSpec::to_model);
-        let source = NetworkSource {
-            protocol: *protocol,
-            name: name.clone(),
-            query: query.clone(),
-            hosts: hosts.collect(),
-            snapshot: snapshot.clone(),
-            config_file: config_file.clone(),
-            initiator: initiator.clone(),
-            tls: tls.map(switch),
-            tls_hostname: tls_hostname.clone(),
-            ssl_verify: ssl_verify.map(switch),
-            // They may be secrets.
-            cookies: Vec::new(),
-            readahead: *readahead,
-            timeout: *timeout,
-            reconnect_delay: *reconnect_delay,
-            identity: identity.as_ref().map(NetworkIdentitySpec::to_model),
-            known_hosts: known_hosts.clone(),
-        };
+        let hosts = self.hosts.iter().flatten().map(NetworkHostSpec::to_model);
+        let mut source = NetworkSource::new(self.protocol, None, hosts.collect());
+        for field in Self::FIELDS {
+            if let Some(value) = self.get(*field) {
+                source.set(*field, value);
+            }
+        }
+        source.identity = self.identity.as_ref().map(NetworkIdentitySpec::to_model);
         let mut image = Image::new(Some(format), Protocol::Network(Box::new(source)));
-        image.authentication = auth.as_ref().map(|auth| auth.to_model(*protocol));
+        image.authentication = self.auth.as_ref().map(|auth| auth.to_model(self.protocol));
         image
     }
 }

@@ -1,8 +1,9 @@
 //! From a source on a network to the backend that asks for it.
 
+use vmdisk_fields::{Unused, UnusedMember, remove_ignored_members, unused_members};
 use vmdisk_model::{
-    Authentication, Device, Disk, DiskField, FieldPath, Format, Image, ImageField, NetworkHost,
-    NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret, Switch,
+    Authentication, Device, Disk, DiskField, FieldPath, Fields, Format, Image, ImageField,
+    NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret,
 };
 
 use super::access::DeviceAccess;
@@ -21,33 +22,15 @@ pub(super) fn network_of(
     source: &NetworkSource,
     report: &mut DroppedFields,
 ) -> Option<NetworkSpec> {
-    let NetworkSource {
-        protocol,
-        name,
-        query,
-        hosts,
-        snapshot,
-        config_file,
-        initiator,
-        tls,
-        tls_hostname,
-        ssl_verify,
-        cookies,
-        readahead,
-        timeout,
-        reconnect_delay,
-        identity,
-        known_hosts,
-    } = source;
-    let protocol = *protocol;
+    let protocol = source.protocol;
     let at = |field| FieldPath::Image(nth, 0, field);
     if !PROTOCOLS.contains(&protocol) {
         let what = format!("a source on {protocol}, which current QEMU does not support,");
         report.report_dropped(at(ImageField::NetworkProtocol), what, true);
         return None;
     }
-    let mut servers = Vec::with_capacity(hosts.len());
-    for host in hosts {
+    let mut servers = Vec::with_capacity(source.hosts.len());
+    for host in &source.hosts {
         let Some(server) = host_of(host) else {
             let what = "a server with RDMA transport";
             report.report_dropped(at(ImageField::Hosts), what, true);
@@ -55,39 +38,42 @@ pub(super) fn network_of(
         };
         servers.push(server);
     }
-    if !cookies.is_empty() {
+    for UnusedMember {
+        field,
+        noun,
+        unused,
+        ..
+    } in unused_members(source)
+    {
+        let is_refused = matches!(unused, Unused::Refused | Unused::RefusedAtStart);
+        let what = format!("{noun}, which a source on {protocol} does not have,");
+        report.report_dropped(at(field), what, is_refused);
+        if is_refused {
+            return None;
+        }
+    }
+    let mut source = source.clone();
+    remove_ignored_members(&mut source);
+    if !source.cookies.is_empty() {
         let what = "the list of cookies for the server, which can contain secrets,";
         report.report_dropped(at(ImageField::Cookies), what, false);
     }
-    let is_on = |switch: &Option<Switch>| switch.map(|switch| switch == Switch::On);
     let format = image.format.unwrap_or(Format::Raw);
     let is_lun = disk.frontend.effective_device() == Device::Lun;
-    let spec = NetworkSpec {
-        protocol,
-        name: name.clone(),
-        hosts: (!servers.is_empty()).then_some(servers),
-        format: (format != Format::Raw || format_in_name(name.as_deref()).is_some())
-            .then_some(format),
-        query: query.clone(),
-        snapshot: snapshot.clone(),
-        config_file: config_file.clone(),
-        initiator: initiator.clone(),
-        tls: is_on(tls),
-        tls_hostname: tls_hostname.clone(),
-        ssl_verify: is_on(ssl_verify),
-        readahead: *readahead,
-        timeout: *timeout,
-        reconnect_delay: *reconnect_delay,
-        identity: identity
-            .as_ref()
-            .and_then(|identity| identity_of(nth, protocol, identity, report)),
-        known_hosts: known_hosts.clone(),
-        auth: image
-            .authentication
-            .as_ref()
-            .and_then(|login| login_of(nth, protocol, login, report)),
-        access: is_lun.then_some(DeviceAccess::Lun),
-    };
+    let mut spec = NetworkSpec::new(protocol);
+    for field in NetworkSpec::FIELDS {
+        if let Some(value) = source.get(*field) {
+            spec.set(*field, value);
+        }
+    }
+    spec.hosts = (!servers.is_empty()).then_some(servers);
+    let is_raw = format == Format::Raw && format_in_name(source.name.as_deref()).is_none();
+    spec.format = (!is_raw).then_some(format);
+    let identity = source.identity.as_ref();
+    spec.identity = identity.and_then(|identity| identity_of(nth, protocol, identity, report));
+    let login = image.authentication.as_ref();
+    spec.auth = login.and_then(|login| login_of(nth, protocol, login, report));
+    spec.access = is_lun.then_some(DeviceAccess::Lun);
     if spec.only_read_because().is_some() && disk.is_writable() {
         let what = format!("write access, which QEMU does not support over {protocol},");
         report.report_dropped(FieldPath::Disk(nth, DiskField::ReadOnly), what, false);

@@ -1,8 +1,9 @@
 //! Protocol nodes of network storage.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{Unused, UnusedMember, image, remove_ignored_members, unused_members};
 use vmdisk_model::{
-    EncryptionEngine, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
+    EncryptionEngine, FieldValue, Fields, ImageField, NetworkHost, NetworkProtocol, NetworkSource,
     NetworkTransport, Switch,
 };
 
@@ -10,31 +11,6 @@ use super::Layer;
 use super::url::Url;
 use crate::json::{Json, JsonObject};
 use crate::writer::Writer;
-
-/// The parts of an identity that belong to another protocol.
-fn foreign_identity(
-    identity: &NetworkIdentity,
-    protocol: NetworkProtocol,
-) -> impl Iterator<Item = &'static str> + use<> {
-    let NetworkIdentity {
-        user,
-        group,
-        username,
-        keyfile,
-        agent_socket,
-    } = identity;
-    let is_of_files = protocol == NetworkProtocol::Nfs;
-    let is_of_logins = protocol == NetworkProtocol::Ssh;
-    let has_owner = user.is_some() || group.is_some();
-    let has_key = keyfile.is_some() || agent_socket.is_some();
-    [
-        ("an owner of files", has_owner && !is_of_files),
-        ("a name to log in with", username.is_some() && !is_of_logins),
-        ("a key or an agent", has_key && !is_of_logins),
-    ]
-    .into_iter()
-    .filter_map(|(what, is_foreign)| is_foreign.then_some(what))
-}
 
 impl Writer<'_> {
     /// The members of the node that are specific to the protocol; `None` after a problem.
@@ -44,6 +20,9 @@ impl Writer<'_> {
         source: &NetworkSource,
     ) -> Option<JsonObject> {
         self.check_members(layer, source);
+        let mut source = source.clone();
+        remove_ignored_members(&mut source);
+        let source = &source;
         match source.protocol {
             NetworkProtocol::Nbd => self.nbd_node(layer, source),
             NetworkProtocol::Iscsi => self.iscsi_node(layer, source),
@@ -77,82 +56,55 @@ impl Writer<'_> {
         );
     }
 
-    /// Reports settings that belong to another protocol.
+    /// Reports settings that the protocol does not have: libvirt refuses some, and ignores the others.
     fn check_members(&mut self, layer: &Layer<'_>, source: &NetworkSource) {
-        use ImageField as F;
-        use NetworkProtocol as P;
-        let NetworkSource {
-            protocol,
-            name: _,
-            query,
-            hosts,
-            snapshot,
-            config_file,
-            initiator,
-            tls,
-            tls_hostname,
-            ssl_verify,
-            cookies,
-            readahead,
-            timeout,
-            reconnect_delay,
-            identity,
-            known_hosts,
-        } = source;
-        let protocol = *protocol;
-        let is_http = matches!(protocol, P::Http | P::Https);
-        let has_certificate = matches!(protocol, P::Https | P::Ftps);
-        let image = layer.image;
-        let is_librbds = image.encryption.is_some() && layer.engine() == EncryptionEngine::Librbd;
-        let mut foreign = Vec::new();
-        let mut check = |field, what, is_set: bool, is_its_own: bool| {
-            if is_set && !is_its_own {
-                foreign.push((field, what));
+        let protocol = source.protocol;
+        for member in unused_members(source) {
+            let UnusedMember { field, noun, .. } = member;
+            let message = format!("'{protocol}' does not support {noun}");
+            match member.unused {
+                Unused::Refused | Unused::RefusedAtStart => self.problem(layer.at(field), message),
+                Unused::Dropped | Unused::Ignored => self.leave_out(layer.at(field), message),
             }
-        };
-        let is = |own: P| protocol == own;
-        check(F::Query, "a query", query.is_some(), is_http);
-        check(F::Snapshot, "a snapshot", snapshot.is_some(), is(P::Rbd));
-        let what = "a configuration file";
-        check(F::ConfigFile, what, config_file.is_some(), is(P::Rbd));
-        let is_set = initiator.is_some();
-        check(F::Initiator, "an initiator", is_set, is(P::Iscsi));
-        let is_set = *tls == Some(Switch::On);
-        check(F::Tls, "TLS by this switch", is_set, is(P::Nbd));
-        let what = "a name for the certificate";
-        check(F::TlsHostname, what, tls_hostname.is_some(), is(P::Nbd));
-        let what = "a certificate to verify";
-        check(F::SslVerify, what, ssl_verify.is_some(), has_certificate);
-        check(F::Cookies, "cookies", !cookies.is_empty(), is_http);
-        let is_set = readahead.is_some();
-        check(F::Readahead, "a readahead", is_set, protocol.is_curl());
-        let is_set = timeout.is_some();
-        check(F::Timeout, "a timeout", is_set, protocol.is_curl());
-        let what = "a delay of reconnecting";
-        check(
-            F::ReconnectDelay,
-            what,
-            reconnect_delay.is_some(),
-            is(P::Nbd),
-        );
-        for what in identity
-            .iter()
-            .flat_map(|it| foreign_identity(it, protocol))
+        }
+        if layer.image.authentication.is_some()
+            && !image(ImageField::Authentication).is_of(protocol)
         {
-            check(F::Identity, what, true, false);
+            let message = format!("'{protocol}' does not support a login");
+            self.problem(layer.at(ImageField::Authentication), message);
         }
-        let is_set = known_hosts.is_some();
-        check(F::KnownHosts, "known hosts", is_set, is(P::Ssh));
-        let is_set = image.authentication.is_some();
-        check(F::Authentication, "a login", is_set, takes_login(protocol));
-        let what = "decryption by librbd";
-        check(F::Encryption, what, is_librbds, is(P::Rbd));
-        for (field, what) in foreign {
-            let message = format!("'{protocol}' does not support {what}");
-            self.problem(layer.at(field), message);
+        let is_encrypted = layer.image.encryption.is_some();
+        if is_encrypted
+            && layer.engine() == EncryptionEngine::Librbd
+            && protocol != NetworkProtocol::Rbd
+        {
+            let message = format!("'{protocol}' does not support decryption by librbd");
+            self.problem(layer.at(ImageField::Encryption), message);
         }
-        for host in hosts {
+        for host in &source.hosts {
             self.check_host(layer, protocol, host);
+        }
+    }
+
+    /// Adds the members of a node that are fields of the source.
+    fn push_members(&mut self, layer: &Layer<'_>, source: &NetworkSource, node: &mut JsonObject) {
+        for field in NetworkSource::FIELDS {
+            let row = image(*field);
+            let Some(key) = row.node.filter(|_| source.has(*field)) else {
+                continue;
+            };
+            match (field, source.get(*field)) {
+                (ImageField::Tls, Some(FieldValue::Switch(Switch::On))) => {
+                    node.push(key, self.tls_credentials(layer));
+                }
+                (ImageField::Tls, _) => {}
+                (ImageField::Cookies, _) => node.push(key, self.cookies(layer)),
+                (_, Some(FieldValue::Switch(switch))) => node.push(key, switch == Switch::On),
+                (_, Some(FieldValue::Number(number))) => node.push(key, number),
+                (_, Some(FieldValue::Count(count))) => node.push(key, count),
+                (_, Some(FieldValue::Size(size))) => node.push(key, size.0),
+                (_, value) => node.push_some(key, value.map(|value| value.to_string())),
+            }
         }
     }
 
@@ -283,11 +235,7 @@ impl Writer<'_> {
             .with("driver", "nbd")
             .with("server", self.address(layer, source.protocol, host)?);
         node.push_some("export", source.name.as_deref());
-        if source.tls == Some(Switch::On) {
-            node.push("tls-creds", self.tls_credentials(layer));
-        }
-        node.push_some("tls-hostname", source.tls_hostname.as_deref());
-        node.push_some("reconnect-delay", source.reconnect_delay);
+        self.push_members(layer, source, &mut node);
         Some(node)
     }
 
@@ -316,7 +264,7 @@ impl Writer<'_> {
             node.push_some("user", user);
             node.push_some("password-secret", secret);
         }
-        node.push_some("initiator-name", source.initiator.as_deref());
+        self.push_members(layer, source, &mut node);
         Some(node)
     }
 
@@ -338,8 +286,7 @@ impl Writer<'_> {
         let mut node = JsonObject::new().with("driver", "rbd").with("pool", pool);
         node.push_some("namespace", namespace);
         node.push("image", image);
-        node.push_some("snapshot", source.snapshot.as_deref());
-        node.push_some("conf", source.config_file.as_deref());
+        self.push_members(layer, source, &mut node);
         if !servers.is_empty() {
             node.push("server", servers);
         }
@@ -464,12 +411,7 @@ impl Writer<'_> {
             node.push_some("username", user);
             node.push_some("password-secret", secret);
         }
-        node.push_some("sslverify", source.ssl_verify.map(|on| on == Switch::On));
-        if !source.cookies.is_empty() {
-            node.push("cookie-secret", self.cookies(layer));
-        }
-        node.push_some("readahead", source.readahead.map(|size| size.0));
-        node.push_some("timeout", source.timeout);
+        self.push_members(layer, source, &mut node);
         Some(node)
     }
 
@@ -482,19 +424,4 @@ impl Writer<'_> {
         });
         Some((login.username.clone(), secret))
     }
-}
-
-/// True for protocols whose driver supports a user name, with or without a secret.
-const fn takes_login(protocol: NetworkProtocol) -> bool {
-    matches!(
-        protocol,
-        NetworkProtocol::Iscsi
-            | NetworkProtocol::Rbd
-            | NetworkProtocol::Http
-            | NetworkProtocol::Https
-            | NetworkProtocol::Ftp
-            | NetworkProtocol::Ftps
-            | NetworkProtocol::Tftp
-            | NetworkProtocol::Ssh
-    )
 }

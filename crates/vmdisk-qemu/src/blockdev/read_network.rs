@@ -1,8 +1,9 @@
 //! Reads protocol nodes of network storage.
 
 use vmdisk_model::{
-    Authentication, Bytes, Encryption, EncryptionEngine, EncryptionFormat, Image, NetworkHost,
-    NetworkIdentity, NetworkProtocol, NetworkSource, Protocol, Secret, Switch,
+    Authentication, Bytes, Encryption, EncryptionEngine, EncryptionFormat, FieldKind, FieldValue,
+    Fields, Image, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
+    Protocol, Secret, Switch,
 };
 
 use super::read::NodeReader;
@@ -20,6 +21,13 @@ fn text(view: &View<'_>, key: &str) -> Option<String> {
 /// The property as a number; another value remains unread.
 fn number<T: TryFrom<u64>>(view: &View<'_>, key: &str) -> Option<T> {
     let value = number_of(view.peek(key)?.value.as_str())?.try_into().ok()?;
+    view.get(key);
+    Some(value)
+}
+
+/// The property as a switch; another value remains unread.
+fn switch(view: &View<'_>, key: &str) -> Option<Switch> {
+    let value = switch_of(view.peek(key)?.value.as_str())?;
     view.get(key);
     Some(value)
 }
@@ -115,13 +123,33 @@ impl NodeReader<'_, '_> {
             hosts.push(NetworkHost::unix(text(view, "path")?));
         }
         let mut source = NetworkSource::new(NetworkProtocol::Nbd, text(view, "export"), hosts);
-        if let Some(id) = view.text("tls-creds") {
-            read_tls(id, self.index, self.notes);
-            source.tls = Some(Switch::On);
-        }
-        source.tls_hostname = text(view, "tls-hostname");
-        source.reconnect_delay = number(view, "reconnect-delay");
+        self.read_members(view, &mut source);
         Some(image(source))
+    }
+
+    /// Reads the members of a node that are fields of the source.
+    fn read_members(&mut self, view: &View<'_>, source: &mut NetworkSource) {
+        for field in NetworkSource::FIELDS {
+            let row = vmdisk_fields::image(*field);
+            let Some(key) = row.node.filter(|_| row.is_of(source.protocol)) else {
+                continue;
+            };
+            let value = match field.kind() {
+                _ if *field == ImageField::Tls => view.text(key).map(|id| {
+                    read_tls(id, self.index, self.notes);
+                    Switch::On.into()
+                }),
+                Some(FieldKind::Text) => text(view, key).map(FieldValue::Text),
+                Some(FieldKind::Switch) => switch(view, key).map(FieldValue::Switch),
+                Some(FieldKind::Number) => number(view, key).map(FieldValue::Number),
+                Some(FieldKind::Count) => number(view, key).map(FieldValue::Count),
+                Some(FieldKind::Size) => number(view, key).map(|size| Bytes(size).into()),
+                _ => None,
+            };
+            if let Some(value) = value {
+                source.set(*field, value);
+            }
+        }
     }
 
     fn read_iscsi(&mut self, view: &View<'_>) -> Option<Image> {
@@ -134,7 +162,7 @@ impl NodeReader<'_, '_> {
         view.get("portal");
         view.get("target");
         take_if(view, "transport", |word| word == "tcp");
-        source.initiator = text(view, "initiator-name");
+        self.read_members(view, &mut source);
         let username = text(view, "user");
         let secret = self.secret_of(view.text("password-secret"), "iscsi");
         let mut image = image(source);
@@ -154,8 +182,7 @@ impl NodeReader<'_, '_> {
         view.get("pool");
         view.get("image");
         let mut source = NetworkSource::new(NetworkProtocol::Rbd, Some(name), servers(view));
-        source.snapshot = text(view, "snapshot");
-        source.config_file = text(view, "conf");
+        self.read_members(view, &mut source);
         let username = text(view, "user");
         let secret = self.secret_of(view.text("key-secret"), "ceph");
         take_if(view, "auth-client-required.0", |word| word == "cephx");
@@ -206,14 +233,7 @@ impl NodeReader<'_, '_> {
             if source.protocol != protocol {
                 return None;
             }
-            source.ssl_verify = view
-                .peek("sslverify")
-                .and_then(|word| switch_of(word.value.as_str()));
-            if source.ssl_verify.is_some() {
-                view.get("sslverify");
-            }
-            source.readahead = number(view, "readahead").map(Bytes);
-            source.timeout = number(view, "timeout");
+            self.read_members(view, source);
         }
         Some(image)
     }

@@ -1,5 +1,6 @@
 //! Reads the node that opens an image's storage.
 
+use vmdisk_fields::IMAGE_FIELDS;
 use vmdisk_model::{
     AioMode, Backend, DevicePath, DiskField, FieldPath, Image, ImageField, NetworkProtocol,
     NvmeSource, PciAddress, Protocol, Switch,
@@ -39,7 +40,7 @@ fn driver_of_path(path: &str) -> &'static str {
     if is_device { "host_device" } else { "file" }
 }
 
-/// Members of protocol nodes with their fields.
+/// Members of protocol nodes with their fields, beside those of the rows.
 const PLACES: &[(&str, ImageField)] = &[
     ("dir", ImageField::Path),
     ("path", ImageField::Path),
@@ -49,20 +50,8 @@ const PLACES: &[(&str, ImageField)] = &[
     ("url", ImageField::NetworkName),
     ("server.host", ImageField::Hosts),
     ("portal", ImageField::Hosts),
-    ("snapshot", ImageField::Snapshot),
-    ("conf", ImageField::ConfigFile),
-    ("initiator-name", ImageField::Initiator),
-    ("tls-creds", ImageField::Tls),
-    ("tls-hostname", ImageField::TlsHostname),
-    ("sslverify", ImageField::SslVerify),
-    ("readahead", ImageField::Readahead),
-    ("timeout", ImageField::Timeout),
-    ("reconnect-delay", ImageField::ReconnectDelay),
     ("user", ImageField::Authentication),
     ("username", ImageField::Authentication),
-    ("device", ImageField::SourceAddress),
-    ("namespace", ImageField::Namespace),
-    ("pr-manager", ImageField::Reservations),
 ];
 
 impl<'a> NodeReader<'_, 'a> {
@@ -215,10 +204,12 @@ impl<'a> NodeReader<'_, 'a> {
                 .help = Some("write filename".to_owned());
             return image;
         }
-        for (key, field) in PLACES {
+        let rows = IMAGE_FIELDS.iter();
+        let rows = rows.filter_map(|field| Some((vmdisk_fields::image(*field).node?, *field)));
+        for (key, field) in PLACES.iter().copied().chain(rows) {
             if let Some(property) = node.view.peek(key) {
                 self.notes
-                    .record(FieldPath::Image(nth, depth, *field), property);
+                    .record(FieldPath::Image(nth, depth, field), property);
             }
         }
         image

@@ -1,5 +1,6 @@
 //! What a source on a network may have: each member of each protocol is carried, or said not to be.
 
+use vmdisk_fields::Unused;
 use vmdisk_model::*;
 use vmdisk_qemu::{read, write};
 
@@ -227,6 +228,15 @@ fn no_member_of_any_protocol_is_lost_in_silence() {
                         problems.0.iter().map(|problem| problem.at).collect();
                     assert!(
                         fields.contains(&at) || fields.contains(&is_gone),
+                        "{protocol}, {member}: {problems}"
+                    );
+                    // What libvirt only ignores does not keep a guest from being converted.
+                    let of_row = vmdisk_fields::image(*field).protocols;
+                    let is_refused = of_row.is_none_or(|(_, unused)| {
+                        matches!(unused, Unused::Refused | Unused::RefusedAtStart)
+                    });
+                    assert!(
+                        is_refused || fields.contains(&is_gone),
                         "{protocol}, {member}: {problems}"
                     );
                     continue;

@@ -1,6 +1,6 @@
 //! `login-refused`
 
-use vmdisk_fields::{DiskName, Phrase, phrase};
+use vmdisk_fields::{DiskName, Phrase, image, phrase};
 use vmdisk_model::{Authentication, FieldPath, ImageField, NetworkProtocol, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -85,19 +85,22 @@ fn wrong(
     authentication: &Authentication,
     at: FieldPath,
 ) -> Option<(String, Phrase)> {
-    use NetworkProtocol::{
-        Ftp, Ftps, Gluster, Http, Https, Iscsi, Nbd, Nfs, Rbd, Sheepdog, Ssh, Tftp, Vxhs,
-    };
     // libvirt looks up volumes only when the guest starts, and ignores credentials of other sources.
     let Protocol::Network(network) = protocol else {
         return None;
     };
     let protocol = network.protocol;
+    if !image(ImageField::Authentication).is_of(protocol) {
+        return Some((
+            format!("has credentials, but {protocol} does not authenticate"),
+            phrase!("remove {credentials}", credentials = at),
+        ));
+    }
     let needed = match protocol {
-        Iscsi => "iscsi",
-        Rbd => "ceph",
+        NetworkProtocol::Iscsi => "iscsi",
+        NetworkProtocol::Rbd => "ceph",
         // Any type works, but it must be set.
-        Http | Https | Ftp | Ftps | Ssh => {
+        _ => {
             let secret = authentication.secret.as_ref()?;
             return secret.secret_type.is_none().then(|| {
                 (
@@ -105,12 +108,6 @@ fn wrong(
                     "use the secret type iscsi, which holds a name and password".into(),
                 )
             });
-        }
-        Nbd | Gluster | Nfs | Sheepdog | Tftp | Vxhs => {
-            return Some((
-                format!("has credentials, but {protocol} does not authenticate"),
-                phrase!("remove {credentials}", credentials = at),
-            ));
         }
     };
     let secret_type = authentication.secret.as_ref()?.secret_type.as_deref();

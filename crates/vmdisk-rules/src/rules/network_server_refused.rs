@@ -1,7 +1,7 @@
 //! `network-server-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Phrase, phrase};
+use vmdisk_fields::{DiskName, Phrase, image, phrase};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol, Switch,
 };
@@ -158,7 +158,7 @@ fn mistakes(network: &NetworkSource, uses_first: bool) -> Vec<Mistake> {
         // libvirt refuses the definition of NFS, tftp and sheepdog sources; VxHS is no longer in QEMU.
         Gluster | Rbd | Nfs | Sheepdog | Tftp | Vxhs => false,
     };
-    let has_tls = matches!(protocol, Nbd | Vxhs);
+    let has_tls = image(ImageField::Tls).is_of(protocol);
     let mut found = Vec::new();
     let count = network.hosts.len();
     let is_first_used = uses_first && protocol == Iscsi && count > 1;

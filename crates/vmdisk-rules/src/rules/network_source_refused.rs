@@ -1,7 +1,7 @@
 //! `network-source-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Phrase, phrase};
+use vmdisk_fields::{DiskName, Unused, all_of, phrase, unused_members};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
 };
@@ -82,8 +82,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Protocol::Network(network) = &image.protocol else {
                 continue;
             };
-            let tls_hostname = FieldPath::Image(index, depth, ImageField::TlsHostname);
-            for (field, what, help) in mistakes(network, accepts_sheepdog, tls_hostname) {
+            let unused = unused_members(network);
+            let unused = unused.filter(|member| member.unused == Unused::Refused);
+            let unused = unused.map(|member| {
+                let protocols = all_of(member.protocols.iter().map(|it| it.as_wire()));
+                let noun = member.noun;
+                let what = phrase!("has {noun}, which only {protocols} uses", noun, protocols);
+                let at = FieldPath::Image(index, depth, member.field);
+                (member.field, what, phrase!("remove {field}", field = at))
+            });
+            let mistakes = mistakes(network, accepts_sheepdog)
+                .map(|(field, what, help)| (field, what.into(), help.into()));
+            for (field, what, help) in mistakes.chain(unused) {
                 report
                     .finding(
                         FieldPath::Image(index, depth, field),
@@ -100,9 +110,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn mistakes(
     network: &NetworkSource,
     accepts_sheepdog: bool,
-    tls_hostname: FieldPath,
-) -> impl Iterator<Item = (ImageField, &'static str, Phrase)> {
-    use NetworkProtocol::{Gluster, Nbd, Nfs, Rbd, Sheepdog, Tftp};
+) -> impl Iterator<Item = (ImageField, &'static str, &'static str)> {
+    use NetworkProtocol::{Gluster, Nfs, Rbd, Sheepdog, Tftp};
     let protocol = network.protocol;
     let lacks_slash = network
         .name
@@ -121,49 +130,43 @@ fn mistakes(
             protocol == Sheepdog && !accepts_sheepdog,
             ImageField::NetworkProtocol,
             "is on sheepdog, which libvirt and QEMU no longer support",
-            "move the image to other storage".into(),
+            "move the image to other storage",
         ),
         (
             protocol == Tftp,
             ImageField::NetworkProtocol,
             "is on tftp, which QEMU 2.8 removed",
-            "serve the image over http".into(),
+            "serve the image over http",
         ),
         (
             protocol == Rbd && lacks_slash,
             ImageField::NetworkName,
             "does not name the pool of its image",
-            "name the source `POOL/IMAGE`".into(),
+            "name the source `POOL/IMAGE`",
         ),
         (
             protocol == Gluster && lacks_slash,
             ImageField::NetworkName,
             "does not name the volume of its image",
-            "name the source `VOLUME/IMAGE`".into(),
-        ),
-        (
-            network.tls_hostname.is_some() && protocol != Nbd,
-            ImageField::TlsHostname,
-            "sets the host name of a TLS certificate, but only nbd uses it",
-            phrase!("remove {tls_hostname}", tls_hostname),
+            "name the source `VOLUME/IMAGE`",
         ),
         (
             protocol == Nfs && one.is_none(),
             ImageField::Hosts,
             "does not name exactly one NFS server",
-            "name one server".into(),
+            "name one server",
         ),
         (
             protocol == Nfs && one.is_some_and(|host| host.port.is_some()),
             ImageField::Hosts,
             "sets the port of an NFS server",
-            "remove the port".into(),
+            "remove the port",
         ),
         (
             protocol == Nfs && has_other_transport,
             ImageField::Hosts,
             "uses NFS over another transport than TCP",
-            "remove the transport".into(),
+            "remove the transport",
         ),
     ]
     .into_iter()

@@ -1,22 +1,26 @@
 //! `source-option-ignored`
 
-use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::{FieldPath, Image, ImageField, NetworkProtocol, Protocol};
+use vmdisk_fields::{DiskName, Phrase, Unused, all_of, phrase, unused_members};
+use vmdisk_model::{FieldPath, Image, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
-    /// A source has a snapshot, configuration file or credentials that libvirt silently ignores.
+    /// A source has a snapshot, timeout, credentials or another option that libvirt silently ignores.
     ///
     /// ## What it reports
-    /// Reports `<snapshot>` and `<config>` on a network source other than rbd, and `<auth>` on a source that is not a
-    /// network source, in XML for libvirt.
+    /// Reports options of a network source that its protocol does not have, and `<auth>` on a source that is not a
+    /// network source, in XML for libvirt. Only rbd has `<snapshot>` and `<config>`, only iscsi `<initiator>`, only
+    /// http and https `query` and `<cookies>`, only these, ftp and ftps `<readahead>` and `<timeout>`, only https and
+    /// ftps `<ssl>`, only nbd `<reconnect>`, and only ssh `<knownHosts>`; of `<identity>`, nfs has `user` and `group`,
+    /// and ssh the others.
     ///
     /// ## Why it matters
-    /// libvirt accepts the definition and shows the element in `virsh dumpxml`, but does not pass it to QEMU. The
-    /// guest opens the current image instead of the snapshot.
+    /// libvirt accepts the definition, but does not pass the option to QEMU. `virsh dumpxml` still shows a snapshot,
+    /// configuration file, initiator or login; the others are dropped. The guest opens the current image instead of
+    /// the snapshot, and uses QEMU's default timeout.
     ///
     /// ## Use instead
-    /// Remove the element. To open a snapshot of an image on gluster or another server, create the snapshot there as
+    /// Remove the option. To open a snapshot of an image on gluster or another server, create the snapshot there as
     /// an image of its own, and use that as the source.
     ///
     /// ## Reported
@@ -26,6 +30,17 @@ declare_rule! {
     ///   <source protocol='gluster' name='volume/web1'>
     ///     <host name='store.example'/>
     ///     <snapshot name='monday'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='nbd' name='web1'>
+    ///     <host name='store.example'/>
+    ///     <timeout seconds='10'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -46,10 +61,11 @@ declare_rule! {
         group: Group::Clarity,
         severity: Severity::Warning,
         since: "0.1.0",
+        libvirt_only: true,
         evidence: &[
             Evidence::Measured {
-                figures: "define succeeds and dumpxml shows the element, but domxml-to-native has nothing for it",
-                how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+                figures: "define succeeds, and domxml-to-native has nothing for the option; dumpxml shows 3 of 9",
+                how: "virsh of libvirt 9.0 and 11.3, tests/tests/real_libvirt/sources.rs",
             },
             Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
         ],
@@ -59,12 +75,9 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if !context.is_for_libvirt() {
-        return;
-    }
     for (index, _, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
-            for (field, what, needs) in ignored(image) {
+            for (field, what, needs, label) in ignored(image) {
                 let at = FieldPath::Image(index, depth, field);
                 report
                     .finding(
@@ -76,50 +89,40 @@ fn check(context: &Context<'_>, report: &mut Report) {
                             needs,
                         ),
                     )
-                    .label("libvirt does not pass it to QEMU")
-                    .help(phrase!(
-                        "remove {field}, or move the image to {needs}",
-                        field = at,
-                        needs
-                    ));
+                    .label(label)
+                    .help(phrase!("remove {field}", field = at));
             }
         }
     }
 }
 
-/// The ignored fields of an image: the option, and the sources for which libvirt uses it.
-fn ignored(image: &Image) -> impl Iterator<Item = (ImageField, &'static str, &'static str)> {
-    let (snapshot, config, login) = match &image.protocol {
-        Protocol::Network(network) => {
-            let is_rbd = network.protocol == NetworkProtocol::Rbd;
-            let is_ignored = |text: &Option<String>| !is_rbd && text.is_some();
-            let snapshot = is_ignored(&network.snapshot);
-            (snapshot, is_ignored(&network.config_file), false)
-        }
+/// The ignored fields of an image: the option, the sources for which libvirt uses it, and what libvirt does with it.
+fn ignored(image: &Image) -> Vec<(ImageField, &'static str, Phrase, &'static str)> {
+    const IGNORES: &str = "libvirt does not pass it to QEMU";
+    match &image.protocol {
+        Protocol::Network(network) => unused_members(network)
+            .filter_map(|member| {
+                let label = match member.unused {
+                    Unused::Dropped => "libvirt drops it from the definition",
+                    Unused::Ignored => IGNORES,
+                    Unused::Refused | Unused::RefusedAtStart => return None,
+                };
+                let protocols = member.protocols.iter().map(|it| it.as_wire());
+                Some((member.field, member.noun, all_of(protocols), label))
+            })
+            .collect(),
+        // libvirt looks up volumes only when the guest starts.
+        Protocol::Volume(_) | Protocol::Other(_) => Vec::new(),
         Protocol::File { .. }
         | Protocol::HostDevice { .. }
         | Protocol::Directory { .. }
         | Protocol::Nvme(_)
-        | Protocol::VhostVdpa { .. } => (false, false, image.authentication.is_some()),
-        // libvirt looks up volumes only when the guest starts.
-        Protocol::Volume(_) | Protocol::Other(_) => (false, false, false),
-    };
-    [
-        (snapshot, ImageField::Snapshot, "a snapshot", "rbd"),
-        (
-            config,
-            ImageField::ConfigFile,
-            "a configuration file",
-            "rbd",
-        ),
-        (
-            login,
-            ImageField::Authentication,
-            "credentials",
-            "network storage",
-        ),
-    ]
-    .into_iter()
-    .filter(|(is_ignored, ..)| *is_ignored)
-    .map(|(_, field, what, needs)| (field, what, needs))
+        | Protocol::VhostVdpa { .. } => {
+            let login = image.authentication.as_ref().map(|_| {
+                let needs = "network storage".into();
+                (ImageField::Authentication, "credentials", needs, IGNORES)
+            });
+            login.into_iter().collect()
+        }
+    }
 }
