@@ -66,6 +66,7 @@ fn context<'a>(
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,
+        open_fields: None,
         consumer,
     }
 }

@@ -272,6 +272,7 @@ fn advice(domain: &Domain, options: &LintOptions<'_>) -> Vec<Advice> {
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,
+        open_fields: None,
         consumer: Consumer::Libvirt,
     };
     let speller = SpecSpeller(domain);

@@ -5,6 +5,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{Allowance, SourceMap, VersionedSyntax};
 
 use crate::edits::Outlines;
+use crate::passthrough::Passthrough;
 use crate::xml::Arenas;
 use crate::{RootKind, StorageItem, Unmodeled};
 
@@ -25,6 +26,8 @@ pub struct Document {
     pub allowances: Vec<Allowance>,
     /// Parts that the model does not cover; empty after [`read_only`](crate::read_only).
     pub kept: Unmodeled,
+    /// The arguments that libvirt passes to QEMU unread.
+    pub passthrough: Passthrough,
     /// The pool or volume, if it is the root; the guest is empty then.
     pub storage: Option<StorageItem>,
     /// The elements of the text, for rules about XML.

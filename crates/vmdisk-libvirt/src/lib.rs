@@ -68,6 +68,7 @@ mod memory_backing;
 mod metadata_cache;
 mod moment;
 mod os;
+mod passthrough;
 mod plain;
 mod polling;
 mod read;
@@ -98,6 +99,7 @@ pub use edits::{CannotAdd, CannotEdit, add_devices, check_changes, edits, edits_
 pub use encoding::{MAX_BYTES, decode};
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use firmware::FlashFile;
+pub use passthrough::Passthrough;
 pub use read::{read, read_bytes, read_only};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use root::{RootKind, sniff};

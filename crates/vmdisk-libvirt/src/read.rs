@@ -8,6 +8,7 @@ use crate::allowance;
 use crate::document::Document;
 use crate::edits::Outlines;
 use crate::encoding::decode;
+use crate::passthrough::{self, Passthrough};
 use crate::reader::Reader;
 use crate::unmodeled::Unmodeled;
 use crate::vocabulary::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
@@ -55,6 +56,10 @@ fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
     let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text, keeps);
     let (domain, kept, storage) = read_root(&mut reader, root, node)?;
+    let passthrough = match root {
+        RootKind::Domain => passthrough::read(node),
+        _ => Passthrough::default(),
+    };
     report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {
@@ -73,6 +78,7 @@ fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
         versioned_syntax,
         allowances,
         kept,
+        passthrough,
         storage,
         elements,
         outlines: Outlines::default(),

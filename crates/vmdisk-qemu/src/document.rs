@@ -27,6 +27,9 @@ pub struct Document {
     pub problems: Vec<Problem>,
     /// Fields that a shell or systemd fills in later: the model does not have their values.
     pub open_fields: BTreeSet<FieldPath>,
+    /// Words that a shell fills in later, and the options that contain them: they may have other properties than the
+    /// written ones.
+    pub open_words: BTreeSet<Span>,
     /// Settings of disks and controllers outside the model.
     pub kept: Vec<UnmodeledProperty>,
     /// Options, and parts of options, that the model does not have, in order.
@@ -47,6 +50,18 @@ pub struct Document {
 }
 
 impl Document {
+    /// The options that share a byte with `span` or touch it, and the bytes between them.
+    pub fn options_around(&self, span: Span) -> Span {
+        let touched = self
+            .options
+            .iter()
+            .map(|option| option.span)
+            .filter(|option| option.start <= span.end && span.start <= option.end);
+        touched.fold(span, |all, option| {
+            Span::new(all.start.min(option.start), all.end.max(option.end))
+        })
+    }
+
     /// The id of an iothread: the configured one, or the default.
     pub fn iothread_name(&self, id: IoThreadId) -> String {
         let written = self.iothread_names.get(&id);
@@ -65,6 +80,8 @@ pub struct UnmodeledProperty {
     pub span: Span,
     /// True for tuning and security settings: without it the guest still has the same disks with the same data.
     pub is_tuning: bool,
+    /// True if the model only lacks its value, because a shell or systemd fills it in.
+    pub is_open: bool,
 }
 
 /// An option, or a part of one, that the model does not have.

@@ -36,6 +36,7 @@ mod monitor;
 mod names;
 mod notes;
 mod object;
+mod open_value;
 mod options;
 mod overrides;
 mod parse;

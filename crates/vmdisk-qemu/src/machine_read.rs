@@ -9,8 +9,8 @@ use crate::board::{Board, Machine};
 use crate::index::Index;
 use crate::notes::Notes;
 use crate::syntax::form::{architecture, is_kvm};
-use crate::syntax::properties::Properties;
-use crate::syntax::value::{number_of, size_of};
+use crate::syntax::properties::{Properties, Property};
+use crate::syntax::value::{is_open, number_of, size_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
 pub(crate) fn read_machine(
@@ -34,7 +34,7 @@ pub(crate) fn read_machine(
     }
     for (_, memory) in index.of_name("m") {
         if let Some(size) = memory.get("size") {
-            notes.record(at(DomainField::Memory), size);
+            notes.record_value(at(DomainField::Memory), size);
             domain.memory = size_of(size.value.as_str(), Bytes::MIB);
         }
     }
@@ -45,22 +45,24 @@ pub(crate) fn read_machine(
             smp.get("cpus");
         }
         if let Some(cpus) = smp.get("maxcpus").or_else(|| smp.get("cpus")) {
-            notes.record(at(DomainField::Vcpus), cpus);
+            notes.record_value(at(DomainField::Vcpus), cpus);
             domain.vcpus = number_of(cpus.value.as_str()).and_then(|cpus| u32::try_from(cpus).ok());
         } else if let Some(cpus) = topology(smp) {
             domain.vcpus = Some(cpus);
+        } else if let Some(part) = smp.iter().find(|part| is_open(part.value.as_str())) {
+            notes.record_value(at(DomainField::Vcpus), part);
         }
     }
     for (_, name) in index.of_name("name") {
         if let Some(guest) = name.get("guest") {
-            notes.record(at(DomainField::Name), guest);
-            domain.name = Some(guest.value.as_str().to_owned());
+            notes.record_value(at(DomainField::Name), guest);
+            domain.name = known(guest).map(str::to_owned);
         }
     }
     for (_, option) in index.of_name("uuid") {
         if let Some(uuid) = option.get("uuid") {
-            notes.record(at(DomainField::Uuid), uuid);
-            domain.uuid = Some(uuid.value.as_str().to_owned());
+            notes.record_value(at(DomainField::Uuid), uuid);
+            domain.uuid = known(uuid).map(str::to_owned);
         }
     }
     let is_whole = program.is_some() || domain.machine.is_some();
@@ -105,8 +107,8 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
             domain.machine = Some(MachineType::new(machine_type.value.as_str()));
         }
         if let Some(accelerator) = machine.get("accel") {
-            notes.record(at(DomainField::DomainType), accelerator);
-            domain.domain_type = Some(domain_type(accelerator.value.as_str()));
+            notes.record_value(at(DomainField::DomainType), accelerator);
+            domain.domain_type = known(accelerator).map(domain_type);
         }
         notes.record_option(at(DomainField::Os), option);
     }
@@ -115,10 +117,15 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
         if notes.place(at(DomainField::DomainType)).is_none()
             && let Some(word) = accelerator.get("accel")
         {
-            notes.record(at(DomainField::DomainType), word);
-            domain.domain_type = Some(domain_type(word.value.as_str()));
+            notes.record_value(at(DomainField::DomainType), word);
+            domain.domain_type = known(word).map(domain_type);
         }
     }
+}
+
+/// The text of a value that no shell fills in later.
+fn known(property: &Property) -> Option<&str> {
+    Some(property.value.as_str()).filter(|text| !is_open(text))
 }
 
 /// The first accelerator, as libvirt's domain type.

@@ -77,10 +77,21 @@ impl<'a> Notes<'a> {
     pub(crate) fn finish(self) -> Noted {
         let mut slots = self.slots;
         slots.fill(self.options);
+        let mut open = self.open;
+        for (nth, option) in self.options.iter().enumerate() {
+            let owner = self.owners.get(&nth).and_then(|owner| owner.disk());
+            if let Some(disk) = owner.filter(|_| option.is_open()) {
+                let of_disk = DiskField::ALL
+                    .iter()
+                    .map(|field| FieldPath::Disk(disk, *field));
+                let fields = of_disk.chain([FieldPath::Image(disk, 0, ImageField::Format)]);
+                open.extend(fields.filter(|at| self.map.place(*at).is_none()));
+            }
+        }
         Noted {
             map: self.map,
             problems: self.problems,
-            open: self.open,
+            open,
             kept: self.kept,
             slots,
             owners: self.owners,
@@ -204,6 +215,7 @@ impl<'a> Notes<'a> {
             key: key.into(),
             span,
             is_tuning: false,
+            is_open: false,
         });
     }
 
@@ -353,7 +365,7 @@ impl<'a> Notes<'a> {
             }
             // `property-refused` says where it belongs.
             let is_of_device = name == "blockdev" && property.key.ends_with("cache.writeback");
-            if !is_of_device && !vocabulary::knows(name, &property.key) {
+            if !is_of_device && !vocabulary::knows(name, &property.key) && !is_open(&property.key) {
                 self.refuse_key(name, property, at);
             }
             self.kept.push(UnmodeledProperty {
@@ -361,6 +373,7 @@ impl<'a> Notes<'a> {
                 key: property.key.clone(),
                 span: property.span,
                 is_tuning: tuning::is_tuning(name, &property.key),
+                is_open: false,
             });
         }
     }

@@ -1,5 +1,7 @@
 //! From a command line to a [`Document`].
 
+use std::collections::BTreeSet;
+
 use vmdisk_source::Span;
 
 use crate::document::Document;
@@ -8,7 +10,9 @@ use crate::firmware;
 use crate::index::Index;
 use crate::leftover::leftovers;
 use crate::lower::Lowered;
+use crate::open_value::open_values;
 use crate::parse::Parsed;
+use crate::syntax::option::WrittenOption;
 
 /// Reads a command line of QEMU in any common form: a file of arguments, a shell script, libvirt's log,
 /// `/proc/PID/cmdline`, a systemd unit, or options alone.
@@ -64,6 +68,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let board = lowered.board();
     let has_machine = lowered.has_machine(&parsed);
     let (domain, noted) = lowered.finish();
+    let mut kept = noted.kept;
+    kept.extend(open_values(&parsed, &noted.owners));
     let mut problems = noted.problems;
     problems.sort_by_key(|problem| problem.span);
     let missing = parsed.missing_files().iter();
@@ -73,7 +79,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         source_map: noted.map,
         problems,
         open_fields: noted.open,
-        kept: noted.kept,
+        open_words: open_words(parsed.options()),
+        kept,
         others,
         firmware: firmware.firmware,
         config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
@@ -84,4 +91,11 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         has_machine,
         options: parsed.into_options(),
     })
+}
+
+/// The words that a shell fills in with properties, and the options that contain them.
+fn open_words(options: &[WrittenOption]) -> BTreeSet<Span> {
+    let open = options.iter().filter(|option| option.is_open());
+    open.flat_map(|option| option.open_words().chain([option.span]))
+        .collect()
 }

@@ -1,9 +1,10 @@
 //! The inputs of a rule.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use vmdisk_facts::{Answer, Capability, Component, Fact, HostIndex, Target, Version};
-use vmdisk_model::{Disk, Domain, FieldPath, Image, Scope};
+use vmdisk_model::{Disk, Domain, DomainField, FieldPath, Image, Scope};
 use vmdisk_source::VersionedSyntax;
 
 use crate::Policy;
@@ -62,6 +63,8 @@ pub struct Context<'a> {
     pub consumer: Consumer,
     /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
     pub names_missing: bool,
+    /// Fields whose values a shell or systemd fills in later; `None` where nothing is filled in.
+    pub open_fields: Option<&'a BTreeSet<FieldPath>>,
 }
 
 /// The program that first receives a configuration, and may refuse it.
@@ -85,6 +88,7 @@ impl<'a> Context<'a> {
             versioned_syntax: &[],
             consumer: Consumer::Libvirt,
             names_missing: true,
+            open_fields: None,
         }
     }
 
@@ -170,6 +174,20 @@ impl<'a> Context<'a> {
         match self.domain.scope {
             Scope::WholeGuest => Ok(self.domain),
             Scope::DisksOnly => Err(self.missing(what, Missing::DISKS_ONLY)),
+        }
+    }
+
+    /// The number of vCPUs.
+    ///
+    /// # Errors
+    /// Fails if the configuration contains only disks, or a variable sets the number.
+    pub fn vcpus(&self) -> Result<u32, Missing> {
+        let what = || "the number of vCPUs".to_owned();
+        let domain = self.whole_guest(what)?;
+        let at = FieldPath::Domain(DomainField::Vcpus);
+        match self.open_fields.is_some_and(|open| open.contains(&at)) {
+            true => Err(self.missing(what, Missing::OPEN_VALUE)),
+            false => Ok(domain.effective_vcpus()),
         }
     }
 }

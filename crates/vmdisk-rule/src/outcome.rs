@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::{Change, DiskField, DomainField, DomainType, FieldPath, ImageField};
-use vmdisk_source::SourcePath;
+use vmdisk_source::{SourcePath, Span};
 
 use crate::reading::{INVALID_VALUE, MISSING_VALUE};
 use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule, Severity};
@@ -44,8 +44,9 @@ impl Outcome {
     }
 
     /// Drops findings of rules about the model that depend on a value that is filled in later: such a field looks unset.
-    pub fn leave_open(&mut self, open: &BTreeSet<FieldPath>) {
-        if open.is_empty() {
+    /// Also drops findings that mark a word, or a whole option, to which properties are added later.
+    pub fn leave_open(&mut self, open: &BTreeSet<FieldPath>, words: &BTreeSet<Span>) {
+        if open.is_empty() && words.is_empty() {
             return;
         }
         let is_open = |at: FieldPath| open.contains(&at);
@@ -54,10 +55,11 @@ impl Outcome {
             let changed = changes.map(|change| match change {
                 Change::Set { at, .. } | Change::Remove { at } => *at,
             });
-            matches!(finding.rule.check, Check::Model(_))
-                && (is_open(finding.at)
-                    || finding.title.names(&is_open)
-                    || changed.into_iter().any(is_open))
+            finding.span.is_some_and(|span| words.contains(&span))
+                || matches!(finding.rule.check, Check::Model(_))
+                    && (is_open(finding.at)
+                        || finding.title.names(&is_open)
+                        || changed.into_iter().any(is_open))
         };
         for finding in self.findings.extract_if(.., is_about_open) {
             self.not_checked.push(NotChecked {

@@ -17,6 +17,7 @@
 
 mod allowance;
 mod edit;
+mod expansion;
 mod line_index;
 mod nearest;
 mod source_map;
@@ -25,6 +26,7 @@ mod versioned_syntax;
 
 pub use allowance::Allowance;
 pub use edit::{Edit, EditConflict, apply_edits};
+pub use expansion::has_expansion;
 pub use line_index::{LineIndex, Position};
 pub use nearest::nearest;
 pub use source_map::{Place, SourceMap, SourcePath};

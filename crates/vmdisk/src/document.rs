@@ -8,7 +8,9 @@ use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
 use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
-use vmdisk_source::{Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind};
+use vmdisk_source::{
+    Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind, has_expansion,
+};
 
 use crate::rules::Text;
 use crate::{ReadFailure, ReadFailureKind, TextPlace};
@@ -24,6 +26,8 @@ pub struct Document {
     pub config_files: Vec<ConfigFilePart>,
     /// Its lines, counted when a place is first asked for.
     lines: OnceLock<LineIndex>,
+    /// True if any part of the text has an expansion, once it was asked for.
+    has_expansion: OnceLock<bool>,
 }
 
 /// A file that a command line names with `-readconfig`, and that was read with it.
@@ -121,6 +125,7 @@ fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
         source,
         config_files: Vec::new(),
         lines: OnceLock::new(),
+        has_expansion: OnceLock::new(),
         text: text.to_owned(),
     })
 }
@@ -184,6 +189,7 @@ pub fn read_with_config_files(
         source: Source::QemuCommandLine(Box::new(document)),
         config_files: parts,
         lines: OnceLock::new(),
+        has_expansion: OnceLock::new(),
         text: joined,
     })
 }
@@ -250,6 +256,7 @@ impl Document {
             source: Source::Spec(Box::new(PlannedDocument::new(spec, planned))),
             config_files: Vec::new(),
             lines: OnceLock::new(),
+            has_expansion: OnceLock::new(),
         })
     }
 
@@ -419,11 +426,18 @@ impl Document {
     /// Whether [`edits_of`](Self::edits_of) has the byte edits of a fix.
     pub(crate) fn can_make(&self, fix: &crate::rules::Fix) -> bool {
         match &self.source {
-            Source::LibvirtXml(document) => {
+            Source::LibvirtXml(document) if !self.has_expansion() => {
                 vmdisk_libvirt::check_changes(&self.text, document, &fix.changes).is_ok()
             }
-            Source::QemuCommandLine(_) | Source::Spec(_) => self.edits_of(fix).is_some(),
+            Source::LibvirtXml(_) | Source::QemuCommandLine(_) | Source::Spec(_) => {
+                self.edits_of(fix).is_some()
+            }
         }
+    }
+
+    /// True if any part of the text has an expansion.
+    fn has_expansion(&self) -> bool {
+        *self.has_expansion.get_or_init(|| has_expansion(&self.text))
     }
 
     /// The byte edits of a fix; `None` if one of its steps cannot be made in this text.
@@ -441,7 +455,28 @@ impl Document {
                 spec.edits_of_all(&self.text, planned, &fix.changes).ok()?
             }
         });
-        Some(edits)
+        self.may_edit(&edits).then_some(edits)
+    }
+
+    /// True unless an edit touches text that something fills in later: nobody knows here what it will be.
+    pub(crate) fn may_edit(&self, edits: &[Edit]) -> bool {
+        let is_open = |edit: &Edit| has_expansion(self.touched_by(edit.span));
+        !self.has_expansion() || !edits.iter().any(is_open)
+    }
+
+    /// The replaced text, with the words that it is a part of or stands beside; on a command line, with whole options.
+    fn touched_by(&self, span: Span) -> &str {
+        let Span { start, end } = match &self.source {
+            Source::QemuCommandLine(document) => document.options_around(span),
+            Source::LibvirtXml(_) | Source::Spec(_) => span,
+        };
+        let (before, after) = (self.text.get(..start), self.text.get(end..));
+        let word = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
+        let start = before
+            .and_then(|text| text.rfind(char::is_whitespace))
+            .map_or(0, |at| at + 1);
+        let end = end + after.map_or(0, word);
+        self.text.get(start..end).unwrap_or_default()
     }
 }
 

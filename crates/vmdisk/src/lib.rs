@@ -135,7 +135,10 @@ pub use lint::{
     Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_after_trial,
     lint_beside, lint_generated,
 };
-pub use losses::{Loss, losses, not_about_disks, not_about_disks_in_xml};
+pub use losses::{
+    Loss, disks_passed_through, losses, not_about_disks, not_about_disks_in_arguments,
+    not_about_disks_in_xml, passed_arguments,
+};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 pub use selection::Selection;

@@ -361,6 +361,10 @@ pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_
         policy: options.policy,
         versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,
+        open_fields: match &document.source {
+            Source::QemuCommandLine(line) => Some(&line.open_fields),
+            Source::LibvirtXml(_) | Source::Spec(_) => None,
+        },
         consumer: match &document.source {
             // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
             Source::LibvirtXml(_) | Source::Spec(_) => Consumer::Libvirt,
@@ -622,7 +626,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
             related: Vec::new(),
             notes: Vec::new(),
             help: Some(help.to_owned()),
-            fix: (!edits.is_empty()).then_some(ResolvedFix {
+            fix: (!edits.is_empty() && document.may_edit(&edits)).then_some(ResolvedFix {
                 edits,
                 applicability: Applicability::Safe,
             }),
@@ -686,4 +690,97 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
         }
     }
     complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+
+    /// The rules with findings, and the rules that were not checked because of a variable.
+    fn found(options: &str) -> (Vec<&'static str>, BTreeSet<&'static str>) {
+        let line = format!("qemu-system-x86_64 -m 1G {options}");
+        let report = lint(&read(&line).unwrap(), &LintOptions::default());
+        let open = report.not_checked.iter();
+        let open = open.filter(|it| it.missing.why == Missing::OPEN_VALUE);
+        (
+            report.diagnostics.iter().map(|it| it.rule.name).collect(),
+            open.map(|it| it.rule.name).collect(),
+        )
+    }
+
+    #[test]
+    fn a_word_that_a_shell_fills_in_is_never_a_misspelt_name() {
+        for word in [
+            "$DRIVES",
+            "$drive",
+            "${drive}",
+            "$drive1",
+            "`drive`",
+            "$(drive)",
+            "%DRIVE%",
+            "{{drive}}",
+        ] {
+            for options in [
+                format!("-drive {word}"),
+                format!("-drive \"{word}\""),
+                format!("-drive file=/a,format=raw,{word}"),
+                format!("-drive file=/a,format=raw,{word}if=virtio"),
+                format!("-drive file=/a,format=raw,if=virtio,cach{word}=none"),
+                format!("-blockdev {word}"),
+                format!("-device {word}"),
+                format!("-device virtio-blk-pci,{word}"),
+                format!(
+                    "-blockdev driver=file,node-name=a,filename=/a -device virtio-blk-pci,{word}"
+                ),
+                format!("-blockdev driver=file,node-name=a,filename=/a {word}"),
+            ] {
+                let (found, _) = found(&options);
+                let expected: [&str; 0] = [];
+                assert_eq!(found, expected, "{options}");
+            }
+        }
+        // What is written beside such a word is checked.
+        assert_eq!(
+            found("-drive file=/a,format=raw,cache=unsafe,$X").0,
+            ["cache-unsafe"]
+        );
+    }
+
+    #[test]
+    fn a_number_that_a_shell_fills_in_is_not_the_default() {
+        let disk = "-drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,drive=d";
+        for smp in [
+            "$N",
+            "${N}",
+            "cpus=$N",
+            "2,maxcpus=$N",
+            "sockets=$N",
+            "sockets=1,cores=$N",
+        ] {
+            let (found, open) = found(&format!("-smp {smp} {disk},num-queues=4"));
+            assert!(!found.contains(&"queues-gt-vcpus"), "{smp}: {found:?}");
+            assert!(open.contains("queues-gt-vcpus"), "{smp}: {open:?}");
+        }
+        let (known, _) = found(&format!("-smp 2 {disk},num-queues=4"));
+        assert!(known.contains(&"queues-gt-vcpus"));
+        for options in [
+            format!("-smp 2 {disk},num-queues=$N"),
+            format!("-smp $N {disk},vectors=2"),
+            format!("-smp 2 {disk},num-queues=$N,vectors=2"),
+            format!("-m $N {disk}"),
+        ] {
+            let (found, _) = found(&options);
+            let numbers = [
+                "queues-gt-vcpus",
+                "queue-count-refused",
+                "vectors-too-few",
+                "memory-size-mismatch",
+            ];
+            assert!(
+                !found.iter().any(|rule| numbers.contains(rule)),
+                "{options}: {found:?}"
+            );
+        }
+    }
 }

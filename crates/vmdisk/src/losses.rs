@@ -10,7 +10,7 @@ use vmdisk_model::{
 };
 use vmdisk_qemu::NameObstacle;
 use vmdisk_rule::Problem;
-use vmdisk_source::Span;
+use vmdisk_source::{Span, has_expansion};
 
 use crate::{Document, Source, TextPlace};
 
@@ -121,6 +121,32 @@ pub fn losses(document: &Document) -> Vec<Loss> {
     }
 }
 
+/// The disks among the arguments that libvirt passes to QEMU unread. Only another libvirt domain, and a command line with
+/// [these arguments](passed_arguments), have them.
+pub fn disks_passed_through(document: &Document) -> Vec<Loss> {
+    let Source::LibvirtXml(source) = &document.source else {
+        return Vec::new();
+    };
+    let at = FieldPath::Domain(DomainField::Devices);
+    let disks = source.passthrough.disks.iter();
+    disks
+        .map(|(option, span)| Loss {
+            what: format!("the disk of `{option}`, which libvirt passes to QEMU unread,"),
+            at,
+            place: document.place_of_span(at, *span, true),
+            changes_guest: true,
+        })
+        .collect()
+}
+
+/// The arguments that libvirt passes to QEMU unread; a command line of the guest ends with them.
+pub fn passed_arguments(document: &Document) -> &[String] {
+    match &document.source {
+        Source::LibvirtXml(source) => &source.passthrough.arguments,
+        Source::QemuCommandLine(_) | Source::Spec(_) => &[],
+    }
+}
+
 fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<Loss> {
     let sources = source.domain.disks.iter().enumerate();
     let probed = sources.clone().filter(|(_, disk)| is_probed(disk));
@@ -164,12 +190,17 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                 .iter()
                 .filter(|kept| !is_of_unnamed(kept.at))
                 .map(|kept| Loss {
-                    what: format!("`{}`", kept.key),
+                    what: match kept.is_open {
+                        true => format!("`{}`, whose value a variable sets,", kept.key),
+                        false => format!("`{}`", kept.key),
+                    },
                     at: kept.at,
                     place: document.place_of_span(kept.at, kept.span, true),
                     // An empty drive has nothing to lose.
                     changes_guest: !kept.is_tuning
                         && (kept.key.starts_with("file")
+                            || kept.is_open
+                            || has_expansion(&kept.key)
                             || !is_of_empty_drive(&source.domain, kept.at)),
                 }),
         )
@@ -209,6 +240,23 @@ pub fn not_about_disks(document: &Document) -> BTreeSet<String> {
 /// carries firmware on flash over.
 pub fn not_about_disks_in_xml(document: &Document) -> BTreeSet<String> {
     others(document, document.domain().scope == Scope::DisksOnly)
+}
+
+/// As [`not_about_disks`], for a conversion to a command line that ends with the [`passed_arguments`].
+pub fn not_about_disks_in_arguments(document: &Document) -> BTreeSet<String> {
+    let mut names = others(document, true);
+    if let Source::LibvirtXml(source) = &document.source
+        && let Some(line) = names
+            .iter()
+            .find(|name| name.ends_with(":commandline`"))
+            .cloned()
+    {
+        names.remove(&line);
+        if source.passthrough.has_environment {
+            names.insert(line.replace(":commandline", ":env"));
+        }
+    }
+    names
 }
 
 fn others(document: &Document, with_firmware: bool) -> BTreeSet<String> {
@@ -439,6 +487,7 @@ fn place_of_name(text: &str, start: usize, name: &str) -> Option<Span> {
 mod tests {
     use super::*;
     use crate::read;
+    use vmdisk_facts::{MemberTable, Owner};
 
     fn changing_guest(text: &str) -> Vec<String> {
         let losses = losses(&read(text).expect("the text is a document"));
@@ -450,6 +499,93 @@ mod tests {
                 format!("{} at {written}", loss.what)
             })
             .collect()
+    }
+
+    /// What is said of `$V` in a command line: the name of each loss, and whether it refuses a conversion.
+    fn said_of_a_variable(options: &str) -> Vec<(String, bool)> {
+        let line = format!("qemu-system-x86_64 {options}");
+        let losses = losses(&read(&line).expect("it is a command line"));
+        let losses = losses.iter();
+        losses
+            .map(|loss| (loss.what.clone(), loss.changes_guest))
+            .collect()
+    }
+
+    #[test]
+    fn every_value_that_a_variable_sets_is_named() {
+        let drive = "-drive file=/a,format=raw,if=none,id=d";
+        let drives: Vec<&str> = vmdisk_qemu::option_keys("drive").collect();
+        let table = MemberTable::recorded();
+        let devices = table.members(Owner::Device("virtio-blk-pci"));
+        let devices = devices.expect("the device is recorded").keys();
+        let devices: Vec<&str> = devices.map(String::as_str).collect();
+        assert!(drives.len() > 30 && devices.len() > 30);
+        let is_name = |key: &&str| matches!(*key, "id" | "node-name" | "drive");
+        let of_drive = drives.iter().filter(|key| !is_name(key)).map(|key| {
+            let others = ["file=/a", "format=raw", "if=virtio"];
+            let others = others
+                .iter()
+                .filter(|it| !it.starts_with(&format!("{key}=")));
+            let others: String = others.map(|it| format!(",{it}")).collect();
+            (*key, format!("-drive {key}=$V{others}"))
+        });
+        let of_device = devices.iter().filter(|key| !is_name(key)).map(|key| {
+            let driver = if *key == "driver" {
+                ""
+            } else {
+                "virtio-blk-pci,"
+            };
+            (*key, format!("{drive} -device {driver}drive=d,{key}=$V"))
+        });
+        for (key, options) in of_drive.chain(of_device) {
+            let said = said_of_a_variable(&options);
+            let is_named = said.iter().any(|(what, _)| what.contains(key));
+            assert!(is_named, "{options}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_decides_over_disks_refuses_a_conversion_and_others_do_not() {
+        for options in [
+            "-drive file=$V,format=raw,if=virtio",
+            "-drive file=/a/${V}.img,format=raw,if=virtio",
+            "-drive file=/a,format=$V,if=virtio",
+            "-drive file=/a,format=raw,if=$V",
+            "-drive file=/a,format=raw,if=virtio,media=$V",
+            "-drive file=/a,format=raw,if=virtio,index=$V",
+            "-drive file=/a,format=raw,if=virtio,snapshot=$V",
+            "-drive file=/a,format=raw,if=virtio,readonly=$V",
+            "-drive file=/a,format=raw,if=virtio,cache=$V",
+            "-drive file=/a,format=raw,if=virtio,cache.direct=$V",
+            "-drive file=/a,format=raw,if=virtio,$V",
+            "-drive file=/a,format=raw,${V}if=virtio",
+            "-drive $V",
+            "-hda $V",
+            "-cdrom $V",
+            "-m $V -drive file=/a,format=raw,if=virtio",
+            "-M $V -drive file=/a,format=raw,if=virtio",
+            "-blockdev driver=file,node-name=f,filename=$V -device virtio-blk-pci,drive=f",
+        ] {
+            let said = said_of_a_variable(options);
+            assert!(
+                said.iter().any(|(_, refuses)| *refuses),
+                "{options}: {said:?}"
+            );
+        }
+        let disk = "-drive file=/a,format=raw,if=virtio";
+        for (options, key) in [
+            ("-smp $V", "cpus"),
+            ("-name $V", "guest"),
+            ("-uuid $V", "uuid"),
+            ("-accel $V", "accel"),
+        ] {
+            let expected = format!("`{key}`, whose value a variable sets,");
+            let said = said_of_a_variable(&format!("{options} {disk}"));
+            assert_eq!(said, [(expected, false)], "{options}");
+        }
+        // No shell reads the arguments of a process.
+        let process = "qemu-system-x86_64\0-drive\0file=/a$V,format=raw,if=virtio\0";
+        assert_eq!(losses(&read(process).expect("it is a command line")), []);
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
         });
     }
     if let Text::CommandLine(document) = text {
-        outcome.leave_open(&document.open_fields);
+        outcome.leave_open(&document.open_fields, &document.open_words);
     }
     outcome.settle();
     outcome

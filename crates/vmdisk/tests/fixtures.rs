@@ -70,6 +70,7 @@ fn no_rule_speaks_about_a_clean_guest_and_none_is_unable_to_look() {
                 policy: *policy,
                 versioned_syntax: &document.versioned_syntax,
                 names_missing: true,
+                open_fields: None,
             };
             let mut outcome = check(Text::Xml(&document, &text), &context);
             // libvirt has no word for what a daemon needs to be told of flushes, so that XML cannot be free of it.

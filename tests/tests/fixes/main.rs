@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 
 mod allow;
+mod expansions;
 mod harmless;
 mod misspelt;
 mod named;

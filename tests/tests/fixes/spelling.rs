@@ -42,6 +42,7 @@ fn findings(
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,
+        open_fields: None,
         consumer: Consumer::Qemu,
     };
     let outcome = check(Text::CommandLine(document), &context);

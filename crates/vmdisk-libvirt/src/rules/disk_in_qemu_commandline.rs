@@ -4,8 +4,6 @@ use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
-use crate::RootKind;
-use crate::xml::Node;
 
 declare_rule! {
     /// A disk is in `<qemu:commandline>`, where nothing checks it.
@@ -64,42 +62,14 @@ declare_rule! {
     }
 }
 
-/// Options of QEMU that describe the storage of a disk.
-const OPTIONS: [&str; 10] = [
-    "blockdev", "cdrom", "drive", "fda", "fdb", "hda", "hdb", "hdc", "hdd", "sd",
-];
-
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
-    if !matches!(xml.root, RootKind::Domain) {
-        return;
-    }
-    let root = xml.tree.root();
-    let lines = root
-        .children()
-        .filter(|node| is_named(*node, "commandline"));
-    for argument in lines.flat_map(|line| line.children().filter(|node| is_named(*node, "arg"))) {
-        let Some(option) = argument
-            .attribute("value")
-            .and_then(|word| word.strip_prefix('-'))
-        else {
-            continue;
-        };
-        if !OPTIONS.contains(&option.trim_start_matches('-')) {
-            continue;
-        }
+    for (option, span) in &xml.passthrough.disks {
         let at = FieldPath::Domain(DomainField::Domain);
         let message =
-            format!("the disk of `-{option}` is not checked, and libvirt does not know it");
+            format!("the disk of `{option}` is not checked, and libvirt does not know it");
         report
             .finding(at, message)
-            .span(argument.tag())
+            .span(*span)
             .help("write it as a `<disk>`");
     }
-}
-
-/// True for an element of this name, whatever its prefix is.
-fn is_named(node: Node<'_>, name: &str) -> bool {
-    node.name()
-        .split_once(':')
-        .is_some_and(|(_, local)| local == name)
 }

@@ -51,6 +51,7 @@ pub fn check(document: &Document, text: &str, context: &Context<'_>, outcome: &m
         tree: document.elements.of(text),
         root: document.root,
         map: &document.source_map,
+        passthrough: &document.passthrough,
     };
     let is_foreign = context.domain.foreign_type().is_some();
     for XmlRule { rule, check } in TEXT_RULES {

@@ -5,6 +5,7 @@ use vmdisk_rule::{Context, Report, TextRule};
 use vmdisk_source::SourceMap;
 
 use crate::RootKind;
+use crate::passthrough::Passthrough;
 use crate::xml::{Node, Tree};
 
 /// A rule about XML.
@@ -22,6 +23,8 @@ pub(crate) struct Xml<'t> {
     pub(crate) root: RootKind,
     /// The spans of the fields of the model.
     pub(crate) map: &'t SourceMap<FieldPath>,
+    /// The arguments that libvirt passes to QEMU unread.
+    pub(crate) passthrough: &'t Passthrough,
 }
 
 impl Xml<'_> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues, Scope};
+use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
@@ -111,10 +111,8 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    // Without a machine the number of vCPUs is not known.
-    let domain = context.domain;
-    let is_known = domain.scope == Scope::WholeGuest;
-    let by_default = is_known.then(|| domain.queues_by_default());
+    let vcpus = context.vcpus();
+    let by_default = vcpus.is_ok().then(|| context.domain.queues_by_default());
     // 0 is refused on a command line, and unset in libvirt.
     let written = |queues: Option<u32>| queues.filter(|queues| *queues != 0);
     let must_be_written = context.consumer == Consumer::Libvirt;

@@ -5,6 +5,7 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, LineRule, is_loose, node_names};
+use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
@@ -91,7 +92,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             }
         }
     }
-    if used.iter().any(|value| is_open(value)) {
+    let has_open = line.index.options().iter().any(WrittenOption::is_open);
+    if has_open || used.iter().any(|value| is_open(value)) {
         return;
     }
     let mut unused: Vec<(usize, String, Span)> = Vec::new();

@@ -81,10 +81,16 @@ fn check_vectors(
     let Some(vectors) = number_of(property.value.as_str()) else {
         return;
     };
-    let written = device
-        .peek(queues)
-        .and_then(|it| number_of(it.value.as_str()));
-    let count = written.unwrap_or_else(|| u64::from(line.domain().queues_by_default()));
+    let count = match device.peek(queues) {
+        Some(written) => number_of(written.value.as_str()),
+        None => {
+            let vcpus = report.require(line.owner(option), line.context.vcpus());
+            vcpus.map(|_| u64::from(line.domain().queues_by_default()))
+        }
+    };
+    let Some(count) = count else {
+        return;
+    };
     let needed = count.saturating_add(others);
     if vectors < needed {
         let s = if count == 1 { "" } else { "s" };

@@ -6,6 +6,7 @@ use super::json_text;
 use super::pairs;
 use super::properties::{Properties, Property};
 use super::text::Text;
+use super::value::is_open;
 use crate::failure::ReadFailure;
 use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
@@ -20,6 +21,28 @@ pub(crate) struct WrittenOption {
     pub(crate) properties: Option<Properties>,
     /// The value of an option that names a file of options.
     pub(crate) text: Option<String>,
+}
+
+impl WrittenOption {
+    /// The words that may stand for any number of properties, because a shell fills them in.
+    pub(crate) fn open_words(&self) -> impl Iterator<Item = Span> {
+        let is_disk = matches!(self.name.as_str(), "blockdev" | "device" | "drive");
+        let properties = self.properties.iter().filter(move |_| is_disk);
+        properties
+            .flat_map(Properties::iter)
+            .filter_map(|property| {
+                let is_implied = property.key_span.is_empty() && is_open(property.value.as_str());
+                match is_open(&property.key) {
+                    true => Some(property.key_span),
+                    false => is_implied.then_some(property.span),
+                }
+            })
+    }
+
+    /// True if it may have other properties than the written ones.
+    pub(crate) fn is_open(&self) -> bool {
+        self.name == UNKNOWN_WORD || self.open_words().next().is_some()
+    }
 }
 
 /// Text that QEMU does not accept as an option.
@@ -165,8 +188,15 @@ pub(crate) const UNKNOWN_WORD: &str = "$";
 
 /// True for a placeholder: a word that a shell would expand, or an ellipsis.
 fn is_unknown_word(text: &str) -> bool {
-    let is_expansion = text.starts_with(['$', '`']) && !text.contains(['/', '.']);
+    let is_expansion =
+        (text.starts_with(['$', '`', '%']) || text.starts_with("{{")) && !text.contains(['/', '.']);
     is_expansion || text.starts_with("$(") || matches!(text, "..." | "[...]" | "…" | "[…]")
+}
+
+/// True for a value that QEMU reads as JSON. Two braces are a placeholder.
+fn is_json(value: &str) -> bool {
+    let value = value.trim_start();
+    value.starts_with('{') && !value.starts_with("{{")
 }
 
 /// Options whose value is only a file name.
@@ -247,7 +277,7 @@ pub(crate) fn options(
             span.end = value.whole().end.max(span.end);
         }
         let properties = match (&value, implied_key(name)) {
-            (Some(value), Some(_)) if value.as_str().trim_start().starts_with('{') => {
+            (Some(value), Some(_)) if is_json(value.as_str()) => {
                 match json_text::object(value, file) {
                     Ok(properties) => Some(properties),
                     Err(fault) => {

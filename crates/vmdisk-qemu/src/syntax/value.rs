@@ -1,13 +1,9 @@
 //! The meaning of the text of a value.
 
 use vmdisk_model::{Bytes, Switch};
+pub(crate) use vmdisk_source::has_expansion as is_open;
 
 use super::properties::Property;
-
-/// True for a value that a shell or systemd fills in later.
-pub(crate) fn is_open(text: &str) -> bool {
-    text.contains(['$', '`', '%'])
-}
 
 /// A switch in one of QEMU's spellings.
 pub(crate) fn switch_of(word: &str) -> Option<Switch> {

@@ -117,11 +117,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let at = FieldPath::Disk(index, DiskField::Disk);
-        let guest = context.whole_guest(|| "the number of vCPUs".to_owned());
-        let Some(domain) = report.require(at, guest) else {
+        let Some(vcpus) = report.require(at, context.vcpus()) else {
             continue;
         };
-        let vcpus = domain.effective_vcpus();
         if vcpus < 2 {
             continue;
         }

@@ -156,11 +156,9 @@ fn look(context: &Context<'_>, report: &mut Report, found: &Queues<impl Fn() -> 
     if *queues <= 1 {
         return;
     }
-    let guest = context.whole_guest(|| "the number of vCPUs".to_owned());
-    let Some(domain) = report.require(*at, guest) else {
+    let Some(vcpus) = report.require(*at, context.vcpus()) else {
         return;
     };
-    let vcpus = domain.effective_vcpus();
     if *queues <= vcpus {
         return;
     }

@@ -105,6 +105,7 @@ pub(crate) fn run(xml: &str, facts: Option<&Facts>, target: &str, policy: Policy
             policy,
             versioned_syntax: &document.versioned_syntax,
             names_missing: true,
+            open_fields: None,
         },
     )
 }

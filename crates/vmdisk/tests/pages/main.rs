@@ -144,6 +144,7 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         policy: policy_of(example),
         versioned_syntax: document.versioned_syntax(),
         names_missing: true,
+        open_fields: None,
         consumer: match &document {
             Document::Xml(_) => Consumer::Libvirt,
             Document::CommandLine(_) => Consumer::Qemu,

@@ -1,0 +1,48 @@
+//! `<qemu:commandline>`: arguments that libvirt passes to QEMU unread.
+
+use vmdisk_source::Span;
+
+use crate::xml::Node;
+
+/// The arguments of a guest that libvirt does not read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passthrough {
+    /// The arguments, in order.
+    pub arguments: Vec<String>,
+    /// True if QEMU also gets variables of the environment.
+    pub has_environment: bool,
+    /// Those arguments that are options with the storage of a disk, each with the span of its element.
+    pub disks: Vec<(String, Span)>,
+}
+
+/// Options of QEMU that describe the storage of a disk.
+const OPTIONS: [&str; 10] = [
+    "blockdev", "cdrom", "drive", "fda", "fdb", "hda", "hdb", "hdc", "hdd", "sd",
+];
+
+/// Reads the arguments of a `<domain>`.
+pub(crate) fn read(domain: Node<'_>) -> Passthrough {
+    let mut found = Passthrough::default();
+    let lines = domain
+        .children()
+        .filter(|node| is_named(*node, "commandline"));
+    for node in lines.flat_map(Node::children) {
+        found.has_environment |= is_named(node, "env");
+        let Some(word) = node.attribute("value").filter(|_| is_named(node, "arg")) else {
+            continue;
+        };
+        found.arguments.push(word.to_owned());
+        let option = word.strip_prefix('-').map(|it| it.trim_start_matches('-'));
+        if option.is_some_and(|option| OPTIONS.contains(&option)) {
+            found.disks.push((word.to_owned(), node.tag()));
+        }
+    }
+    found
+}
+
+/// True for an element of this name, whatever its prefix is.
+fn is_named(node: Node<'_>, name: &str) -> bool {
+    node.name()
+        .split_once(':')
+        .is_some_and(|(_, local)| local == name)
+}

@@ -1,0 +1,95 @@
+//! No fix touches text that a shell, systemd or a template fills in later.
+
+use std::collections::BTreeMap;
+
+use vmdisk::{FixScope, fix, read};
+use vmdisk_tests::fix_cases::fix_cases;
+
+const EXPANSIONS: [&str; 7] = [
+    "$PLANT",
+    "${PLANT}",
+    "$(plant)",
+    "`plant`",
+    "%PLANT%",
+    "{{plant}}",
+    "${PLANT:-on}",
+];
+
+/// The words of keys and values in any syntax: their starts and ends.
+fn words(text: &str) -> Vec<(usize, usize)> {
+    let is_inside = |letter: char| letter.is_ascii_alphanumeric() || "_./-".contains(letter);
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, letter) in text.char_indices().chain([(text.len(), '\n')]) {
+        match (start, is_inside(letter)) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                words.push((from, at));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+/// The text between the spaces around a position.
+fn word_at(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind(char::is_whitespace).map_or(0, |it| it + 1);
+    let end = text[at..].find(char::is_whitespace);
+    &text[start..end.map_or(text.len(), |it| at + it)]
+}
+
+/// What plants in one syntax came to.
+#[derive(Debug, Default)]
+struct Count {
+    planted: usize,
+    fixed: usize,
+}
+
+#[test]
+fn no_fix_touches_an_expansion_wherever_it_is_planted() {
+    /// Words between two plants in one text.
+    const STRIDE: usize = 61;
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut nth = 0;
+    for (number, case) in fix_cases().iter().enumerate() {
+        for (start, end) in words(&case.text)
+            .into_iter()
+            .skip(number % STRIDE)
+            .step_by(STRIDE)
+        {
+            nth += 1;
+            let expansion = EXPANSIONS[nth % EXPANSIONS.len()];
+            // The whole word, its end, or its beginning.
+            let at = match nth % 3 {
+                0 => start..end,
+                1 => end..end,
+                _ => start..start,
+            };
+            let mut text = case.text.clone();
+            text.replace_range(at.clone(), expansion);
+            if read(&text).is_err() {
+                continue;
+            }
+            let count = counts.entry(case.syntax.name()).or_default();
+            count.planted += 1;
+            let fixed = case.with_options(|options| fix(&text, options, FixScope::SafeAndUnsafe));
+            let after = fixed.expect("it was read before").document.text;
+            count.fixed += usize::from(after != text);
+            let word = word_at(&text, at.start);
+            assert!(
+                after.contains(word),
+                "{}: `{word}` was changed\n--- before\n{text}--- after\n{after}",
+                case.origin
+            );
+        }
+    }
+    println!("{counts:?}");
+    assert_eq!(counts.len(), 10, "every syntax is tried");
+    for (syntax, count) in &counts {
+        assert!(count.planted >= 20, "{syntax}: {count:?}");
+    }
+    let fixed: usize = counts.values().map(|count| count.fixed).sum();
+    assert!(fixed >= 200, "only {fixed} texts were fixed elsewhere");
+}
