@@ -53,9 +53,11 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
             ConvertForm::LibvirtXml | ConvertForm::DiskXml
         )
     );
+    if args.to != ConvertForm::LibvirtXml && args.to != ConvertForm::Qemu {
+        refuse_lost(&document, &input, &vmdisk::disks_passed_through(&document))?;
+    }
     if !stays_xml {
-        let writes_os = args.to == ConvertForm::LibvirtXml && !args.resolved;
-        warnings = left_behind(&document, &input, writes_os)?;
+        warnings = left_behind(&document, &input, args)?;
         let completion = match args.to {
             ConvertForm::LibvirtXml | ConvertForm::Spec => vmdisk::complete(&mut document),
             // Without the machine.
@@ -171,31 +173,42 @@ fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors
     }
 }
 
-/// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
-fn left_behind(document: &Document, input: &Input, writes_os: bool) -> Result<Vec<Message>, Stop> {
-    let losses = vmdisk::losses(document);
-    let message = |loss: &Loss| {
-        Dropped {
-            owner: document.breadcrumb(loss.at),
-            what: &loss.what,
-            changes_guest: loss.changes_guest,
-            help: loss.help(document),
-            place: place_of(document, input, loss.place.span),
-        }
-        .message()
-    };
-    let refused: Vec<Message> = losses
-        .iter()
-        .filter(|loss| loss.changes_guest)
-        .map(message)
-        .collect();
-    if !refused.is_empty() {
-        return Err(Stop(refused));
+/// Refuses the conversion if the guest would not find its data without something that is lost.
+fn refuse_lost(document: &Document, input: &Input, losses: &[Loss]) -> Result<(), Stop> {
+    let lost = losses.iter().filter(|loss| loss.changes_guest);
+    let refused: Vec<Message> = lost.map(|loss| dropped(document, input, loss)).collect();
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Stop(refused)),
     }
-    let mut warnings: Vec<Message> = losses.iter().map(message).collect();
-    let others = match writes_os {
-        true => vmdisk::not_about_disks_in_xml(document),
-        false => vmdisk::not_about_disks(document),
+}
+
+fn dropped(document: &Document, input: &Input, loss: &Loss) -> Message {
+    Dropped {
+        owner: document.breadcrumb(loss.at),
+        is_of_disk: loss.at.disk().is_some(),
+        what: &loss.what,
+        changes_guest: loss.changes_guest,
+        help: loss.help(document),
+        place: place_of(document, input, loss.place.span),
+    }
+    .message()
+}
+
+/// The warnings about what is left behind; or, if the guest would not find its data without it, why not.
+fn left_behind(
+    document: &Document,
+    input: &Input,
+    args: &ConvertArgs,
+) -> Result<Vec<Message>, Stop> {
+    let losses = vmdisk::losses(document);
+    refuse_lost(document, input, &losses)?;
+    let lost = losses.iter().map(|loss| dropped(document, input, loss));
+    let mut warnings: Vec<Message> = lost.collect();
+    let others = match args.to {
+        ConvertForm::LibvirtXml if !args.resolved => vmdisk::not_about_disks_in_xml(document),
+        ConvertForm::Qemu => vmdisk::not_about_disks_in_arguments(document),
+        _ => vmdisk::not_about_disks(document),
     };
     if !others.is_empty() {
         let names: Vec<String> = others.into_iter().collect();
@@ -250,7 +263,8 @@ fn written(
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,
                 },
             };
-            command_line(domain, &options, form, args.qemu_format)?
+            let further = vmdisk::passed_arguments(document);
+            command_line(domain, &options, form, args.qemu_format, further)?
         }
     })
 }

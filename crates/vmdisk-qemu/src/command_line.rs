@@ -13,6 +13,8 @@ pub struct CommandLine {
     pub program: Option<&'static str>,
     /// The options, in order.
     pub arguments: Vec<Argument>,
+    /// Words after the options that somebody else wrote; nothing of them is known here.
+    pub further: Vec<String>,
     /// The daemons that must run before it, one for each vhost-user disk whose image is known.
     pub daemons: Vec<StorageDaemon>,
     /// Settings that a command line cannot express, so that QEMU or its user decides. The guest starts with these disks
@@ -29,7 +31,8 @@ impl CommandLine {
                 .into_iter()
                 .flatten()
         });
-        program.into_iter().chain(words).collect()
+        let further = self.further.iter().cloned();
+        program.into_iter().chain(words).chain(further).collect()
     }
 
     /// Text for a POSIX shell, one option per line, that starts exactly [`CommandLine::argv`], after the daemons.
@@ -53,6 +56,15 @@ impl CommandLine {
             .chain(options)
             .collect();
         let mut text = lines.join(" \\\n  ");
+        for word in &self.further {
+            let before = if word.starts_with('-') {
+                " \\\n  "
+            } else {
+                " "
+            };
+            text.push_str(before);
+            text.push_str(&shell_quote(word));
+        }
         if !text.is_empty() {
             text.push('\n');
         }

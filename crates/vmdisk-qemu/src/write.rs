@@ -68,6 +68,7 @@ pub(crate) fn write_for(
     Ok(CommandLine {
         program,
         arguments,
+        further: Vec::new(),
         daemons,
         left_out,
     })

@@ -10,6 +10,7 @@ use crate::render::message::{Message, MessagePlace, MessageText};
 /// Something that is not carried over.
 pub(super) struct Dropped<'a> {
     pub(super) owner: String,
+    pub(super) is_of_disk: bool,
     pub(super) what: &'a str,
     pub(super) changes_guest: bool,
     /// How the document can be changed so that it is carried over; `None` without a known way.
@@ -21,6 +22,7 @@ impl Dropped<'_> {
     pub(super) fn message(self) -> Message {
         let Dropped {
             owner,
+            is_of_disk,
             what,
             changes_guest,
             help,
@@ -29,13 +31,14 @@ impl Dropped<'_> {
         // What has no other name than its field's is not named twice.
         let field = format!(" › {}", what.trim_matches('`'));
         let owner = owner.strip_suffix(&field).unwrap_or(&owner);
+        let help = help.as_deref();
+        let help = help.unwrap_or("write it in a form that can be carried over");
         let message = if changes_guest {
             Message {
-                help: Some(format!(
-                    "{}, or leave the disk out with `--without DISK`",
-                    help.as_deref()
-                        .unwrap_or("write it in a form that can be carried over")
-                )),
+                help: Some(match is_of_disk {
+                    true => format!("{help}, or leave the disk out with `--without DISK`"),
+                    false => help.to_owned(),
+                }),
                 ..Message::error(format!("{owner}: {what} cannot be carried over"))
             }
         } else {

@@ -85,6 +85,7 @@ pub(super) fn written(
         } = one;
         Dropped {
             owner: breadcrumb(domain, *at),
+            is_of_disk: at.disk().is_some(),
             what,
             changes_guest: *changes_guest,
             help: None,

@@ -40,7 +40,7 @@ pub(crate) fn guest(
                 target,
                 ..QemuOptions::default()
             };
-            Some(command_line(domain, &options, form, qemu)?)
+            Some(command_line(domain, &options, form, qemu, &[])?)
         }
         GenerateForm::Script => None,
     })
@@ -112,12 +112,13 @@ fn is_flushed_by_the_guest(disk: &Disk) -> bool {
     }
 }
 
-/// The command line of a guest, or an equivalent, or the nodes of its disks.
+/// The command line of a guest, followed by `further` words, or an equivalent, or the nodes of its disks.
 pub(crate) fn command_line(
     domain: &Domain,
     options: &QemuOptions,
     form: GenerateForm,
     qemu: QemuFormat,
+    further: &[String],
 ) -> Result<Written, Stop> {
     let written = |text: String, left_out: &[WriteProblem]| Written {
         text,
@@ -130,7 +131,8 @@ pub(crate) fn command_line(
         }
         _ => {}
     }
-    let line = write::qemu_command_line(domain, options).map_err(refused)?;
+    let mut line = write::qemu_command_line(domain, options).map_err(refused)?;
+    line.further = further.to_vec();
     let objects = match form {
         GenerateForm::BlockdevJson => objects_beside(&line),
         GenerateForm::Qemu

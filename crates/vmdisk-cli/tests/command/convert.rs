@@ -767,3 +767,56 @@ fn what_libvirt_refuses_of_a_result_and_qemu_takes_of_its_source_is_told() {
         assert!(is_told && run.stdout.contains("</domain>"), "{run:?}");
     }
 }
+
+#[test]
+fn arguments_that_libvirt_does_not_read_go_to_qemu_word_by_word_and_their_disks_nowhere_else() {
+    let guest = |arguments: &[&str]| {
+        let arguments: String = arguments
+            .iter()
+            .map(|word| format!("<q:arg value='{word}'/>"))
+            .collect();
+        format!(
+            "<domain type='kvm' xmlns:q='http://libvirt.org/schemas/domain/qemu/1.0'>\n<name>a</name>\n\
+             <memory unit='GiB'>1</memory>\n<os><type arch='x86_64' machine='q35'>hvm</type></os>\n\
+             <features><acpi/></features>\n<devices/>\n<q:commandline>{arguments}<q:env name='A' value='b'/>\
+             </q:commandline>\n<q:override><q:device alias='x'/></q:override>\n</domain>"
+        )
+    };
+    let drive = ["-drive", "file=/srv/a &amp; b.img,if=none,id=dx,format=raw"];
+    let device = ["-device", "virtio-blk-pci,drive=dx"];
+    let place = Place::with(&[
+        ("disk.xml", &guest(&[drive, device].concat())),
+        ("net.xml", &guest(&["-netdev", "user,id=n"])),
+    ]);
+    let line = place.run(&["convert", "disk.xml", "--to", "qemu"]);
+    let words = " \\\n  -drive 'file=/srv/a & b.img,if=none,id=dx,format=raw' \\\n  -device virtio-blk-pci,drive=dx\n";
+    assert!(line.code == 0 && line.stdout.ends_with(words), "{line:?}");
+    // What is beside the arguments is said.
+    assert!(line.stderr.contains("`q:env`, `q:override`"), "{line:?}");
+    assert!(!line.stderr.contains("commandline"), "{line:?}");
+    let json = [
+        "convert",
+        "disk.xml",
+        "--to",
+        "qemu",
+        "--qemu-format",
+        "json",
+    ];
+    let json = place.run(&json).stdout;
+    let argv: Vec<String> = serde_json::from_str(&json).unwrap();
+    assert_eq!(argv[argv.len() - 2..], device);
+    for form in ["spec", "disk-xml", "qmp"] {
+        let run = place.run(&["convert", "disk.xml", "--to", form]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{form}: {run:?}");
+        assert!(
+            run.stderr.contains("the disk of `-drive`"),
+            "{form}: {run:?}"
+        );
+        // Arguments without a disk are named.
+        let run = place.run(&["convert", "net.xml", "--to", form]);
+        let is_said = run.stderr.contains("`q:commandline`") || form == "disk-xml";
+        assert!(run.code == 2 || is_said, "{form}: {run:?}");
+    }
+    let same = place.run(&["convert", "disk.xml", "--to", "libvirt-xml"]);
+    assert!(same.code == 0 && same.stdout.contains("<q:arg value='-drive'/>"));
+}
