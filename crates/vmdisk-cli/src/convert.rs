@@ -263,8 +263,12 @@ fn written(
                     ConvertStyle::Libvirt => QemuStyle::Libvirt,
                 },
             };
+            let mut domain = domain.clone();
+            if matches!(document.source, Source::LibvirtXml(_)) {
+                write::set_for_qemu(&mut domain);
+            }
             let further = vmdisk::passed_arguments(document);
-            command_line(domain, &options, form, args.qemu_format, further)?
+            command_line(&domain, &options, form, args.qemu_format, further)?
         }
     })
 }

@@ -1,7 +1,7 @@
 //! `<domain>`: the guest around its disks.
 
 use vmdisk_model::{
-    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Scope,
+    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Scope, Switch,
 };
 
 use crate::RootKind;
@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
 use crate::reader::Reader;
-use crate::unmodeled::{Unmodeled, UnmodeledParts, UnmodeledPath, name_of};
+use crate::unmodeled::{NOTHING, Unmodeled, UnmodeledParts, UnmodeledPath, name_of};
 use crate::value::{any_base, unsigned32};
 use crate::vocabulary::{DEVICES, DOMAIN, Field, FieldOwner};
 use crate::writer::{Unwritable, Writer};
@@ -74,6 +74,18 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     domain.tuned_iothreads = iothreads::read_tuned(reader, &element, &domain.iothreads);
     domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
     os::read(reader, &mut element, &mut domain, guest);
+    let mut features = element.children.iter();
+    let features = features.find(|child| child.name() == "features");
+    let features = features.map(|features| features.node);
+    if let Some(acpi) = features.and_then(|features| features.child("acpi")) {
+        domain.acpi = Some(Switch::On);
+        let has_more = |node: Node<'_>| node.attributes().next().is_some();
+        let is_alone = features.is_some_and(|it| it.children().count() == 1 && !has_more(it));
+        if is_alone && !has_more(acpi) {
+            // Written again from the model; with other features it is kept with them.
+            element.child("features");
+        }
+    }
     if let Some(node) = element.child("devices") {
         let devices = reader.open_child(&element, node, element.owner);
         read_devices(reader, devices, &mut domain, &mut kept);
@@ -214,6 +226,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         memory,
         memory_backing,
         firmware,
+        acpi,
         boot_devices,
         blkiotune,
         throttle_groups,
@@ -266,6 +279,9 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
                 boot_devices,
                 guest,
             ),
+            "features" if !root.children.iter().any(|it| name_of(it) == "features") => {
+                write_features(&mut writer, *acpi);
+            }
             "devices" => write_devices(&mut writer, domain, kept),
             _ => {}
         }
@@ -282,6 +298,16 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
     }
     writer.end_without_kept_children();
     writer.finish()
+}
+
+/// Writes ACPI, which is the only feature that is not kept as it was read.
+fn write_features(writer: &mut Writer<'_>, acpi: Option<Switch>) {
+    if acpi == Some(Switch::On) {
+        writer.start("features", &NOTHING);
+        writer.start("acpi", &NOTHING);
+        writer.end();
+        writer.end();
+    }
 }
 
 /// The kept elements of the domain in libvirt's order, each with its place in [`DOMAIN`] and whether it is a

@@ -61,18 +61,6 @@ impl Unmodeled {
             ..UnmodeledParts::default()
         };
         self.guest.note(UnmodeledPath::path("os"), parts);
-        // QEMU has it on.
-        self.add_acpi();
         Ok(())
-    }
-
-    /// Adds `<features><acpi/></features>`: libvirt switches ACPI off unless told otherwise, and refuses UEFI without
-    /// it on x86.
-    pub fn add_acpi(&mut self) {
-        let features = UnmodeledParts {
-            children: vec!["<features><acpi/></features>".to_owned()],
-            ..UnmodeledParts::default()
-        };
-        self.guest.note(UnmodeledPath::path(""), features);
     }
 }

@@ -70,7 +70,7 @@ impl UnmodeledPath {
     }
 }
 
-static NOTHING: UnmodeledParts = UnmodeledParts {
+pub(crate) static NOTHING: UnmodeledParts = UnmodeledParts {
     attributes: Vec::new(),
     children: Vec::new(),
     duplicates: Vec::new(),

@@ -4,7 +4,7 @@ use crate::{
     Address, Architecture, BackendSource, Blkiotune, BootDevice, Bytes, Controller, ControllerType,
     DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields, Firmware,
     FrontendKind, ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking,
-    ScsiControllerModel, TargetBus,
+    ScsiControllerModel, Switch, TargetBus,
 };
 
 /// How much of a guest is known.
@@ -41,6 +41,9 @@ pub struct Domain {
     pub memory_backing: MemoryBacking,
     /// Kind of firmware that libvirt looks for; libvirt `os/@firmware` (5.2.0).
     pub firmware: Option<Firmware>,
+    /// ACPI; libvirt `features/acpi`, QEMU `acpi=`. Unset, libvirt switches it off and QEMU has it. The other features are
+    /// written back as they were read.
+    pub acpi: Option<Switch>,
     /// Boot devices of the firmware, in order; libvirt `os/boot`. Excludes a boot order of devices.
     pub boot_devices: Vec<BootDevice>,
     /// Share of the host's disks.
@@ -82,6 +85,16 @@ impl Domain {
     pub fn foreign_type(&self) -> Option<&DomainType> {
         let domain_type = self.domain_type.as_ref();
         domain_type.filter(|domain_type| !domain_type.is_run_by_qemu())
+    }
+
+    /// True for an x86 PC, to which QEMU gives ACPI unless told otherwise.
+    pub fn is_pc(&self) -> bool {
+        let is_x86 = matches!(
+            self.architecture,
+            Some(Architecture::X86_64 | Architecture::I686)
+        );
+        let is_pc = |machine: &MachineType| machine.is_q35() || machine.is_i440fx();
+        is_x86 && self.machine.as_ref().is_none_or(is_pc)
     }
 
     /// True if there is an iothread with this number.

@@ -12,6 +12,7 @@ use crate::syntax::properties::Properties;
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[
     "enable-kvm",
+    "no-acpi",
     "nodefaults",
     // Reported with the file, or read with it.
     READCONFIG,

@@ -1,6 +1,6 @@
 //! `-name`, `-uuid`, `-machine`, `-accel`, `-smp`: the machine around the disks.
 
-use vmdisk_model::{DomainField, DomainType, FieldPath};
+use vmdisk_model::{DomainField, DomainType, FieldPath, Switch};
 
 use crate::argument::{ArgumentValue, QemuOption};
 use crate::board::program;
@@ -45,6 +45,9 @@ impl Writer<'_> {
                 let mut machine = KeyValue::first(name);
                 if let Some(memory) = memory_backend {
                     machine = machine.with("memory-backend", memory);
+                }
+                if domain.acpi == Some(Switch::Off) && domain.is_pc() {
+                    machine = machine.with("acpi", "off");
                 }
                 self.push_pairs(QemuOption::Machine, machine, field(DomainField::Machine));
             }

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::Target;
 use vmdisk_model::{
-    Architecture, Bytes, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
+    Architecture, Bytes, Domain, DomainField, DomainType, FieldPath, MachineType, Scope, Switch,
 };
 
 use crate::board::{Board, Machine};
@@ -10,7 +10,7 @@ use crate::index::Index;
 use crate::notes::Notes;
 use crate::syntax::form::{architecture, is_kvm};
 use crate::syntax::properties::{Properties, Property};
-use crate::syntax::value::{is_open, number_of, size_of};
+use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
 pub(crate) fn read_machine(
@@ -95,6 +95,9 @@ fn topology(smp: &Properties) -> Option<u32> {
 /// Reads the machine, and the accelerator in all of its forms.
 fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Notes<'_>) {
     let at = FieldPath::Domain;
+    if index.has("no-acpi") {
+        domain.acpi = Some(Switch::Off);
+    }
     if index.has("enable-kvm") {
         domain.domain_type = Some(DomainType::Kvm);
     }
@@ -105,6 +108,9 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
         {
             notes.record(at(DomainField::Machine), machine_type);
             domain.machine = Some(MachineType::new(machine_type.value.as_str()));
+        }
+        if let Some(acpi) = machine.get("acpi") {
+            domain.acpi = switch_of(acpi.value.as_str());
         }
         if let Some(accelerator) = machine.get("accel") {
             notes.record_value(at(DomainField::DomainType), accelerator);

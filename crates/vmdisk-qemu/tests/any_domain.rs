@@ -443,6 +443,7 @@ prop_compose! {
             machine: machine.map(MachineType::new),
             vcpus: None,
             scsi_host_devices: Vec::new(),
+            acpi: None,
             tuned_iothreads: Vec::new(),
             memory,
             memory_backing: MemoryBacking { access, source, ..MemoryBacking::default() },

@@ -2,6 +2,7 @@
 
 use vmdisk_model::{
     Architecture, Bytes, Domain, DomainType, Image, MachineType, NetworkProtocol, Protocol, Scope,
+    Switch,
 };
 
 use crate::{Document, Source};
@@ -96,6 +97,10 @@ fn complete_machine(domain: &mut Domain, completion: &mut Completion) {
     let is_pc = |machine: &MachineType| machine.is_q35() || machine.is_i440fx();
     if domain.architecture.is_none() && domain.machine.as_ref().is_some_and(is_pc) {
         domain.architecture = Some(Architecture::X86_64);
+    }
+    if domain.is_pc() {
+        // Of libvirt, a guest has it only if told.
+        domain.acpi.get_or_insert(Switch::On);
     }
     domain.memory.get_or_insert(MEMORY_OF_QEMU);
 }

@@ -1,7 +1,7 @@
 //! Writes the model in the formats of the field.
 
 use vmdisk_libvirt::{FlashFile, Resolved, Unmodeled, UnmodeledContent};
-use vmdisk_model::{Architecture, Disk, Domain, Firmware};
+use vmdisk_model::{Disk, Domain, Firmware, Scope, Switch};
 use vmdisk_qemu::Flash;
 
 use crate::{Document, Source};
@@ -14,20 +14,31 @@ pub use vmdisk_qemu::{
     WriteProblem, WriteProblems,
 };
 
-/// A whole libvirt `<domain>`. A PC with UEFI has ACPI, without which libvirt refuses it.
+/// A whole libvirt `<domain>`. An x86 PC has ACPI unless it is switched off, as QEMU gives it to each: libvirt does so only if
+/// told, and refuses UEFI without it.
 ///
 /// # Errors
 /// If a name or path holds a character that XML cannot carry.
 pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
-    let mut kept = Unmodeled::default();
-    let is_pc = matches!(
-        domain.architecture,
-        None | Some(Architecture::X86_64 | Architecture::I686)
-    );
-    if is_pc && domain.firmware == Some(Firmware::Efi) {
-        kept.add_acpi();
+    libvirt_xml_with(domain, &Unmodeled::default())
+}
+
+fn libvirt_xml_with(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwritable> {
+    let has_acpi =
+        domain.is_pc() || domain.firmware == Some(Firmware::Efi) && domain.architecture.is_none();
+    match domain.acpi {
+        None if has_acpi => {
+            let acpi = Some(Switch::On);
+            vmdisk_libvirt::write_domain(
+                &Domain {
+                    acpi,
+                    ..domain.clone()
+                },
+                kept,
+            )
+        }
+        _ => vmdisk_libvirt::write_domain(domain, kept),
     }
-    vmdisk_libvirt::write_domain(domain, &kept)
 }
 
 /// One libvirt `<disk>`.
@@ -52,7 +63,7 @@ pub fn document_xml(document: &Document) -> Result<String, Unwritable> {
                 let variables = firmware.variables.as_ref().map(flash_file);
                 kept.add_firmware(flash_file(&firmware.code), variables)?;
             }
-            vmdisk_libvirt::write_domain(&source.domain, &kept)
+            libvirt_xml_with(&source.domain, &kept)
         }
         Source::Spec(_) => libvirt_xml(document.domain()),
     }
@@ -114,6 +125,13 @@ pub fn document_disks_xml(document: &Document) -> Result<String, Unwritable> {
 /// If a name holds a character that XML cannot carry.
 pub fn surroundings_xml(domain: &Domain) -> Result<Vec<String>, Unwritable> {
     vmdisk_libvirt::write_surroundings(domain)
+}
+
+/// Writes down what libvirt passes to QEMU for settings that a guest leaves unset: without `<acpi/>`, a PC has no ACPI.
+pub fn set_for_qemu(domain: &mut Domain) {
+    if domain.scope == Scope::WholeGuest && domain.is_pc() {
+        domain.acpi.get_or_insert(Switch::Off);
+    }
 }
 
 /// A QEMU command line for the version that will run it.

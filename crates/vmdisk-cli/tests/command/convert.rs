@@ -820,3 +820,44 @@ fn arguments_that_libvirt_does_not_read_go_to_qemu_word_by_word_and_their_disks_
     let same = place.run(&["convert", "disk.xml", "--to", "libvirt-xml"]);
     assert!(same.code == 0 && same.stdout.contains("<q:arg value='-drive'/>"));
 }
+
+#[test]
+fn an_x86_pc_keeps_acpi_on_or_off_between_libvirt_and_qemu() {
+    let place = Place::with(&[]);
+    let disk = "-m 1G -drive file=/srv/a.img,format=raw,if=virtio";
+    for (program, machine, has_acpi) in [
+        ("x86_64", "", true),
+        ("x86_64", "-M q35", true),
+        ("x86_64", "-M pc", true),
+        ("i386", "-M pc-i440fx-7.2", true),
+        ("x86_64", "-machine pc-q35-7.2,acpi=on", true),
+        ("x86_64", "-M q35,acpi=off", false),
+        ("x86_64", "-M pc -no-acpi", false),
+        ("aarch64", "-M virt", false),
+    ] {
+        let line = format!("qemu-system-{program} {machine} {disk}");
+        let xml = place.run_with_input(&["convert", "--to", "libvirt-xml"], line.as_bytes());
+        assert_eq!(xml.code, 0, "{line}: {xml:?}");
+        assert_eq!(xml.stdout.contains("<acpi/>"), has_acpi, "{line}: {xml:?}");
+        assert!(!xml.stderr.contains("acpi"), "{line}: {xml:?}");
+        // QEMU has ACPI by default, and libvirt does not.
+        let back = place.run_with_input(&["convert", "--to", "qemu"], xml.stdout.as_bytes());
+        let is_off = back.stdout.contains("acpi=off");
+        assert_eq!(is_off, !has_acpi && program != "aarch64", "{back:?}");
+    }
+    let lost = format!("qemu-system-x86_64 -M q35,acpi=off {disk}");
+    let spec = place.run_with_input(&["convert", "--to", "spec"], lost.as_bytes());
+    assert!(
+        spec.stderr
+            .contains("ACPI, which is switched off, is not carried over")
+    );
+    for (machine, has_acpi) in [("q35", true), ("pc", true), ("virt", false)] {
+        let arch = if has_acpi { "x86_64" } else { "aarch64" };
+        let spec = format!(
+            "version: 1\nguest: {{arch: {arch}, machine: {machine}}}\ndisks:\n- raw: {{path: /srv/a.img}}\n"
+        );
+        let xml = place.run_with_input(&["generate", "-"], spec.as_bytes());
+        let features = "  <features>\n    <acpi/>\n  </features>\n  <devices>";
+        assert_eq!(xml.stdout.contains(features), has_acpi, "{spec}: {xml:?}");
+    }
+}

@@ -4,7 +4,7 @@ use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BootDevice, Device, Discard, Disk, DiskField, Domain, DomainField,
     DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThread,
-    IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, TargetBus,
+    IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, Switch, TargetBus,
 };
 
 use crate::plan::{is_pc, machine_of, plan};
@@ -100,6 +100,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         memory,
         memory_backing,
         firmware,
+        acpi,
         boot_devices,
         blkiotune,
         throttle_groups,
@@ -135,6 +136,11 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
             DomainField::BootDevices,
             boot_devices.contains(&BootDevice::Network),
             "booting from the network",
+        ),
+        (
+            DomainField::Machine,
+            *acpi == Some(Switch::Off),
+            "ACPI, which is switched off,",
         ),
         (DomainField::Blkiotune, blkiotune.is_some(), "blkiotune"),
         (
