@@ -88,7 +88,8 @@ fn names_no_folder_of_this_host(binary: &[u8]) -> anyhow::Result<()> {
     let homes = [Some(race::cargo_home()?), Some(repository().to_owned())];
     let user = std::env::var_os("HOME").map(PathBuf::from);
     let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
-    for folder in homes.into_iter().chain([user, rustup]).flatten() {
+    let folders = homes.into_iter().chain([user, rustup]).flatten();
+    for folder in folders.filter(|folder| folder.parent().is_some()) {
         let path = format!("{}/", folder.display());
         if binary
             .windows(path.len())
