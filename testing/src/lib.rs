@@ -3,12 +3,14 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 mod editor;
+mod kvm;
 mod loop_device;
 
 use std::path::Path;
 use std::process::Command;
 
 pub use editor::Editor;
+pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;
 
 /// Runs a program and returns its output.
@@ -47,6 +49,7 @@ pub fn installed(program: &str) -> Result<(), String> {
 /// If virsh or QEMU is missing, or the driver does not start.
 pub fn libvirt_driver(root: &Path) -> Result<(), String> {
     installed("qemu-system-x86_64")?;
+    without_kvm();
     let uri = format!("qemu:///embed?root={}", root.display());
     let started = run("virsh", &["--quiet", "--connect", &uri, "version"]);
     started.map(drop).map_err(|error| {

@@ -251,7 +251,7 @@ impl Guest {
                 Err(session::Failure::NeverUp(why))
                     if accelerator == Accelerator::Kvm && !is_proven =>
                 {
-                    reason = format!("under KVM {why}");
+                    reason = format!("/dev/kvm is present and boots nothing: {why}");
                     continue;
                 }
                 Err(failure) => booted = Err(failure.into()),

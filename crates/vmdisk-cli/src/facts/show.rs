@@ -52,7 +52,7 @@ fn kvm(kvm: &Kvm) -> String {
     };
     let state = match (&kvm.dev_kvm, &kvm.proven) {
         (Fact::Known(true), Fact::Known(true)) => "seen to run a guest".to_owned(),
-        (Fact::Known(true), Fact::Known(false)) => "present, does not run a guest".to_owned(),
+        (Fact::Known(true), Fact::Known(false)) => "present, boots nothing".to_owned(),
         (Fact::Known(true), Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
             "present, unproven".to_owned()
         }

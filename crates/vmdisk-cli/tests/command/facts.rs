@@ -245,6 +245,28 @@ fn a_mount_is_shown_with_what_is_known_of_it() {
 }
 
 #[test]
+fn kvm_is_shown_as_far_as_it_was_tried() {
+    for (known, shown) in [
+        (r#""dev_kvm":true"#, "present, unproven"),
+        (r#""dev_kvm":true,"proven":true"#, "seen to run a guest"),
+        (
+            r#""dev_kvm":true,"proven":false,"trial":"a guest did not finish""#,
+            "present, boots nothing: a guest did not finish",
+        ),
+        (
+            r#""dev_kvm":false,"obstacle":"module""#,
+            "not there: no module of KVM is loaded",
+        ),
+    ] {
+        let text = format!(r#"{{"schema_version":"1.0","kvm":{{{known}}}}}"#);
+        let place = Place::with(&[("host.json", &text)]);
+        let run = place.run(&["facts", "show", "host.json"]);
+        let line = format!("kvm            {shown}");
+        assert!(run.stdout.lines().any(|found| found == line), "{run:?}");
+    }
+}
+
+#[test]
 fn redacted_facts_fit_the_configuration_redacted_with_the_same_salt() {
     let place = Place::with(&[
         ("host.json", &host(false, false)),
