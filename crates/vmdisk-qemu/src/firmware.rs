@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_model::Format;
 
 use crate::index::Index;
-use crate::syntax::properties::View;
+use crate::members::View;
 
 /// The firmware of a guest, on flash devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn of_node(index: &Index<'_>, name: &str, options: &mut BTreeSet<usize>) -> Opti
 }
 
 fn value<'a>(view: &View<'a>, key: &str) -> Option<&'a str> {
-    view.peek(key).map(|property| property.value.as_str())
+    view.get(key).map(|property| property.value.as_str())
 }
 
 fn absolute(path: &str) -> Option<String> {

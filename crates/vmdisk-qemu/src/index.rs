@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use vmdisk_source::Span;
 
+use crate::members::{Accepted, Members, View};
 use crate::syntax::option::WrittenOption;
-use crate::syntax::properties::{Properties, View};
 
 /// A node of the block layer, and the option that contains it.
 #[derive(Clone, Debug)]
@@ -16,10 +16,10 @@ pub(crate) struct NodeAt<'a> {
 
 impl<'a> NodeAt<'a> {
     /// A node with its own option.
-    pub(crate) const fn of(option: usize, properties: &'a Properties) -> Self {
+    pub(crate) const fn of(option: usize, members: Members<'a>) -> Self {
         NodeAt {
             option,
-            view: View::whole(properties),
+            view: View::whole(members),
         }
     }
 }
@@ -27,6 +27,7 @@ impl<'a> NodeAt<'a> {
 /// An index of the options of a command line, by option name and by defined name. Of two definitions the first counts.
 pub(crate) struct Index<'a> {
     options: &'a [WrittenOption],
+    accepted: Option<&'a Accepted>,
     by_name: HashMap<&'a str, Vec<usize>>,
     /// Nodes of `-blockdev` by name.
     nodes: HashMap<&'a str, NodeAt<'a>>,
@@ -37,13 +38,24 @@ pub(crate) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
+    /// The options of a document that was read.
     pub(crate) fn new(options: &'a [WrittenOption]) -> Self {
+        Self::with(options, None)
+    }
+
+    /// The options for readers, which record the values that they accept.
+    pub(crate) fn to_read(options: &'a [WrittenOption], accepted: &'a Accepted) -> Self {
+        Self::with(options, Some(accepted))
+    }
+
+    fn with(options: &'a [WrittenOption], accepted: Option<&'a Accepted>) -> Self {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (nth, option) in options.iter().enumerate() {
             by_name.entry(&option.name).or_default().push(nth);
         }
         let mut index = Index {
             options,
+            accepted,
             by_name,
             nodes: HashMap::new(),
             drives: HashMap::new(),
@@ -61,11 +73,11 @@ impl<'a> Index<'a> {
         &self,
         name: &str,
         key: &str,
-        entry: impl Fn(usize, &'a Properties) -> T,
+        entry: impl Fn(usize, Members<'a>) -> T,
     ) -> HashMap<&'a str, T> {
         let mut found = HashMap::new();
         for (option, properties) in self.of_name(name) {
-            if let Some(key) = properties.peek(key) {
+            if let Some(key) = properties.get(key) {
                 found
                     .entry(key.value.as_str())
                     .or_insert_with(|| entry(option, properties));
@@ -80,8 +92,9 @@ impl<'a> Index<'a> {
     }
 
     /// The values of an option that has parts.
-    pub(crate) fn properties(&self, option: usize) -> Option<&'a Properties> {
-        self.options[option].properties.as_ref()
+    pub(crate) fn properties(&self, option: usize) -> Option<Members<'a>> {
+        let properties = self.options[option].properties.as_ref()?;
+        Some(Members::new(properties, self.accepted))
     }
 
     /// The place of an option.
@@ -98,7 +111,7 @@ impl<'a> Index<'a> {
     pub(crate) fn of_name(
         &self,
         name: &str,
-    ) -> impl DoubleEndedIterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+    ) -> impl DoubleEndedIterator<Item = (usize, Members<'a>)> + use<'_, 'a> {
         let numbers = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         numbers
             .iter()
@@ -108,7 +121,7 @@ impl<'a> Index<'a> {
     /// The options of the machine, which have two names.
     pub(crate) fn machines(
         &self,
-    ) -> impl DoubleEndedIterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+    ) -> impl DoubleEndedIterator<Item = (usize, Members<'a>)> + use<'_, 'a> {
         self.of_name("machine").chain(self.of_name("M"))
     }
 
@@ -121,9 +134,9 @@ impl<'a> Index<'a> {
     /// The devices with their drivers, in order.
     pub(crate) fn devices(
         &self,
-    ) -> impl Iterator<Item = (usize, &'a str, &'a Properties)> + use<'_, 'a> {
+    ) -> impl Iterator<Item = (usize, &'a str, Members<'a>)> + use<'_, 'a> {
         self.of_name("device").filter_map(|(option, device)| {
-            Some((option, device.peek("driver")?.value.as_str(), device))
+            Some((option, device.get("driver")?.value.as_str(), device))
         })
     }
 
@@ -131,7 +144,7 @@ impl<'a> Index<'a> {
     pub(crate) fn objects(
         &self,
         kind: &'static str,
-    ) -> impl Iterator<Item = (usize, &'a Properties)> + use<'_, 'a> {
+    ) -> impl Iterator<Item = (usize, Members<'a>)> + use<'_, 'a> {
         self.of_name("object")
             .filter(move |(_, object)| object.value("qom-type") == Some(kind))
     }
@@ -153,7 +166,7 @@ impl<'a> Index<'a> {
         let drives = self.of_name("drive");
         let mut loose = drives.filter(|(_, drive)| drive.value("if") == Some("none"));
         let (option, drive) = loose.nth(number)?;
-        drive.peek("id").is_none().then_some(option)
+        drive.get("id").is_none().then_some(option)
     }
 
     /// A `-chardev` by its id.

@@ -4,10 +4,10 @@ use crate::document::OtherOption;
 use crate::firmware::FoundFirmware;
 use crate::index::Index;
 use crate::lower::Lowered;
+use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
-use crate::syntax::properties::Properties;
 
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[
@@ -55,7 +55,7 @@ pub(crate) fn leftovers(
     for (nth, option) in index.options().iter().enumerate() {
         found.is_firmware = firmware.options.contains(&nth);
         let is_read = lowered.owner(nth).is_some() || parsed.is_override(nth);
-        match (option.name.as_str(), &option.properties) {
+        match (option.name.as_str(), index.properties(nth)) {
             (UNKNOWN_WORD, _) => {
                 let word = option.text.clone().unwrap_or_default();
                 found.push(option, word, false);
@@ -70,11 +70,11 @@ pub(crate) fn leftovers(
                 };
                 found.unused(option, "", properties, flash);
                 found.is_firmware = has_firmware;
-                for key in flash.iter().filter(|key| properties.peek(key).is_some()) {
+                for key in flash.iter().filter(|key| properties.get(key).is_some()) {
                     found.part(option, key, false);
                 }
             }
-            ("numa", Some(numa)) if numa.peek("memdev").is_some_and(|it| it.is_used.get()) => {
+            ("numa", Some(numa)) if numa.has_accepted("memdev") => {
                 // Cells are numbered again in their order.
                 found.unused(option, "", numa, &["type", "nodeid"]);
             }
@@ -146,18 +146,18 @@ impl Leftovers {
         &mut self,
         option: &WrittenOption,
         owner: &str,
-        properties: &Properties,
+        properties: Members<'_>,
         known: &[&str],
     ) {
         let dot = if owner.is_empty() { "" } else { "." };
-        for property in properties.iter() {
-            if !property.is_used.get() && !known.contains(&property.key.as_str()) {
+        for property in properties.not_accepted() {
+            if !known.contains(&property.key.as_str()) {
                 self.part(option, &format!("{owner}{dot}{}", property.key), false);
             }
         }
     }
 
-    fn object(&mut self, option: &WrittenOption, object: &Properties, is_read: bool) {
+    fn object(&mut self, option: &WrittenOption, object: Members<'_>, is_read: bool) {
         let kind = object.value("qom-type").unwrap_or_default();
         let is_modelled = matches!(kind, "iothread" | "main-loop" | "throttle-group")
             || kind.starts_with("memory-backend-");
@@ -168,7 +168,7 @@ impl Leftovers {
         }
     }
 
-    fn device(&mut self, option: &WrittenOption, device: &Properties) {
+    fn device(&mut self, option: &WrittenOption, device: Members<'_>) {
         let driver = device.value("driver").unwrap_or_default();
         if driver == "usb-bot" {
             // Generated again for its disk.
@@ -180,7 +180,7 @@ impl Leftovers {
 
     /// A drive that no disk uses: firmware, flash of a board, or a drive that the guest does not see.
     /// Records the parts of a flash that [`FlashFirmware`](crate::FlashFirmware) does not have, such as its size.
-    fn unread_flash(&mut self, option: &WrittenOption, drive: &Properties) {
+    fn unread_flash(&mut self, option: &WrittenOption, drive: Members<'_>) {
         let read = [
             "if",
             "unit",
@@ -198,7 +198,7 @@ impl Leftovers {
         }
     }
 
-    fn drive(&mut self, option: &WrittenOption, drive: &Properties) {
+    fn drive(&mut self, option: &WrittenOption, drive: Members<'_>) {
         match drive.value("if") {
             // A machine without a default interface creates no device.
             None => self.part(option, "without if", false),

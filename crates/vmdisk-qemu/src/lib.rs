@@ -32,6 +32,7 @@ mod limits;
 mod lower;
 mod machine_options;
 mod machine_read;
+mod members;
 mod monitor;
 mod names;
 mod notes;

@@ -51,7 +51,7 @@ impl<'a> Lowered<'a> {
         read_daemons(parsed.daemons(), &mut domain, &mut notes);
         read_floppy_boot_order(index, &mut domain.disks, &mut notes);
         domain.throttle_groups = groups.read_all(index, &mut notes);
-        notes.keep_the_rest();
+        notes.keep_the_rest(index);
         for (span, _) in parsed.missing_files() {
             // The file may contain disks, but is not available.
             notes.keep(FieldPath::Domain(DomainField::Devices), READCONFIG, *span);

@@ -7,9 +7,10 @@ use vmdisk_model::{
 
 use crate::board::{Board, Machine};
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::form::{architecture, is_kvm};
-use crate::syntax::properties::{Properties, Property};
+use crate::syntax::properties::Property;
 use crate::syntax::value::{is_open, number_of, size_of, switch_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
@@ -33,18 +34,18 @@ pub(crate) fn read_machine(
         }
     }
     for (_, memory) in index.of_name("m") {
-        if let Some(size) = memory.get("size") {
+        if let Some(size) = memory.take("size") {
             notes.record_value(at(DomainField::Memory), size);
             domain.memory = size_of(size.value.as_str(), Bytes::MIB);
         }
     }
     for (_, smp) in index.of_name("smp") {
-        let number = |key: &str| number_of(smp.peek(key)?.value.as_str());
+        let number = |key: &str| number_of(smp.get(key)?.value.as_str());
         // The model has no hotpluggable CPUs.
         if number("cpus") == number("maxcpus") {
-            smp.get("cpus");
+            smp.accept(&["cpus"]);
         }
-        if let Some(cpus) = smp.get("maxcpus").or_else(|| smp.get("cpus")) {
+        if let Some(cpus) = smp.take("maxcpus").or_else(|| smp.take("cpus")) {
             notes.record_value(at(DomainField::Vcpus), cpus);
             domain.vcpus = number_of(cpus.value.as_str()).and_then(|cpus| u32::try_from(cpus).ok());
         } else if let Some(cpus) = topology(smp) {
@@ -54,13 +55,13 @@ pub(crate) fn read_machine(
         }
     }
     for (_, name) in index.of_name("name") {
-        if let Some(guest) = name.get("guest") {
+        if let Some(guest) = name.take("guest") {
             notes.record_value(at(DomainField::Name), guest);
             domain.name = known(guest).map(str::to_owned);
         }
     }
     for (_, option) in index.of_name("uuid") {
-        if let Some(uuid) = option.get("uuid") {
+        if let Some(uuid) = option.take("uuid") {
             notes.record_value(at(DomainField::Uuid), uuid);
             domain.uuid = known(uuid).map(str::to_owned);
         }
@@ -80,11 +81,11 @@ pub(crate) fn read_machine(
 }
 
 /// The number of vCPUs that follows from their topology; `None` if no part of it is written, or one is not valid.
-fn topology(smp: &Properties) -> Option<u32> {
+fn topology(smp: Members<'_>) -> Option<u32> {
     let parts = [
         "drawers", "books", "sockets", "dies", "clusters", "modules", "cores", "threads",
     ];
-    let mut written = parts.iter().filter_map(|part| smp.peek(part)).peekable();
+    let mut written = parts.iter().filter_map(|part| smp.get(part)).peekable();
     written.peek()?;
     written
         .map(|part| number_of(part.value.as_str()).filter(|number| *number > 0))
@@ -103,16 +104,16 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
     }
     for (option, machine) in index.machines() {
         if let Some(machine_type) = machine
-            .get("type")
+            .take("type")
             .filter(|it| !it.value.as_str().is_empty())
         {
             notes.record(at(DomainField::Machine), machine_type);
             domain.machine = Some(MachineType::new(machine_type.value.as_str()));
         }
-        if let Some(acpi) = machine.get("acpi") {
+        if let Some(acpi) = machine.take("acpi") {
             domain.acpi = switch_of(acpi.value.as_str());
         }
-        if let Some(accelerator) = machine.get("accel") {
+        if let Some(accelerator) = machine.take("accel") {
             notes.record_value(at(DomainField::DomainType), accelerator);
             domain.domain_type = known(accelerator).map(domain_type);
         }
@@ -121,7 +122,7 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
     for (_, accelerator) in index.of_name("accel") {
         // The first of several is tried first.
         if notes.place(at(DomainField::DomainType)).is_none()
-            && let Some(word) = accelerator.get("accel")
+            && let Some(word) = accelerator.take("accel")
         {
             notes.record_value(at(DomainField::DomainType), word);
             domain.domain_type = known(word).map(domain_type);

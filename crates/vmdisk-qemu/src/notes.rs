@@ -10,6 +10,7 @@ use vmdisk_source::{Edit, Place, SourceMap, Span};
 use crate::document::UnmodeledProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
+use crate::members::Members;
 use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
@@ -319,21 +320,19 @@ impl<'a> Notes<'a> {
     }
 
     /// Keeps the unread parts of an option that has an owner.
-    pub(crate) fn keep_the_rest(&mut self) {
-        let options: &'a [WrittenOption] = self.options;
+    pub(crate) fn keep_the_rest(&mut self, index: &Index<'a>) {
         for (option, at) in self.owners.clone() {
-            let option = &options[option];
-            if let Some(properties) = &option.properties {
-                self.keep_rest_of(&option.name, properties, at);
+            if let Some(members) = index.properties(option) {
+                self.keep_rest_of(&index.options()[option].name, members, at);
             }
         }
         // A key that counts otherwise may be why an option has no owner.
-        for (number, option) in options.iter().enumerate() {
+        for number in 0..index.options().len() {
             if !self.owners.contains_key(&number)
-                && let Some(properties) = &option.properties
+                && let Some(members) = index.properties(number)
             {
                 let at = FieldPath::Domain(DomainField::Devices);
-                self.report_twice(properties, at, true);
+                self.report_twice(members.properties(), at, true);
             }
         }
     }
@@ -355,12 +354,11 @@ impl<'a> Notes<'a> {
         }
     }
 
-    fn keep_rest_of(&mut self, name: &str, properties: &Properties, at: FieldPath) {
-        self.report_twice(properties, at, false);
-        for property in properties.iter().filter(|property| !property.is_used.get()) {
+    fn keep_rest_of(&mut self, name: &str, members: Members<'_>, at: FieldPath) {
+        self.report_twice(members.properties(), at, false);
+        for property in members.not_accepted() {
             // The first of two values with one key is not used.
-            let last = properties.peek(&property.key);
-            if last.is_some_and(|last| last.is_used.get()) {
+            if members.has_accepted(&property.key) {
                 continue;
             }
             // `property-refused` says where it belongs.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use vmdisk_model::{DomainField, FieldPath};
 
 use crate::document::UnmodeledProperty;
+use crate::members::Accepted;
 use crate::parse::Parsed;
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
@@ -14,6 +15,7 @@ use crate::syntax::value::is_open;
 /// The values of disks, controllers and the machine that the model does not have, because a shell or systemd fills them in.
 pub(crate) fn open_values(
     parsed: &Parsed,
+    accepted: &Accepted,
     owners: &BTreeMap<usize, FieldPath>,
 ) -> Vec<UnmodeledProperty> {
     // No shell reads these.
@@ -33,7 +35,7 @@ pub(crate) fn open_values(
         let at = owner.or_else(|| is_of_machine.then_some(machine));
         let read = option.properties.iter().flat_map(Properties::iter);
         // The others are unmodeled whatever their values are.
-        let open = read.filter(|it| it.is_used.get() && is_open(it.value.as_str()));
+        let open = read.filter(|it| accepted.has(it) && is_open(it.value.as_str()));
         open.filter(|it| !is_reference(option, it))
             .filter_map(move |property| {
                 Some(UnmodeledProperty {

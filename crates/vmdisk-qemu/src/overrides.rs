@@ -1,6 +1,5 @@
 //! `-set` and `-global`: properties for other options.
 
-use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use crate::limits::MAX_PROPERTIES;
@@ -56,7 +55,7 @@ pub(crate) fn apply_overrides(options: &mut [WrittenOption]) -> HashSet<usize> {
         // The last of several counts.
         let mut seen = HashSet::new();
         for property in own.into_iter().flatten().rev() {
-            let is_written = properties.peek(&property.key).is_some();
+            let is_written = properties.get(&property.key).is_some();
             if seen.insert(property.key.as_str()) && !is_written && budget > 0 {
                 budget -= 1;
                 properties.set(property.clone());
@@ -104,7 +103,7 @@ fn default_of_driver(option: &WrittenOption) -> Option<(String, Property)> {
     if let (Some(driver), Some(key), Some(value)) = (
         properties.value("driver"),
         properties.value("property"),
-        properties.peek("value"),
+        properties.get("value"),
     ) {
         return Some((driver.to_owned(), moved(option, value, key)));
     }
@@ -118,7 +117,6 @@ fn moved(option: &WrittenOption, written: &Property, key: &str) -> Property {
     Property {
         key: key.to_owned(),
         whole: option.span,
-        is_used: Cell::new(false),
         ..written.clone()
     }
 }

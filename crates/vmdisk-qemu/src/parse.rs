@@ -52,7 +52,9 @@ impl Parsed {
         };
         let mut daemons = Vec::new();
         for arguments in &words.daemons {
-            daemons.push(options(arguments, text)?.0);
+            let mut daemon = options(arguments, text)?.0;
+            number(&mut daemon);
+            daemons.push(daemon);
         }
         let mut parsed = Parsed {
             form: words.form,
@@ -94,6 +96,7 @@ impl Parsed {
         }
         self.options = all.into_options();
         self.overrides = apply_overrides(&mut self.options);
+        number(&mut self.options);
         Ok(())
     }
 
@@ -136,4 +139,10 @@ impl Parsed {
     pub(crate) fn missing_files(&self) -> &[(Span, Option<String>)] {
         &self.missing_files
     }
+}
+
+/// Numbers the values of all options.
+fn number(options: &mut [WrittenOption]) {
+    let properties = options.iter_mut().filter_map(|it| it.properties.as_mut());
+    properties.fold(0, |next, properties| properties.number_from(next));
 }

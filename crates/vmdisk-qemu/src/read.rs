@@ -10,6 +10,7 @@ use crate::firmware;
 use crate::index::Index;
 use crate::leftover::leftovers;
 use crate::lower::Lowered;
+use crate::members::Accepted;
 use crate::open_value::open_values;
 use crate::parse::Parsed;
 use crate::syntax::option::WrittenOption;
@@ -60,7 +61,8 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 /// As [`read`].
 pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
     let parsed = Parsed::new(text, command_line, files)?;
-    let index = Index::new(parsed.options());
+    let accepted = Accepted::none_of(parsed.options());
+    let index = Index::to_read(parsed.options(), &accepted);
     let mut lowered = Lowered::new(&parsed, &index);
     let firmware = firmware::find(&index);
     let others = leftovers(&parsed, &index, &lowered, &firmware);
@@ -69,7 +71,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let has_machine = lowered.has_machine(&parsed);
     let (domain, noted) = lowered.finish();
     let mut kept = noted.kept;
-    kept.extend(open_values(&parsed, &noted.owners));
+    kept.extend(open_values(&parsed, &accepted, &noted.owners));
     let mut problems = noted.problems;
     problems.sort_by_key(|problem| problem.span);
     let missing = parsed.missing_files().iter();

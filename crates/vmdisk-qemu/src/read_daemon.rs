@@ -8,11 +8,11 @@ use vmdisk_source::Span;
 use crate::blockdev::nodes::Nodes;
 use crate::blockdev::read::NodeReader;
 use crate::index::Index;
+use crate::members::{Accepted, Members};
 use crate::notes::Notes;
 use crate::object::read_throttle::FilterGroups;
 use crate::rules::queue_count_refused;
 use crate::syntax::option::WrittenOption;
-use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_on, number_of};
 
 /// The default number of queues of an export.
@@ -44,7 +44,8 @@ fn read_daemon(
     guest: &mut Domain,
     notes: &mut Notes<'_>,
 ) {
-    let index = Index::new(options);
+    let accepted = Accepted::none_of(options);
+    let index = Index::to_read(options, &accepted);
     let mut own = Notes::new(&index);
     let mut groups = FilterGroups::default();
     for (option, export) in index.of_name("export") {
@@ -75,9 +76,9 @@ fn read_daemon(
 }
 
 /// The nodes of a disk with the settings of their export.
-fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes<'_>) -> Nodes {
-    nodes.backend.is_read_only = !is_on(export.peek("writable"));
-    let writethrough = export.peek("writethrough");
+fn exported(nth: usize, mut nodes: Nodes, export: Members<'_>, notes: &mut Notes<'_>) -> Nodes {
+    nodes.backend.is_read_only = !is_on(export.get("writable"));
+    let writethrough = export.get("writethrough");
     let write_cache = if is_on(writethrough) {
         Switch::Off
     } else {
@@ -97,11 +98,11 @@ fn exported(nth: usize, mut nodes: Nodes, export: &Properties, notes: &mut Notes
 fn check_queues(
     nth: usize,
     guest: &Domain,
-    export: &Properties,
+    export: Members<'_>,
     span: Span,
     notes: &mut Notes<'_>,
 ) {
-    let written = export.peek("num-queues");
+    let written = export.get("num-queues");
     let offered = match written {
         Some(property) => number_of(property.value.as_str()),
         None => Some(BY_DEFAULT),

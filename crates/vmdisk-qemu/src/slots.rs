@@ -58,7 +58,7 @@ impl Slots {
             self.options.entry(nth).or_insert_with(|| SlotOption {
                 name: name.clone(),
                 driver: properties
-                    .peek("driver")
+                    .get("driver")
                     .map(|driver| driver.value.as_str().to_owned())
                     .unwrap_or_default(),
                 syntax: properties.syntax.clone(),
@@ -79,7 +79,7 @@ impl Slots {
 
     /// The edit that adds a plain word to an option that does not have it.
     pub(crate) fn added(properties: &Properties, key: &str, word: &str) -> Option<Edit> {
-        if properties.peek(key).is_some() {
+        if properties.get(key).is_some() {
             return None;
         }
         let values = HashMap::new();

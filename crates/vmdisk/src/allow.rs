@@ -10,7 +10,7 @@ use crate::trial::QemuTrialOutcome;
 use crate::{Diagnostic, Document, LintOptions, LintReport, Source};
 
 /// A text with allowances for its findings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WithAllowances {
     /// The text.
     pub document: Document,

@@ -16,7 +16,7 @@ use crate::rules::Text;
 use crate::{ReadFailure, ReadFailureKind, TextPlace};
 
 /// A text that was read: the model, and where each part of it is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     /// The text itself.
     pub text: String,
@@ -40,7 +40,7 @@ pub struct ConfigFilePart {
 }
 
 /// The syntax of a text, with everything that its reader knows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Source {
     /// libvirt's XML.
     LibvirtXml(Box<vmdisk_libvirt::Document>),

@@ -167,3 +167,22 @@ pub use vmdisk_qemu::begins_with_group;
 pub fn explain(rule: &str) -> Option<String> {
     rules::find(rule).map(Rule::explain)
 }
+
+/// Threads can share documents and results, and keep copies of them.
+const _: () = {
+    const fn is_shared<T: Clone + Send + Sync + 'static>() {}
+    is_shared::<Document>();
+    is_shared::<LintReport>();
+    is_shared::<Fixed>();
+    is_shared::<WithAllowances>();
+    is_shared::<Resolved>();
+    is_shared::<Completion>();
+    is_shared::<Loss>();
+    is_shared::<ReadFailure>();
+    is_shared::<FailedFix>();
+    is_shared::<Storage>();
+    is_shared::<Selection>();
+    is_shared::<trial::Trial>();
+    is_shared::<trace::GuestTrace>();
+    is_shared::<redact::Redactor>();
+};

@@ -31,9 +31,9 @@ impl NodeReader<'_, '_> {
             let fix = self
                 .index
                 .properties(bottom_option)
-                .and_then(|properties| match properties.peek("discard") {
+                .and_then(|properties| match properties.get("discard") {
                     Some(property) => Some(Edit::replace(property.span, "unmap")),
-                    None => Slots::added(properties, "discard", "unmap"),
+                    None => Slots::added(properties.properties(), "discard", "unmap"),
                 });
             let problem = self
                 .notes
@@ -67,7 +67,7 @@ impl NodeReader<'_, '_> {
     fn node_name(&self, option: usize) -> String {
         self.index
             .properties(option)
-            .and_then(|properties| properties.peek("node-name"))
+            .and_then(|properties| properties.get("node-name"))
             .map_or_else(
                 || "the file's node".to_owned(),
                 |name| format!("`{}`", name.value.as_str()),

@@ -132,7 +132,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let is_named = key == "file"
             && self.index.is_drive(node.option)
             && node.view.prefix.is_empty()
-            && node.view.peek(key).is_some();
+            && node.view.get(key).is_some();
         if node.view.has_within(key) && !is_named {
             return Some(NodeAt {
                 option: node.option,
@@ -141,11 +141,11 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
         let is_name =
             key == "file" && self.index.is_drive(node.option) && node.view.prefix.is_empty();
-        let property = node.view.peek(key).filter(|_| !is_name)?;
+        let property = node.view.get(key).filter(|_| !is_name)?;
         if property.kind == Kind::Null {
             return None;
         }
-        let property = node.view.get(key)?;
+        let property = node.view.take(key)?;
         let name = property.value.as_str();
         let Some(child) = self.index.node(name).cloned() else {
             let at = FieldPath::Disk(nth, DiskField::Source);
@@ -207,14 +207,14 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     ) -> bool {
         // A loop would not end.
         for _ in 0..=self.index.options().len().min(crate::names::DEEPEST) {
-            match node.view.peek("driver").map(|driver| driver.value.as_str()) {
+            match node.view.get("driver").map(|driver| driver.value.as_str()) {
                 Some("throttle") => {
-                    let name = node.view.peek("node-name");
+                    let name = node.view.get("node-name");
                     let is_libvirts = name.is_some_and(|name| {
                         let name = name.value.as_str();
                         name.starts_with("libvirt-") && name.ends_with("-filter")
                     });
-                    if let Some(group) = node.view.get("throttle-group") {
+                    if let Some(group) = node.view.take("throttle-group") {
                         let is_of_guest = group.value.as_str().starts_with("limits-");
                         throttles.push((node.option, group, is_libvirts || is_of_guest));
                     }
@@ -225,7 +225,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     backend.copy_on_read = Some(Switch::On);
                 }
                 Some("compress" | "preallocate" | "blkdebug" | "blkverify" | "blkreplay") => {
-                    let driver = node.view.get("driver");
+                    let driver = node.view.take("driver");
                     if let Some(driver) = driver {
                         let at = FieldPath::Disk(nth, DiskField::Source);
                         self.notes.keep(at, driver.value.as_str(), driver.span);
@@ -236,7 +236,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             if !self.notes.count_node(nth, node.option) {
                 return false;
             }
-            for key in [
+            node.view.accept(&[
                 "driver",
                 "node-name",
                 "read-only",
@@ -244,12 +244,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 "discard",
                 "cache.direct",
                 "cache.no-flush",
-            ] {
-                node.view.get(key);
-            }
-            let zeroes = node.view.peek("detect-zeroes");
+            ]);
+            let zeroes = node.view.get("detect-zeroes");
             if let Some(zeroes) = zeroes.filter(|it| it.value.as_str() == "off") {
-                zeroes.is_used.set(true);
+                node.view.members.accept_value(zeroes);
             }
             let Some(child) = self.child(nth, node, "file") else {
                 return false;
@@ -283,15 +281,15 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             below => FieldPath::Image(nth, below, ImageField::Image),
         };
         let mut read = |key: &str, field: DiskField| {
-            let property = node.view.get(key)?;
+            let property = node.view.take(key)?;
             self.notes.node_switch(at(field), property)
         };
         let direct = read("cache.direct", DiskField::Cache);
         let no_flush = read("cache.no-flush", DiskField::Cache);
         let read_only = read("read-only", DiskField::ReadOnly)
             .or_else(|| read("readonly", DiskField::ReadOnly));
-        let auto_read_only = node.view.text("auto-read-only").and_then(switch_of);
-        let discard = node.view.get("discard").and_then(|property| {
+        let auto_read_only = node.view.take_text("auto-read-only").and_then(switch_of);
+        let discard = node.view.take("discard").and_then(|property| {
             self.notes.word(
                 at(DiskField::Discard),
                 property,
@@ -366,15 +364,15 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         backend: &mut Backend,
     ) -> (Option<Image>, Below<'a>) {
         let nth = chain.nth;
-        node.view.get("node-name");
+        node.view.accept(&["node-name"]);
         self.notes
             .record_option(FieldPath::Image(nth, depth, ImageField::Image), node.option);
         let switches = self.switches(nth, depth, &node, parent);
         let drive_format = node
             .view
-            .peek("format")
+            .get("format")
             .filter(|_| self.index.is_drive(node.option));
-        let driver = node.view.peek("driver").or(drive_format);
+        let driver = node.view.get("driver").or(drive_format);
         let format = driver.and_then(format_of);
         if depth == 0 {
             chain.top = Some((switches, node.option));
@@ -384,7 +382,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             self.read_top_options(nth, &node, backend);
         } else {
             // Nothing writes to a backing image.
-            node.view.get("detect-zeroes");
+            node.view.accept(&["detect-zeroes"]);
         }
         let is_drive = self.index.is_drive(node.option) && node.view.prefix.is_empty();
         let names_protocol = driver.is_some_and(|driver| driver.key == "driver");
@@ -398,6 +396,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return (image, Below::Unspecified);
         }
         if let Some(driver) = driver {
+            node.view.members.accept_value(driver);
             self.read_format(nth, depth, driver, format);
         }
         chain.has_format |= depth == 0;
@@ -409,13 +408,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             NodeSwitches::default()
         };
         let slice = slice_of(&node);
-        if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
+        if let (Some(_), Some(property)) = (slice, node.view.get("size")) {
             self.notes
                 .record(FieldPath::Image(nth, depth, ImageField::Slice), property);
         }
         let image = match below {
             Some(below) => {
-                below.view.get("node-name");
+                below.view.accept(&["node-name"]);
                 let switches = self.switches(nth, depth, &below, handed);
                 self.read_protocol(chain, depth, &below, switches, backend)
             }
@@ -430,7 +429,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         image.slice = slice.or(image.slice);
         image.data_file = data_file;
         if depth > 0
-            && let Some(property) = node.view.get("cache-size")
+            && let Some(property) = node.view.take("cache-size")
         {
             let at = FieldPath::Image(nth, depth, ImageField::MetadataCacheSize);
             let is_drive = self.index.is_drive(node.option);
@@ -448,7 +447,6 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     /// Records the format of an image.
     fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
-        driver.is_used.set(true);
         let at = FieldPath::Image(nth, depth, ImageField::Format);
         self.notes.record_value(at, driver);
         let text = driver.value.as_str();
@@ -473,10 +471,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let (key, encryption_format) = match format {
             Some(Format::Luks) => ("key-secret", EncryptionFormat::Luks),
             Some(Format::Qcow2 | Format::Qcow) => {
-                if node.view.peek("encrypt.key-secret").is_none() {
+                if node.view.get("encrypt.key-secret").is_none() {
                     return (format, None);
                 }
-                let format = match node.view.text("encrypt.format") {
+                let format = match node.view.take_text("encrypt.format") {
                     Some("luks") => EncryptionFormat::Luks,
                     Some(_) => EncryptionFormat::Qcow,
                     None => return (format, None),
@@ -485,7 +483,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             }
             _ => return (format, None),
         };
-        let Some(property) = node.view.get(key) else {
+        let Some(property) = node.view.take(key) else {
             return (format, None);
         };
         self.notes.record(at, property);
@@ -509,25 +507,21 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let mut slice = None;
         // A format node, and a node that selects a slice.
         for _ in 0..2 {
-            for key in DATA_KEYS {
-                node.view.get(key);
-            }
+            node.view.accept(&DATA_KEYS);
             if node
                 .view
-                .peek("driver")
+                .get("driver")
                 .is_none_or(|it| it.value.as_str() != "raw")
             {
                 break;
             }
-            node.view.get("driver");
+            node.view.accept(&["driver"]);
             slice = slice_of(&node).or(slice);
             node = self.child(nth, &node, "file")?;
         }
-        for key in DATA_KEYS {
-            node.view.get(key);
-        }
-        let driver = node.view.text("driver")?;
-        let name = node.view.get("filename").map(|it| it.value.as_str());
+        node.view.accept(&DATA_KEYS);
+        let driver = node.view.take_text("driver")?;
+        let name = node.view.take("filename").map(|it| it.value.as_str());
         let mut image = self.source_of(&node, driver, name);
         image.format = Some(plain_format(&image.protocol));
         image.slice = slice.or(image.slice);
@@ -536,10 +530,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     /// The image below an image.
     fn read_backing(&mut self, nth: usize, node: &NodeAt<'a>, switches: NodeSwitches) -> Below<'a> {
-        if let Some(property) = node.view.peek("backing")
+        if let Some(property) = node.view.get("backing")
             && (property.kind == Kind::Null || property.value.as_str().is_empty())
         {
-            property.is_used.set(true);
+            node.view.members.accept_value(property);
             return Below::Terminated;
         }
         let handed = if node.view.has_within("backing") {
@@ -558,18 +552,18 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     /// Options that only the topmost node has.
     fn read_top_options(&mut self, nth: usize, node: &NodeAt<'a>, backend: &mut Backend) {
         let at = |field| FieldPath::Disk(nth, field);
-        if let Some(property) = node.view.get("detect-zeroes") {
+        if let Some(property) = node.view.take("detect-zeroes") {
             let at = at(DiskField::DetectZeroes);
             backend.detect_zeroes =
                 self.notes
                     .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
         }
-        if let Some(property) = node.view.get("cache-size") {
+        if let Some(property) = node.view.take("cache-size") {
             let at = at(DiskField::MetadataCacheSize);
             let is_drive = self.index.is_drive(node.option);
             backend.metadata_cache_size = self.notes.bytes(at, property, is_drive);
         }
-        if let Some(property) = node.view.get("discard-no-unref") {
+        if let Some(property) = node.view.take("discard-no-unref") {
             backend.discard_no_unref = self.notes.switch(at(DiskField::DiscardNoUnref), property);
         }
     }
@@ -608,14 +602,13 @@ const fn plain_format(protocol: &Protocol) -> Format {
 
 /// The slice of a file that a raw node selects.
 pub(super) fn slice_of(node: &NodeAt<'_>) -> Option<Slice> {
-    let number = |key: &str| number_of(node.view.peek(key)?.value.as_str());
+    let number = |key: &str| number_of(node.view.get(key)?.value.as_str());
     let size = number("size")?;
-    let offset = match node.view.peek("offset") {
+    let offset = match node.view.get("offset") {
         Some(_) => number("offset")?,
         None => 0,
     };
-    node.view.get("size");
-    node.view.get("offset");
+    node.view.accept(&["size", "offset"]);
     Some(Slice { offset, size })
 }
 

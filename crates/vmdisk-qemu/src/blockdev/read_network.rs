@@ -8,27 +8,28 @@ use vmdisk_model::{
 
 use super::read::NodeReader;
 use super::url::WrittenUrl;
+use crate::members::View;
 use crate::object::helper::read_tls;
 use crate::object::secret::read_secret;
-use crate::syntax::properties::{Kind, View};
+use crate::syntax::properties::Kind;
 use crate::syntax::value::{number_of, switch_of};
 
-/// A property that has been consumed.
+/// Takes a text.
 fn text(view: &View<'_>, key: &str) -> Option<String> {
-    view.text(key).map(str::to_owned)
+    view.take_text(key).map(str::to_owned)
 }
 
 /// The property as a number; another value remains unread.
 fn number<T: TryFrom<u64>>(view: &View<'_>, key: &str) -> Option<T> {
-    let value = number_of(view.peek(key)?.value.as_str())?.try_into().ok()?;
-    view.get(key);
+    let value = number_of(view.get(key)?.value.as_str())?.try_into().ok()?;
+    view.accept(&[key]);
     Some(value)
 }
 
 /// The property as a switch; another value remains unread.
 fn switch(view: &View<'_>, key: &str) -> Option<Switch> {
-    let value = switch_of(view.peek(key)?.value.as_str())?;
-    view.get(key);
+    let value = switch_of(view.get(key)?.value.as_str())?;
+    view.accept(&[key]);
     Some(value)
 }
 
@@ -40,24 +41,24 @@ fn port(view: &View<'_>) -> Option<u32> {
 /// Consumes a value that equals the default.
 fn take_if(view: &View<'_>, key: &str, is_default: impl FnOnce(&str) -> bool) {
     if view
-        .peek(key)
+        .get(key)
         .is_some_and(|property| property.kind != Kind::Null && is_default(property.value.as_str()))
     {
-        view.get(key);
+        view.accept(&[key]);
     }
 }
 
 /// A server in the form of `SocketAddress` or `InetSocketAddress`.
 fn server(view: &View<'_>) -> Option<NetworkHost> {
-    match view.peek("type").map(|word| word.value.as_str()) {
+    match view.get("type").map(|word| word.value.as_str()) {
         Some("unix") => {
             let host = NetworkHost::unix(text(view, "path").or_else(|| text(view, "socket"))?);
-            view.get("type");
+            view.accept(&["type"]);
             Some(host)
         }
         Some("inet" | "tcp") | None => {
             let name = text(view, "host")?;
-            view.get("type");
+            view.accept(&["type"]);
             Some(NetworkHost::tcp(name, port(view)))
         }
         Some(_) => None,
@@ -71,7 +72,7 @@ fn servers(view: &View<'_>) -> Vec<NetworkHost> {
         let one = view.inside(&format!("server.{nth}"));
         if ["type", "host", "path", "socket"]
             .iter()
-            .all(|key| one.peek(key).is_none())
+            .all(|key| one.get(key).is_none())
         {
             break;
         }
@@ -80,7 +81,7 @@ fn servers(view: &View<'_>) -> Vec<NetworkHost> {
     if hosts.is_empty() && view.has_within("server") {
         hosts.extend(server(&view.inside("server")));
     }
-    if hosts.is_empty() && view.peek("host").is_some() {
+    if hosts.is_empty() && view.get("host").is_some() {
         hosts.extend(server(view));
     }
     hosts
@@ -135,7 +136,7 @@ impl NodeReader<'_, '_> {
                 continue;
             };
             let value = match field.kind() {
-                _ if *field == ImageField::Tls => view.text(key).map(|id| {
+                _ if *field == ImageField::Tls => view.take_text(key).map(|id| {
                     read_tls(id, self.index, self.notes);
                     Switch::On.into()
                 }),
@@ -153,38 +154,36 @@ impl NodeReader<'_, '_> {
     }
 
     fn read_iscsi(&mut self, view: &View<'_>) -> Option<Image> {
-        let (portal, target) = (view.peek("portal")?, view.peek("target")?);
+        let (portal, target) = (view.get("portal")?, view.get("target")?);
         let written = WrittenUrl::parse(&format!("iscsi://{}", portal.value.as_str()))?;
         let unit: u32 = number(view, "lun").unwrap_or(0);
         let host = NetworkHost::tcp(written.host, written.port);
         let name = format!("{}/{unit}", target.value.as_str());
         let mut source = NetworkSource::new(NetworkProtocol::Iscsi, Some(name), vec![host]);
-        view.get("portal");
-        view.get("target");
+        view.accept(&["portal", "target"]);
         take_if(view, "transport", |word| word == "tcp");
         self.read_members(view, &mut source);
         let username = text(view, "user");
-        let secret = self.secret_of(view.text("password-secret"), "iscsi");
+        let secret = self.secret_of(view.take_text("password-secret"), "iscsi");
         let mut image = image(source);
         image.authentication = login(username, secret);
         Some(image)
     }
 
     fn read_rbd(&mut self, view: &View<'_>) -> Option<Image> {
-        let (pool, name) = (view.peek("pool")?, view.peek("image")?);
-        let namespace = view.text("namespace").map(|name| format!("{name}/"));
+        let (pool, name) = (view.get("pool")?, view.get("image")?);
+        let namespace = view.take_text("namespace").map(|name| format!("{name}/"));
         let name = format!(
             "{}/{}{}",
             pool.value.as_str(),
             namespace.unwrap_or_default(),
             name.value.as_str()
         );
-        view.get("pool");
-        view.get("image");
+        view.accept(&["pool", "image"]);
         let mut source = NetworkSource::new(NetworkProtocol::Rbd, Some(name), servers(view));
         self.read_members(view, &mut source);
         let username = text(view, "user");
-        let secret = self.secret_of(view.text("key-secret"), "ceph");
+        let secret = self.secret_of(view.take_text("key-secret"), "ceph");
         take_if(view, "auth-client-required.0", |word| word == "cephx");
         take_if(view, "auth-client-required.1", |word| word == "none");
         let mut image = image(source);
@@ -195,7 +194,7 @@ impl NodeReader<'_, '_> {
 
     /// Reads the encryption handled by librbd: of an image, and of its parent images.
     fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
-        let format = EncryptionFormat::from_wire(view.text("format")?);
+        let format = EncryptionFormat::from_wire(view.take_text("format")?);
         let mut encryption = Encryption {
             format,
             engine: Some(EncryptionEngine::Librbd),
@@ -203,28 +202,28 @@ impl NodeReader<'_, '_> {
         };
         let mut view = view.clone();
         // Each step enters an object inside the previous one.
-        while let Some(id) = view.text("key-secret") {
+        while let Some(id) = view.take_text("key-secret") {
             encryption
                 .secrets
                 .extend(self.secret_of(Some(id), "passphrase"));
             view = view.inside("parent");
             if view
-                .peek("format")
+                .get("format")
                 .and_then(|word| EncryptionFormat::from_wire(word.value.as_str()))
                 != format
             {
                 break;
             }
-            view.get("format");
+            view.accept(&["format"]);
         }
         Some(encryption)
     }
 
     fn read_curl(&mut self, view: &View<'_>, protocol: NetworkProtocol) -> Option<Image> {
-        let property = view.peek("url").or_else(|| view.peek("filename"))?;
+        let property = view.get("url").or_else(|| view.get("filename"))?;
         let mut image = from_url(&WrittenUrl::parse(property.value.as_str())?)?;
-        property.is_used.set(true);
-        let secret = self.secret_of(view.text("password-secret"), "iscsi");
+        view.members.accept_value(property);
+        let secret = self.secret_of(view.take_text("password-secret"), "iscsi");
         let username = text(view, "username");
         if username.is_some() || secret.is_some() {
             image.authentication = login(username, secret);
@@ -248,10 +247,9 @@ fn login(username: Option<String>, secret: Option<Secret>) -> Option<Authenticat
 }
 
 fn read_gluster(view: &View<'_>) -> Option<Image> {
-    let (volume, path) = (view.peek("volume")?, view.peek("path")?);
+    let (volume, path) = (view.get("volume")?, view.get("path")?);
     let name = format!("{}/{}", volume.value.as_str(), path.value.as_str());
-    view.get("volume");
-    view.get("path");
+    view.accept(&["volume", "path"]);
     // Defaults of both libvirt and QEMU.
     take_if(view, "debug", |level| level == "4");
     let hosts = servers(view);

@@ -66,8 +66,8 @@ impl<'a> NodeReader<'_, 'a> {
     ) -> Option<Image> {
         let property = node
             .view
-            .get("file")
-            .or_else(|| node.view.get("filename"))?;
+            .take("file")
+            .or_else(|| node.view.take("filename"))?;
         let name = property.value.as_str();
         if name.is_empty() {
             return None;
@@ -92,9 +92,9 @@ impl<'a> NodeReader<'_, 'a> {
         switches: NodeSwitches,
         backend: &mut Backend,
     ) -> Option<Image> {
-        let name = node.view.peek("filename");
+        let name = node.view.get("filename");
         let path = name.map(|property| (property, property.value.as_str()));
-        let driver = match node.view.text("driver") {
+        let driver = match node.view.take_text("driver") {
             Some(driver) => driver,
             None => driver_of_path(path?.1),
         };
@@ -102,7 +102,7 @@ impl<'a> NodeReader<'_, 'a> {
             // A raw node below a format node, such as one that selects a slice of a file.
             let below = self.child(chain.nth, node, "file")?;
             let slice = slice_of(node);
-            if let (Some(_), Some(property)) = (slice, node.view.peek("size")) {
+            if let (Some(_), Some(property)) = (slice, node.view.get("size")) {
                 let at = FieldPath::Image(chain.nth, depth, ImageField::Slice);
                 self.notes.record(at, property);
             }
@@ -111,11 +111,11 @@ impl<'a> NodeReader<'_, 'a> {
                 let span = self.index.span(node.option);
                 self.notes.keep(at, "raw", span);
             }
-            below.view.get("node-name");
+            below.view.accept(&["node-name"]);
             let below_switches = self.switches(chain.nth, depth, &below, NodeSwitches::default());
             if below
                 .view
-                .peek("driver")
+                .get("driver")
                 .is_some_and(|it| it.value.as_str() == "raw")
             {
                 return None;
@@ -151,12 +151,12 @@ impl<'a> NodeReader<'_, 'a> {
                 .record_option(FieldPath::Disk(nth, DiskField::Source), node.option);
             self.notes.slots_mut().bottom.insert(nth, node.option);
         }
-        let aio = node.view.get("aio");
+        let aio = node.view.take("aio");
         // A -drive sets it once for all of its nodes.
         let of_drive = || {
             node.view
-                .properties
-                .get("aio")
+                .members
+                .take("aio")
                 .filter(|_| self.index.is_drive(node.option))
         };
         if let Some(property) = aio.or_else(of_drive) {
@@ -171,13 +171,13 @@ impl<'a> NodeReader<'_, 'a> {
         // The value that readers and writers of disks share, which is QEMU's default.
         if node
             .view
-            .peek("locking")
+            .get("locking")
             .is_some_and(|it| it.value.as_str() == "auto")
         {
-            node.view.get("locking");
+            node.view.accept(&["locking"]);
         }
         // The image below its format has the value of the image.
-        let zeroes = node.view.peek("detect-zeroes");
+        let zeroes = node.view.get("detect-zeroes");
         let of_image = backend
             .detect_zeroes
             .map(|mode| mode.as_wire())
@@ -185,7 +185,7 @@ impl<'a> NodeReader<'_, 'a> {
         if let Some(zeroes) =
             zeroes.filter(|it| it.value.as_str() == of_image || it.value.as_str() == "off")
         {
-            zeroes.is_used.set(true);
+            node.view.members.accept_value(zeroes);
         }
         let path_at = FieldPath::Image(nth, depth, ImageField::Path);
         if let Some((property, _)) = path {
@@ -207,7 +207,7 @@ impl<'a> NodeReader<'_, 'a> {
         let rows = IMAGE_FIELDS.iter();
         let rows = rows.filter_map(|field| Some((vmdisk_fields::image(*field).node?, *field)));
         for (key, field) in PLACES.iter().copied().chain(rows) {
-            if let Some(property) = node.view.peek(key) {
+            if let Some(property) = node.view.get(key) {
                 self.notes
                     .record(FieldPath::Image(nth, depth, field), property);
             }
@@ -226,8 +226,8 @@ impl<'a> NodeReader<'_, 'a> {
         let is_drive = self.index.is_drive(node.option);
         let other = || Image::new(None, Protocol::Other(driver.to_owned()));
         let take_name = || {
-            if !is_drive || view.peek("filename").is_some() {
-                view.get("filename");
+            if !is_drive || view.get("filename").is_some() {
+                view.accept(&["filename"]);
             }
         };
         match (driver, path) {
@@ -240,7 +240,7 @@ impl<'a> NodeReader<'_, 'a> {
                 take_name();
                 let path = DevicePath::new(path);
                 let mut image = Image::new(None, Protocol::HostDevice { path });
-                if let Some(id) = view.text("pr-manager") {
+                if let Some(id) = view.take_text("pr-manager") {
                     image.reservations = Some(read_reservations(id, self.index, self.notes));
                 }
                 image
@@ -255,22 +255,22 @@ impl<'a> NodeReader<'_, 'a> {
                     let is_default = |option: &str| matches!(option, "floppy" | "16");
                     options.split(':').all(is_default).then_some(path)
                 });
-                let Some(path) = by_name.or_else(|| view.text("dir")) else {
+                let Some(path) = by_name.or_else(|| view.take_text("dir")) else {
                     return other();
                 };
                 for key in ["floppy", "rw"] {
                     // The type of the disk already shows that it is a floppy.
-                    let is_default = view.peek(key).is_some_and(|it| {
+                    let is_default = view.get(key).is_some_and(|it| {
                         key == "floppy" || switch_of(it.value.as_str()) == Some(Switch::Off)
                     });
                     if is_default {
-                        view.get(key);
+                        view.accept(&[key]);
                     }
                 }
                 let path = path.to_owned();
                 Image::new(None, Protocol::Directory { path })
             }
-            ("virtio-blk-vhost-vdpa", _) => match view.text("path") {
+            ("virtio-blk-vhost-vdpa", _) => match view.take_text("path") {
                 Some(path) => Image::new(
                     None,
                     Protocol::VhostVdpa {
@@ -304,11 +304,10 @@ impl<'a> NodeReader<'_, 'a> {
 }
 
 fn nvme_of(node: &NodeAt<'_>) -> Option<NvmeSource> {
-    let device = node.view.peek("device")?.value.as_str();
-    let namespace = number_of(node.view.peek("namespace")?.value.as_str())?;
+    let device = node.view.get("device")?.value.as_str();
+    let namespace = number_of(node.view.get("namespace")?.value.as_str())?;
     let source = nvme_at(device, namespace)?;
-    node.view.get("device");
-    node.view.get("namespace");
+    node.view.accept(&["device", "namespace"]);
     Some(source)
 }
 

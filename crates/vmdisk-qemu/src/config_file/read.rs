@@ -1,6 +1,5 @@
 //! Reads `-readconfig` files.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use vmdisk_source::Span;
@@ -229,7 +228,7 @@ impl GroupReader<'_> {
             span: value,
             key_span: key,
             whole: Span::new(start, start + whole.len()),
-            is_used: Cell::new(false),
+            number: 0,
         };
         let Some(group) = &mut self.group else {
             let help = "write the group in brackets before it";
@@ -279,7 +278,7 @@ impl GroupReader<'_> {
             span: id,
             key_span: id,
             whole: id,
-            is_used: Cell::new(false),
+            number: 0,
         });
         self.group = Some(Group {
             name: option_of(text.as_str()).to_owned(),
@@ -323,7 +322,7 @@ mod tests {
         let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
         assert_eq!(names, ["machine", "drive"]);
         let drive = options[1].properties.as_ref().unwrap();
-        assert_eq!(drive.text("id"), Some("d0"));
+        assert_eq!(drive.value("id"), Some("d0"));
         let path = drive.get("file.filename").unwrap();
         assert_eq!(path.span.slice(GUEST), Some("/a b"));
         assert_eq!(

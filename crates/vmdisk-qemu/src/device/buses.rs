@@ -11,8 +11,9 @@ use vmdisk_model::{
 use super::driver::DiskDriver;
 use crate::board::Board;
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
-use crate::syntax::properties::{Properties, Property};
+use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, number_of};
 
 /// The buses of a machine, by the id of their device.
@@ -29,7 +30,7 @@ pub(crate) struct Buses<'a> {
     /// Serial numbers of NVMe controllers, which their namespaces share.
     serials: HashMap<&'a str, &'a str>,
     /// SCSI devices on USB, by id.
-    bridges: HashMap<&'a str, &'a Properties>,
+    bridges: HashMap<&'a str, Members<'a>>,
     /// Numbers of additional PCI buses, by the id of their port or bridge.
     pci: HashMap<&'a str, u32>,
     /// Bridges behind other bridges, by id: libvirt does not create them, so addresses on them are dropped.
@@ -108,12 +109,12 @@ impl<'a> Buses<'a> {
         kind: ControllerType,
         scsi_model: Option<ScsiControllerModel>,
         own: Option<u32>,
-        properties: &'a Properties,
+        properties: Members<'a>,
     ) -> u32 {
         let master = properties.value("masterbus");
         let master = master.and_then(|bus| self.controllers.get(device_of(bus)));
         if master.is_some() {
-            properties.get("masterbus");
+            properties.accept(&["masterbus"]);
         }
         let master = master.map(|(_, index)| *index);
         let index = master.or(own).unwrap_or_else(|| self.next_index(kind));
@@ -147,17 +148,17 @@ impl<'a> Buses<'a> {
     /// An address on a PCI bus, or on the channel subsystem of an IBM Z.
     pub(super) fn read_pci(
         &self,
-        properties: &'a Properties,
+        properties: Members<'a>,
         at: FieldPath,
         notes: &mut Notes<'_>,
     ) -> Option<Address> {
-        if let Some(property) = properties.get("devno") {
+        if let Some(property) = properties.take("devno") {
             notes.record(at, property);
             return channel(property.value.as_str()).map(Address::Ccw);
         }
-        let bus = properties.peek("bus");
-        let addr = properties.peek("addr");
-        let is_multifunction = properties.peek("multifunction");
+        let bus = properties.get("bus");
+        let addr = properties.get("addr");
+        let is_multifunction = properties.get("multifunction");
         if let Some(property) = addr.or(bus) {
             notes.record(at, property);
         }
@@ -183,14 +184,12 @@ impl<'a> Buses<'a> {
             // A port has one slot.
             None if port.is_none() && number == 0 => {
                 // The root bus, on any slot.
-                properties.get("bus");
+                properties.accept(&["bus"]);
                 return None;
             }
             None => port.map(|_| (0, 0))?,
         };
-        for key in ["bus", "addr", "multifunction"] {
-            properties.get(key);
-        }
+        properties.accept(&["bus", "addr", "multifunction"]);
         Some(Address::Pci(PciAddress {
             domain: 0,
             bus: number,
@@ -210,13 +209,13 @@ impl<'a> Buses<'a> {
     pub(super) fn read_place(
         &mut self,
         nth: usize,
-        properties: &'a Properties,
+        properties: Members<'a>,
         driver: DiskDriver,
         frontend: &mut Frontend,
         notes: &mut Notes<'_>,
     ) -> TargetBus {
         let at = FieldPath::Disk(nth, DiskField::Address);
-        let name = properties.peek("bus").map(|bus| bus.value.as_str());
+        let name = properties.get("bus").map(|bus| bus.value.as_str());
         let place = match driver.model {
             DeviceModel::VirtioBlk | DeviceModel::VhostUserBlk => {
                 frontend.address = self.read_pci(properties, at, notes);
@@ -226,33 +225,31 @@ impl<'a> Buses<'a> {
                 let bridge = name.and_then(|name| self.bridges.get(device_of(name)));
                 if let Some(bridge) = bridge.copied() {
                     frontend.address = self.usb_place(bridge, at, notes);
-                    for key in ["bus", "lun", "scsi-id", "channel"] {
-                        properties.get(key);
-                    }
+                    properties.accept(&["bus", "lun", "scsi-id", "channel"]);
                     return TargetBus::Usb;
                 }
                 self.scsi_place(properties)
             }
             DeviceModel::IdeHd | DeviceModel::IdeCd => {
                 let (bus, place) = self.ide_place(properties);
-                if let Some(property) = properties.get("bus") {
+                if let Some(property) = properties.take("bus") {
                     notes.record(at, property);
                 }
                 frontend.address = place.map(Address::Drive);
                 return bus;
             }
             DeviceModel::UsbStorage => {
-                properties.get("bus");
+                properties.accept(&["bus"]);
                 frontend.address = self.usb_place(properties, at, notes);
                 return driver.bus;
             }
             DeviceModel::Floppy => {
-                properties.get("bus");
-                let unit = number(properties.get("unit"));
+                properties.accept(&["bus"]);
+                let unit = number(properties.take("unit"));
                 Some(self.next_place(ControllerType::Fdc, unit.map(|unit| (0, 0, unit)), 1))
             }
             DeviceModel::NvmeNamespace if driver.is_whole_nvme => {
-                let id = properties.peek("id").map(|id| id.value.as_str());
+                let id = properties.get("id").map(|id| id.value.as_str());
                 let found = id.and_then(|id| self.controllers.get(id));
                 let controller = found.map_or(0, |(_, index)| *index);
                 Some(DriveAddress {
@@ -261,10 +258,10 @@ impl<'a> Buses<'a> {
                 })
             }
             DeviceModel::NvmeNamespace => {
-                properties.get("bus");
+                properties.accept(&["bus"]);
                 let found = name.and_then(|name| self.controllers.get(device_of(name)));
                 let controller = found.map_or(0, |(_, index)| *index);
-                let unit = number(properties.get("nsid")).map_or(0, |nsid| nsid.saturating_sub(1));
+                let unit = number(properties.take("nsid")).map_or(0, |nsid| nsid.saturating_sub(1));
                 let serial = name.and_then(|name| self.serials.get(device_of(name)));
                 frontend.serial = serial.map(|serial| (*serial).to_owned());
                 Some(DriveAddress {
@@ -274,7 +271,7 @@ impl<'a> Buses<'a> {
                 })
             }
         };
-        if let Some(property) = properties.peek("lun").or(properties.peek("bus")) {
+        if let Some(property) = properties.get("lun").or(properties.get("bus")) {
             notes.record(at, property);
         }
         frontend.address = place.map(Address::Drive);
@@ -284,13 +281,13 @@ impl<'a> Buses<'a> {
     /// A port of a USB controller.
     fn usb_place(
         &self,
-        properties: &'a Properties,
+        properties: Members<'a>,
         at: FieldPath,
         notes: &mut Notes<'_>,
     ) -> Option<Address> {
-        let port = properties.get("port")?;
+        let port = properties.take("port")?;
         notes.record(at, port);
-        let bus = properties.peek("bus").map(|bus| bus.value.as_str());
+        let bus = properties.get("bus").map(|bus| bus.value.as_str());
         let found = bus.and_then(|bus| self.controllers.get(device_of(bus)));
         Some(Address::Usb(UsbAddress {
             bus: found.map_or(0, |(_, index)| *index),
@@ -299,11 +296,11 @@ impl<'a> Buses<'a> {
     }
 
     /// An address on a SCSI controller; unset parts are assigned as QEMU does (`scsi_bus_check_address`).
-    fn scsi_place(&mut self, properties: &'a Properties) -> Option<DriveAddress> {
-        let bus = properties.get("bus").map(|bus| bus.value.as_str());
-        let channel = number(properties.get("channel"));
-        let target = number(properties.get("scsi-id"));
-        let unit = number(properties.get("lun"));
+    fn scsi_place(&mut self, properties: Members<'a>) -> Option<DriveAddress> {
+        let bus = properties.take("bus").map(|bus| bus.value.as_str());
+        let channel = number(properties.take("channel"));
+        let target = number(properties.take("scsi-id"));
+        let unit = number(properties.take("lun"));
         let found = bus.and_then(|bus| self.controllers.get(device_of(bus)).copied());
         let controller = match (bus, found) {
             (_, Some((_, index))) => index,
@@ -347,12 +344,12 @@ impl<'a> Buses<'a> {
     }
 
     /// An address on an IDE or AHCI controller.
-    fn ide_place(&mut self, properties: &'a Properties) -> (TargetBus, Option<DriveAddress>) {
-        let unit = number(properties.peek("unit"));
+    fn ide_place(&mut self, properties: Members<'a>) -> (TargetBus, Option<DriveAddress>) {
+        let unit = number(properties.get("unit"));
         if unit == Some(0) {
-            properties.get("unit");
+            properties.accept(&["unit"]);
         }
-        let Some(name) = properties.peek("bus").map(|bus| bus.value.as_str()) else {
+        let Some(name) = properties.get("bus").map(|bus| bus.value.as_str()) else {
             let (kind, bus) = self.default_ide();
             let units = if kind == ControllerType::Ide { 2 } else { 1 };
             return (bus, Some(self.next_place(kind, None, units)));
@@ -389,7 +386,7 @@ impl<'a> Buses<'a> {
                 | ControllerType::Fdc
                 | ControllerType::Usb
                 | ControllerType::Nvme => {
-                    properties.get("unit");
+                    properties.accept(&["unit"]);
                     let unit = unit.unwrap_or(0);
                     let place = self.next_place(ControllerType::Ide, Some((0, port, unit)), 2);
                     (TargetBus::Ide, Some(place))
@@ -447,7 +444,7 @@ impl<'a> Buses<'a> {
 }
 
 /// True for a port or bridge on the root bus.
-fn is_on_root(properties: &Properties) -> bool {
+fn is_on_root(properties: Members<'_>) -> bool {
     matches!(properties.value("bus"), None | Some("pcie.0" | "pci.0"))
 }
 

@@ -11,8 +11,8 @@ use super::read_value::read_value;
 use crate::blockdev::nodes::Nodes;
 use crate::board::Board;
 use crate::index::NodeAt;
+use crate::members::Members;
 use crate::object::read_throttle::iotune_of;
-use crate::syntax::properties::Properties;
 use crate::syntax::value::{is_on, number_of};
 
 /// The device of a disk without a `-device`.
@@ -29,12 +29,10 @@ impl<'a> DiskReader<'_, 'a> {
             return Nodes::none(BackendSource::Empty);
         };
         let at = |field| FieldPath::Disk(nth, field);
-        for key in ["id", "if", "media", "index", "bus", "unit"] {
-            properties.get(key);
-        }
+        properties.accept(&["id", "if", "media", "index", "bus", "unit"]);
         let mut nodes = self.nodes().read_nodes(nth, NodeAt::of(option, properties));
         let backend = &mut nodes.backend;
-        if let Some(property) = properties.get("cache") {
+        if let Some(property) = properties.take("cache") {
             backend.cache = self.notes.word(
                 at(DiskField::Cache),
                 property,
@@ -42,25 +40,25 @@ impl<'a> DiskReader<'_, 'a> {
                 cache_of_drive,
             );
         }
-        let write_back = properties.get("cache.writeback");
+        let write_back = properties.take("cache.writeback");
         let write_back =
             write_back.and_then(|property| self.notes.switch(at(DiskField::Cache), property));
-        if is_on(properties.get("copy-on-read")) {
+        if is_on(properties.take("copy-on-read")) {
             self.notes.record_option(at(DiskField::CopyOnRead), option);
             backend.copy_on_read = Some(Switch::On);
         }
-        let snapshot = properties.get("snapshot");
+        let snapshot = properties.take("snapshot");
         // Of an image that is only read there is nothing to discard, and libvirt refuses it.
         let takes_global = snapshot.is_none() && !backend.is_read_only;
         if is_on(snapshot) || (takes_global && self.index.has("snapshot")) {
             self.notes.record_option(at(DiskField::Transient), option);
             backend.is_transient = true;
         }
-        if let Some(iotune) = iotune_of(|name| properties.get(&legacy_limit(properties, name))) {
+        if let Some(iotune) = iotune_of(|name| properties.take(&legacy_limit(properties, name))) {
             self.notes.record_option(at(DiskField::Iotune), option);
             let group = properties
-                .text("throttling.group")
-                .or(properties.text("group"));
+                .take_text("throttling.group")
+                .or(properties.take_text("group"));
             backend.iotune = Some(vmdisk_model::Iotune {
                 group: group.map(str::to_owned),
                 ..iotune
@@ -74,7 +72,7 @@ impl<'a> DiskReader<'_, 'a> {
     fn read_drive_frontend(
         &mut self,
         nth: usize,
-        properties: &'a Properties,
+        properties: Members<'a>,
         frontend: &mut Frontend,
     ) {
         for (key, field) in [
@@ -82,7 +80,8 @@ impl<'a> DiskReader<'_, 'a> {
             ("rerror", DiskField::ReadErrorPolicy),
             ("serial", DiskField::Serial),
         ] {
-            if let (Some(property), Some(slot)) = (properties.get(key), frontend.field_mut(field)) {
+            if let (Some(property), Some(slot)) = (properties.take(key), frontend.field_mut(field))
+            {
                 let at = FieldPath::Disk(nth, field);
                 read_value(at, property, disk(field), slot, self.iothreads, self.notes);
             }
@@ -93,11 +92,11 @@ impl<'a> DiskReader<'_, 'a> {
     pub(super) fn read_drive_policies(
         &mut self,
         nth: usize,
-        properties: &Properties,
+        properties: Members<'_>,
         frontend: &mut Frontend,
     ) {
         let drive = properties
-            .peek("drive")
+            .get("drive")
             .and_then(|drive| self.index.drive(drive.value.as_str()));
         if let Some(drive) = drive.and_then(|option| self.index.properties(option)) {
             let (error_policy, read_error_policy) =
@@ -111,18 +110,18 @@ impl<'a> DiskReader<'_, 'a> {
     }
 
     /// Reads a `-drive` that creates its own device.
-    pub(super) fn read_automatic_drive(&mut self, option: usize, properties: &'a Properties) {
+    pub(super) fn read_automatic_drive(&mut self, option: usize, properties: Members<'a>) {
         let is_cdrom = properties
-            .peek("media")
+            .get("media")
             .is_some_and(|media| media.value.as_str() == "cdrom");
         let interface = properties
-            .peek("if")
+            .get("if")
             .map(|interface| interface.value.as_str());
         let Some(bus) = self.interface(interface) else {
             return;
         };
         let number = |key: &str| {
-            let text = properties.peek(key)?.value.as_str();
+            let text = properties.get(key)?.value.as_str();
             u32::try_from(number_of(text)?).ok()
         };
         let index = number("index").or_else(|| {
@@ -144,7 +143,7 @@ impl<'a> DiskReader<'_, 'a> {
         let mut frontend = Frontend::unset();
         self.read_drive_frontend(nth, properties, &mut frontend);
         for (field, key) in [(DiskField::TargetBus, "if"), (DiskField::Device, "media")] {
-            if let Some(property) = properties.peek(key) {
+            if let Some(property) = properties.get(key) {
                 self.notes.record(FieldPath::Disk(nth, field), property);
             }
         }
@@ -179,12 +178,7 @@ impl<'a> DiskReader<'_, 'a> {
     }
 
     /// Reads `-hda` and similar options, and a file name without an option.
-    pub(super) fn read_short_drive(
-        &mut self,
-        option: usize,
-        word: &str,
-        properties: &'a Properties,
-    ) {
+    pub(super) fn read_short_drive(&mut self, option: usize, word: &str, properties: Members<'a>) {
         let (bus, device, index) = match word {
             "" | "hda" => (None, Device::Disk, 0),
             "hdb" => (None, Device::Disk, 1),
@@ -262,9 +256,9 @@ impl<'a> DiskReader<'_, 'a> {
 }
 
 /// The key of a limit in a `-drive`: `throttling.iops-total`, or the legacy `iops`.
-fn legacy_limit(properties: &Properties, name: &str) -> String {
+fn legacy_limit(properties: Members<'_>, name: &str) -> String {
     let key = format!("throttling.{name}");
-    if properties.peek(&key).is_some() {
+    if properties.get(&key).is_some() {
         return key;
     }
     let (kind, rest) = name.split_once('-').unwrap_or((name, ""));

@@ -150,7 +150,7 @@ pub(crate) fn read_floppy_boot_order(index: &Index<'_>, disks: &mut [Disk], note
         }
         for (nth, property) in drives {
             if let Some(nth) = nth
-                && let Some(order) = device.get(property)
+                && let Some(order) = device.take(property)
             {
                 let at = FieldPath::Disk(nth, DiskField::BootOrder);
                 disks[nth].frontend.boot_order = notes.number32(at, order);
@@ -163,16 +163,14 @@ pub(crate) fn read_floppy_boot_order(index: &Index<'_>, disks: &mut [Disk], note
             .filter(|_| global.value("driver") == Some("isa-fdc"));
         for (nth, property) in drives {
             let order = match whole {
-                Some(name) => global.peek("value").filter(|_| name == property),
-                None => global.peek(&format!("isa-fdc.{property}")),
+                Some(name) => global.get("value").filter(|_| name == property),
+                None => global.get(&format!("isa-fdc.{property}")),
             };
             if let (Some(order), Some(nth)) = (order, nth) {
                 let at = FieldPath::Disk(nth, DiskField::BootOrder);
                 disks[nth].frontend.boot_order = notes.number32(at, order);
-                for key in ["driver", "property", "value"] {
-                    global.get(key);
-                }
-                global.get(&format!("isa-fdc.{property}"));
+                global.accept(&["driver", "property", "value"]);
+                global.take(&format!("isa-fdc.{property}"));
                 notes.own(option, FieldPath::Disk(nth, DiskField::Disk));
             }
         }

@@ -18,11 +18,12 @@ use super::target_name::TargetNames;
 use crate::blockdev::nodes::Nodes;
 use crate::blockdev::read::NodeReader;
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::object::read_throttle::FilterGroups;
 use crate::rules::read_only_on_one_node;
-use crate::syntax::properties::{Kind, Properties, Property};
+use crate::syntax::properties::{Kind, Property};
 use crate::syntax::value::{is_open, number_of, switch_of};
 
 /// Reads disks, in the order of their options.
@@ -63,7 +64,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             .filter_map(|(_, device)| device.value("drive"))
             .collect();
         for (number, option) in index.options().iter().enumerate() {
-            let Some(properties) = &option.properties else {
+            let Some(properties) = index.properties(number) else {
                 continue;
             };
             match option.name.as_str() {
@@ -71,7 +72,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                     let disk = properties.value("driver").and_then(disk_driver);
                     // An NVMe controller without a drive has namespaces.
                     let is_disk = |disk: &DiskDriver| {
-                        !disk.is_whole_nvme || properties.peek("drive").is_some()
+                        !disk.is_whole_nvme || properties.get("drive").is_some()
                     };
                     if let Some(disk) = disk.filter(is_disk) {
                         self.read_disk_device(number, properties, disk);
@@ -95,14 +96,14 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// Reads a device that is a disk.
-    fn read_disk_device(&mut self, option: usize, properties: &'a Properties, driver: DiskDriver) {
+    fn read_disk_device(&mut self, option: usize, properties: Members<'a>, driver: DiskDriver) {
         let nth = self.disks.len();
         let disk_at = FieldPath::Disk(nth, DiskField::Disk);
         let at = |field| FieldPath::Disk(nth, field);
         self.notes.own(option, disk_at);
         self.notes.slots_mut().device.insert(nth, option);
         self.notes.record_option(disk_at, option);
-        if let Some(name) = properties.get("driver") {
+        if let Some(name) = properties.take("driver") {
             self.notes.record(at(DiskField::TargetBus), name);
             self.notes.record(at(DiskField::Device), name);
             self.notes.record(at(DiskField::Model), name);
@@ -126,7 +127,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         self.read_properties(nth, properties, driver.model, &mut frontend, &mut nodes);
         self.read_drive_policies(nth, properties, &mut frontend);
         if driver.is_whole_nvme
-            && let Some(serial) = properties.get("serial")
+            && let Some(serial) = properties.take("serial")
         {
             self.notes.record_value(at(DiskField::Serial), serial);
             frontend.serial = Some(serial.value.as_str().to_owned());
@@ -159,9 +160,9 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// The nodes of the `drive` of a device.
-    fn read_drive_of(&mut self, nth: usize, option: usize, properties: &'a Properties) -> Nodes {
+    fn read_drive_of(&mut self, nth: usize, option: usize, properties: Members<'a>) -> Nodes {
         let empty = Nodes::none(BackendSource::Empty);
-        let Some(drive) = properties.get("drive") else {
+        let Some(drive) = properties.take("drive") else {
             return empty;
         };
         let name = drive.value.as_str();
@@ -188,33 +189,34 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// The socket of a `VhostUserBackend`.
-    fn read_socket(&mut self, nth: usize, option: usize, properties: &'a Properties) -> Nodes {
+    fn read_socket(&mut self, nth: usize, option: usize, properties: Members<'a>) -> Nodes {
         let at = |field| FieldPath::Disk(nth, field);
         let mut socket = VhostUserSocket::new("");
-        let chardev = properties.get("chardev");
+        let chardev = properties.take("chardev");
         let found = chardev.and_then(|chardev| self.index.chardev(chardev.value.as_str()));
         match (found, chardev) {
             (Some(number), _) => {
                 self.notes.own(number, at(DiskField::Disk));
                 self.notes.record_option(at(DiskField::Source), number);
                 if let Some(properties) = self.index.properties(number) {
-                    properties.get("backend");
-                    properties.get("id");
-                    if let Some(path) = properties.get("path") {
+                    properties.accept(&["backend", "id"]);
+                    if let Some(path) = properties.take("path") {
                         self.notes.record(at(DiskField::SocketPath), path);
                         socket.path = path.value.as_str().to_owned();
                     }
-                    let seconds =
-                        match (properties.get("reconnect-ms"), properties.get("reconnect")) {
-                            (Some(property), _) => self
-                                .notes
-                                .number(at(DiskField::Reconnect), property)
-                                .map(|milliseconds| milliseconds.div_ceil(1000)),
-                            (None, Some(property)) => {
-                                self.notes.number(at(DiskField::Reconnect), property)
-                            }
-                            (None, None) => None,
-                        };
+                    let seconds = match (
+                        properties.take("reconnect-ms"),
+                        properties.take("reconnect"),
+                    ) {
+                        (Some(property), _) => self
+                            .notes
+                            .number(at(DiskField::Reconnect), property)
+                            .map(|milliseconds| milliseconds.div_ceil(1000)),
+                        (None, Some(property)) => {
+                            self.notes.number(at(DiskField::Reconnect), property)
+                        }
+                        (None, None) => None,
+                    };
                     let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
                     if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
                         socket.reconnect = Some(Switch::On);
@@ -230,7 +232,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                     .help = Some("write -chardev socket,id=…,path=… for it".to_owned());
             }
         }
-        if let Some(property) = properties.get("config-wce") {
+        if let Some(property) = properties.take("config-wce") {
             socket.config_wce = self.notes.switch(at(DiskField::ConfigWce), property);
         }
         Nodes::none(socket)
@@ -240,7 +242,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     fn read_properties(
         &mut self,
         nth: usize,
-        properties: &'a Properties,
+        properties: Members<'a>,
         model: DeviceModel,
         frontend: &mut Frontend,
         nodes: &mut Nodes,
@@ -248,7 +250,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         let at = |field| FieldPath::Disk(nth, field);
         let has = |field| disk(field).spelling(model) != Spelling::Unknown;
         let find = |field| match disk(field).spelling(model) {
-            Spelling::Named(name) => properties.get(name),
+            Spelling::Named(name) => properties.take(name),
             Spelling::Elsewhere | Spelling::Unknown => None,
         };
         for field in DISK_FIELDS {
@@ -286,10 +288,10 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             self.read_intervals(nth, properties, frontend);
         }
         // The source of the guest's by-id names: the serial number, or a name that libvirt generated.
-        if let Some(id) = properties.peek("device_id") {
+        if let Some(id) = properties.get("device_id") {
             let text = id.value.as_str();
             if frontend.serial.as_deref() == Some(text) || text.starts_with("drive-") {
-                id.is_used.set(true);
+                properties.accept_value(id);
             }
         }
         if has(DiskField::IoThreadMapping) {
@@ -324,7 +326,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     fn read_geometry(
         &mut self,
         nth: usize,
-        properties: &'a Properties,
+        properties: Members<'a>,
         model: DeviceModel,
         frontend: &mut Frontend,
     ) {
@@ -336,12 +338,12 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             ("secs", &mut geometry.sectors),
         ];
         for (key, slot) in numbers {
-            if let Some(property) = properties.get(key) {
+            if let Some(property) = properties.take(key) {
                 *slot = self.notes.number32(at(DiskField::Geometry), property);
             }
         }
         if let Spelling::Named(name) = disk(DiskField::GeometryTranslation).spelling(model)
-            && let Some(property) = properties.get(name)
+            && let Some(property) = properties.take(name)
         {
             let read = GeometryTranslation::from_wire;
             let at = at(DiskField::GeometryTranslation);
@@ -369,10 +371,10 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     }
 
     /// The intervals of statistics.
-    fn read_intervals(&mut self, nth: usize, properties: &'a Properties, frontend: &mut Frontend) {
+    fn read_intervals(&mut self, nth: usize, properties: Members<'a>, frontend: &mut Frontend) {
         let at = FieldPath::Disk(nth, DiskField::Statistics);
         for row in 0_usize.. {
-            let Some(property) = properties.get(&format!("stats-intervals.{row}")) else {
+            let Some(property) = properties.take(&format!("stats-intervals.{row}")) else {
                 break;
             };
             frontend

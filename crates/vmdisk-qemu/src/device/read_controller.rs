@@ -10,9 +10,9 @@ use super::buses::Buses;
 use super::read_value::read_value;
 use crate::board::Board;
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
-use crate::syntax::properties::Properties;
 
 /// The properties of a controller that follow from its driver.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ pub(crate) fn read_controllers<'a>(
 struct Written<'a> {
     option: usize,
     driver: ControllerDriver,
-    properties: &'a Properties,
+    properties: Members<'a>,
 }
 
 struct ControllerReader<'r, 'a, 'n> {
@@ -139,7 +139,7 @@ impl<'a> ControllerReader<'_, 'a, '_> {
             other_model,
         } = driver;
         let index = self.buses.add_controller(kind, scsi_model, own, properties);
-        if kind == ControllerType::Nvme && properties.peek("drive").is_some() {
+        if kind == ControllerType::Nvme && properties.get("drive").is_some() {
             // Read together with its disk.
             return;
         }
@@ -149,22 +149,22 @@ impl<'a> ControllerReader<'_, 'a, '_> {
         notes.own(option, at(ControllerField::Controller));
         notes.slots_mut().controller.insert(nth, option);
         notes.record_option(at(ControllerField::Controller), option);
-        properties.get("id");
+        properties.accept(&["id"]);
         if kind == ControllerType::Nvme {
             // Belongs to its disks.
-            properties.get("serial");
+            properties.accept(&["serial"]);
         }
         // libvirt has the same number of ports for USB 2 and USB 3.
         if properties.value("p2") == properties.value("p3") {
-            properties.get("p3");
+            properties.accept(&["p3"]);
         }
         let alias = properties
-            .peek("id")
+            .get("id")
             .filter(|id| id.value.as_str().starts_with("ua-"));
         if let Some(id) = alias {
             notes.record(at(ControllerField::Alias), id);
         }
-        if let Some(driver) = properties.get("driver") {
+        if let Some(driver) = properties.take("driver") {
             notes.record(at(ControllerField::ControllerType), driver);
             notes.record(at(ControllerField::Model), driver);
         }
@@ -191,12 +191,12 @@ impl<'a> ControllerReader<'_, 'a, '_> {
             ),
         ];
         for (field, key, slot) in numbers {
-            if let Some(property) = properties.get(key) {
+            if let Some(property) = properties.take(key) {
                 *slot = self.notes.number32(at(field), property);
             }
         }
         let at = at(ControllerField::Address);
-        let register = properties.get("reg");
+        let register = properties.take("reg");
         controller.address = match register.filter(|_| kind == ControllerType::Scsi) {
             Some(register) => self.notes.number32(at, register).map(Address::SpaprVio),
             None => self.buses.read_pci(properties, at, self.notes),
@@ -205,13 +205,13 @@ impl<'a> ControllerReader<'_, 'a, '_> {
     }
 
     /// The properties that only virtio-scsi controllers have.
-    fn read_virtio(&mut self, nth: usize, properties: &'a Properties, controller: &mut Controller) {
+    fn read_virtio(&mut self, nth: usize, properties: Members<'a>, controller: &mut Controller) {
         let at = |field| FieldPath::Controller(nth, field);
         for field in CONTROLLER_FIELDS {
             let row = fields::controller(*field);
             let slot = controller.field_mut(*field);
             if let Some(slot) = slot.filter(|slot| slot.kind() != FieldKind::Structure)
-                && let Some(property) = row.virtio_scsi.and_then(|key| properties.get(key))
+                && let Some(property) = row.virtio_scsi.and_then(|key| properties.take(key))
             {
                 read_value(at(*field), property, row, slot, self.iothreads, self.notes);
             }

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{Address, DiskField, FieldPath, Frontend, TargetBus, target_number};
 
+use crate::members::Members;
 use crate::notes::Notes;
-use crate::syntax::properties::{Properties, Property};
+use crate::syntax::properties::Property;
 
 /// The names of disks that are in use.
 #[derive(Default)]
@@ -20,13 +21,13 @@ impl TargetNames {
     pub(crate) fn assign_target(
         &mut self,
         nth: usize,
-        properties: &Properties,
+        properties: Members<'_>,
         frontend: &mut Frontend,
         notes: &mut Notes<'_>,
     ) {
         let bus = frontend.effective_bus();
-        let id = properties.get("id");
-        let node = properties.peek("drive").or(properties.peek("chardev"));
+        let id = properties.take("id");
+        let node = properties.get("drive").or(properties.get("chardev"));
         let own = |property: Option<&Property>| {
             let text = property?.value.as_str();
             let text = text.strip_prefix("socket-").unwrap_or(text);

@@ -59,7 +59,7 @@ pub(crate) fn options(file: &str) -> Result<(Vec<WrittenOption>, Vec<Fault>), Re
 
 /// The option of a command; `end` is the end of its arguments.
 fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<WrittenOption> {
-    let command = members.peek("execute")?.value.as_str();
+    let command = members.get("execute")?.value.as_str();
     let name = match command {
         // The first command of every script.
         "qmp_capabilities" => return None,

@@ -90,7 +90,7 @@ pub(crate) fn read_reservations(
 ) -> Reservations {
     let option = index.object(id);
     let socket = option
-        .and_then(|option| index.properties(option)?.text("path"))
+        .and_then(|option| index.properties(option)?.take_text("path"))
         .map(str::to_owned);
     if let (Some(option), Some(_)) = (option, &socket) {
         notes.read_object(option);
@@ -120,7 +120,7 @@ pub(crate) fn read_tls(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) {
                     .value(key)
                     .is_some_and(|value| written.contains(&value))
             {
-                properties.get(key);
+                properties.accept(&[key]);
             }
         }
     }

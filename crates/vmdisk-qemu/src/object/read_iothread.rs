@@ -8,8 +8,8 @@ use vmdisk_model::{
 };
 
 use crate::index::Index;
+use crate::members::{Members, View};
 use crate::notes::Notes;
-use crate::syntax::properties::{Properties, View};
 
 /// The numbers of iothreads, by id.
 #[derive(Default)]
@@ -65,7 +65,7 @@ pub(crate) fn read_iothreads<'a>(
 ) -> Vec<IoThread> {
     let mut threads = Vec::new();
     for (option, properties) in index.objects("iothread") {
-        let Some(id) = properties.get("id") else {
+        let Some(id) = properties.take("id") else {
             continue;
         };
         let nth = threads.len();
@@ -74,13 +74,13 @@ pub(crate) fn read_iothreads<'a>(
         notes.record(at(IoThreadField::Id), id);
         let number = ids.number(id.value.as_str());
         let mut pool = |key: &str| {
-            let property = properties.get(key)?;
+            let property = properties.take(key)?;
             notes.number32(at(IoThreadField::IoThread), property)
         };
         let thread_pool_min = pool("thread-pool-min");
         let thread_pool_max = pool("thread-pool-max");
         let mut poll = |key: &str| {
-            let property = properties.get(key)?;
+            let property = properties.take(key)?;
             notes.number(at(IoThreadField::Polling), property)
         };
         let polling = Polling {
@@ -105,7 +105,7 @@ pub(crate) fn read_main_loop(index: &Index<'_>, notes: &mut Notes<'_>) -> Option
     for (option, properties) in index.objects("main-loop") {
         notes.record_option(at, option);
         let mut pool = |key: &str| {
-            let property = properties.get(key)?;
+            let property = properties.take(key)?;
             notes.number32(at, property)
         };
         main_loop = Some(DefaultIoThread {
@@ -118,25 +118,25 @@ pub(crate) fn read_main_loop(index: &Index<'_>, notes: &mut Notes<'_>) -> Option
 
 /// `iothread-vq-mapping`: the iothread of each queue.
 pub(crate) fn read_vq_mapping<'a>(
-    properties: &'a Properties,
+    properties: Members<'a>,
     at: FieldPath,
     ids: &mut IoThreadIds<'a>,
     notes: &mut Notes<'_>,
 ) -> Vec<IoThreadQueues> {
     let mut rows = Vec::new();
     // A row without queues has no effect on the others.
-    properties.get("iothread-vq-mapping");
+    properties.accept(&["iothread-vq-mapping"]);
     let view = View::whole(properties).inside("iothread-vq-mapping");
     for row in 0_usize.. {
         let row = view.inside(&row.to_string());
-        let Some(property) = row.get("iothread") else {
+        let Some(property) = row.take("iothread") else {
             break;
         };
         notes.record(at, property);
         let iothread = ids.number(property.value.as_str());
         let mut queues = Vec::new();
         for queue in 0_usize.. {
-            let Some(property) = row.get(&format!("vqs.{queue}")) else {
+            let Some(property) = row.take(&format!("vqs.{queue}")) else {
                 break;
             };
             queues.extend(notes.number32(at, property));

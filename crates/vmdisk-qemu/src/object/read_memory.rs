@@ -3,37 +3,37 @@
 use vmdisk_model::{DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
 
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, size_of};
 
 use super::SHARED_MEMORY;
 
-/// The object with all of the guest's memory; of several machine options the last one counts.
-pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<&'a Property> {
-    index
-        .machines()
-        .rev()
-        .find_map(|(_, machine)| machine.peek("memory-backend"))
+/// The option that names the object with all of the guest's memory; of several machine options the last one counts.
+pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<(Members<'a>, &'a Property)> {
+    let mut machines = index.machines().rev();
+    machines.find_map(|(_, machine)| Some((machine, machine.get("memory-backend")?)))
 }
 
 /// Reads the backing of the guest's memory.
 pub(crate) fn read_memory_backing(index: &Index<'_>, notes: &mut Notes<'_>) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
-    if let Some(name) = memory_of_machine(index) {
+    if let Some((machine, name)) = memory_of_machine(index) {
         // One that is written, and the last that counts.
-        name.is_used
-            .set(index.object(name.value.as_str()).is_some());
+        if index.object(name.value.as_str()).is_some() {
+            machine.accept_value(name);
+        }
         if let Some(access) = read_memory_object(index, name, &mut backing, notes) {
             backing.access = access;
         }
         return backing;
     }
     for (_, numa) in index.of_name("numa") {
-        if let Some(name) = numa.peek("memdev")
+        if let Some(name) = numa.get("memdev")
             && let Some(access) = read_memory_object(index, name, &mut backing, notes)
         {
-            name.is_used.set(true);
+            numa.accept_value(name);
             backing.cell_access.push(access);
         }
     }
@@ -52,16 +52,16 @@ fn read_memory_object(
     let at = FieldPath::Domain;
     notes.slots_mut().memory.push(option);
     notes.record_option(at(DomainField::MemoryBacking), option);
-    let kind = properties.get("qom-type")?;
-    properties.get("size");
+    let kind = properties.take("qom-type")?;
+    properties.accept(&["size"]);
     let path = properties.value("mem-path");
     if path == Some(SHARED_MEMORY) {
-        properties.get("mem-path");
+        properties.accept(&["mem-path"]);
     }
-    let has_huge_pages = is_on(properties.get("hugetlb"))
+    let has_huge_pages = is_on(properties.take("hugetlb"))
         || path.is_some_and(|path| path.contains("hugepages") || path.contains("hugetlbfs"));
     if has_huge_pages {
-        let size = properties.text("hugetlbsize");
+        let size = properties.take_text("hugetlbsize");
         let size = size.and_then(|size| size_of(size, 1));
         let sizes = backing.huge_pages.get_or_insert_with(HugePages::default);
         if let Some(size) = size.filter(|size| !sizes.page_sizes.contains(size)) {
@@ -74,7 +74,7 @@ fn read_memory_object(
         _ => {}
     }
     notes.record(at(DomainField::MemorySource), kind);
-    let share = properties.get("share");
+    let share = properties.take("share");
     if let Some(share) = share {
         notes.record(at(DomainField::MemoryAccess), share);
     }

@@ -6,8 +6,9 @@ use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::index::Index;
+use crate::members::Members;
 use crate::notes::Notes;
-use crate::syntax::properties::{Properties, Property};
+use crate::syntax::properties::Property;
 use crate::syntax::value::number_of;
 
 /// The names of the throttle groups that disks use as filters.
@@ -60,7 +61,7 @@ impl<'a> FilterGroups<'a> {
     pub(crate) fn read_all(&mut self, index: &Index<'a>, notes: &mut Notes<'_>) -> Vec<Iotune> {
         let mut groups = Vec::new();
         for (option, properties) in index.objects("throttle-group") {
-            let Some(id) = properties.peek("id") else {
+            let Some(id) = properties.get("id") else {
                 continue;
             };
             if notes.owner(option).is_some() {
@@ -118,13 +119,12 @@ fn report_missing(id: &str, written: &Property, at: FieldPath, notes: &mut Notes
 }
 
 /// The limits of a throttle group's object.
-fn limits_of(properties: &Properties) -> Option<Iotune> {
-    properties.get("qom-type");
-    properties.get("id");
+fn limits_of(properties: Members<'_>) -> Option<Iotune> {
+    properties.accept(&["qom-type", "id"]);
     iotune_of(|limit| {
         properties
-            .get(&format!("limits.{limit}"))
-            .or_else(|| properties.get(&format!("x-{limit}")))
+            .take(&format!("limits.{limit}"))
+            .or_else(|| properties.take(&format!("x-{limit}")))
     })
 }
 

@@ -7,9 +7,9 @@ use vmdisk_model::{
 use crate::blockdev::Layer;
 use crate::index::Index;
 use crate::json::{Json, JsonObject};
+use crate::members::Members;
 use crate::notes::Notes;
 use crate::options::Medium;
-use crate::syntax::properties::Properties;
 use crate::writer::Writer;
 
 /// The directory of libvirt's secrets, each in a base64 file named by its UUID.
@@ -181,13 +181,13 @@ pub(crate) fn read_secret(id: &str, index: &Index<'_>, notes: &mut Notes<'_>) ->
 }
 
 /// The file of a secret, or libvirt's UUID in its name.
-fn reference_of(object: &Properties) -> Option<SecretReference> {
-    let path = object.text("file")?;
+fn reference_of(object: Members<'_>) -> Option<SecretReference> {
+    let path = object.take_text("file")?;
     // A file that is encrypted with another secret does not contain the plain secret.
-    if object.peek("keyid").is_some() {
+    if object.get("keyid").is_some() {
         return None;
     }
-    let is_base64 = object.text("format") == Some("base64");
+    let is_base64 = object.take_text("format") == Some("base64");
     let uuid = path
         .strip_prefix(LIBVIRT_SECRETS)
         .and_then(|name| name.strip_suffix(".base64"))

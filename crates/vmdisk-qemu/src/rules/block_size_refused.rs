@@ -5,7 +5,7 @@ use vmdisk_model::{Change, Device, Disk, DiskField, FieldPath, FrontendKind, Tar
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::size_of;
 
 declare_rule! {
@@ -240,10 +240,10 @@ fn check_io_sizes(
     report: &mut Report,
     option: usize,
     base: &str,
-    device: &Properties,
+    device: Members<'_>,
 ) {
     let size = |key: &str| {
-        let property = device.peek(key)?;
+        let property = device.get(key)?;
         Some((size_of(property.value.as_str(), 1)?.0, property.span))
     };
     let default = if base == "scsi-cd" { 2048 } else { 512 };

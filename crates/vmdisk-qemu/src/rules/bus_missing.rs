@@ -7,7 +7,7 @@ use vmdisk_source::Span;
 use super::line::{Line, LineRule, base_of};
 use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::is_open;
 
 declare_rule! {
@@ -141,7 +141,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>)
         return;
     }
     for (option, drive) in line.index.of_name("drive") {
-        let Some(interface) = drive.peek("if") else {
+        let Some(interface) = drive.get("if") else {
             continue;
         };
         let (message, help) = match interface.value.as_str() {
@@ -170,11 +170,11 @@ fn check_bus(
     report: &mut Report,
     option: usize,
     driver: &str,
-    device: &Properties,
+    device: Members<'_>,
     span: Span,
     present: &Present<'_>,
 ) {
-    if let Some(bus) = device.peek("bus") {
+    if let Some(bus) = device.get("bus") {
         let name = bus.value.as_str();
         // A name with a slash is a device path.
         let is_checked =
@@ -348,10 +348,10 @@ fn check_order(
     line: &Line<'_>,
     report: &mut Report,
     option: usize,
-    device: &Properties,
+    device: Members<'_>,
     present: &Present<'_>,
 ) {
-    let Some(bus) = device.peek("bus") else {
+    let Some(bus) = device.get("bus") else {
         return;
     };
     let own = CreationOrder::of(option, device);

@@ -4,7 +4,7 @@ use vmdisk_model::CacheMode;
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::switch_of;
 
 declare_rule! {
@@ -56,9 +56,9 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
+fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: Members<'_>) {
     let Some(mode) = drive
-        .peek("cache")
+        .get("cache")
         .and_then(|it| CacheMode::from_wire(it.value.as_str()))
     else {
         return;
@@ -69,7 +69,7 @@ fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: &Prop
         ("cache.no-flush", switches.no_flush),
         ("cache.writeback", switches.write_cache),
     ] {
-        let Some(property) = drive.peek(key) else {
+        let Some(property) = drive.get(key) else {
             continue;
         };
         let Some(switch) = switch_of(property.value.as_str()) else {

@@ -6,7 +6,7 @@ use vmdisk_source::Span;
 
 use super::line::Line;
 use crate::board::Board;
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::number_of;
 
 /// A drive with a place on the board.
@@ -107,9 +107,9 @@ enum Place {
 }
 
 impl Place {
-    fn of(drive: &Properties, units: Option<u64>) -> Self {
+    fn of(drive: Members<'_>, units: Option<u64>) -> Self {
         let number = |key: &str| {
-            let property = drive.peek(key)?;
+            let property = drive.get(key)?;
             Some((number_of(property.value.as_str()), property.span))
         };
         let place = match (number("index"), number("bus"), number("unit")) {

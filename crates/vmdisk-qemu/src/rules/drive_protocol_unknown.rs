@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::is_open;
 
 declare_rule! {
@@ -105,8 +105,8 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
-    let Some(file) = drive.peek("file") else {
+fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: Members<'_>) {
+    let Some(file) = drive.get("file") else {
         return;
     };
     let name = file.value.as_str();

@@ -74,7 +74,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).chain(drives(line)) {
         match node.driver() {
             "qcow2" => check_qcow2_secret(line, report, &node),
-            "luks" if node.peek("key-secret").is_none() => {
+            "luks" if node.get("key-secret").is_none() => {
                 let message = "a `luks` node has no key-secret, so QEMU cannot open it";
                 let help = "set key-secret, and define its secret with -object secret and file=";
                 line.refuse(report, node.option, node.span(), message, help);
@@ -86,14 +86,14 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
 }
 
 fn check_qcow2_secret(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
-    if let Some(secret) = node.peek("encrypt.key-secret") {
-        if node.peek("encrypt.format").is_none() {
+    if let Some(secret) = node.get("encrypt.key-secret") {
+        if node.get("encrypt.format").is_none() {
             let message = "encrypt.key-secret without encrypt.format";
             let help = "add encrypt.format=luks";
             line.refuse(report, node.option, secret.span, message, help);
         }
         node.check_object(line, report, "encrypt.key-secret", SECRET, FILE);
-    } else if let Some(format) = node.peek("encrypt.format") {
+    } else if let Some(format) = node.get("encrypt.format") {
         let message = "encrypt.format without encrypt.key-secret";
         let help = "set encrypt.key-secret, and define its secret with -object secret and file=";
         line.refuse(report, node.option, format.span, message, help);

@@ -55,13 +55,13 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     // The words of a `-drive` that make it read-only, or leave its image so.
     let is_other = |node: &Node<'_>| {
         let is_cdrom = node
-            .peek("media")
+            .get("media")
             .is_some_and(|it| it.value.as_str() == "cdrom");
-        is_cdrom || is_on(node.peek("readonly")) || is_on(node.peek("snapshot"))
+        is_cdrom || is_on(node.get("readonly")) || is_on(node.get("snapshot"))
     };
     let drives = drives(line).filter(|drive| !is_other(drive));
     for node in nodes(line).chain(drives).filter(|node| !is_read_only(node)) {
-        if let Some(share) = node.peek("force-share").filter(|it| is_on(Some(it))) {
+        if let Some(share) = node.get("force-share").filter(|it| is_on(Some(it))) {
             let message = "force-share=on lets other processes write, and QEMU accepts it only on read-only nodes";
             let help = "add read-only=on, or remove force-share";
             line.refuse(report, node.option, share.span, message, help);

@@ -8,7 +8,7 @@ use vmdisk_source::nearest;
 use super::line::{Line, base_of};
 use super::nodes::nodes;
 use crate::device::driver::disk_driver;
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::{is_open, number_of};
 
 /// The range of a number: device, property, minimum and maximum.
@@ -123,7 +123,7 @@ fn check_device_names(line: &Line<'_>, report: &mut Report) {
         }
         let near = nearest(driver, DEVICES.iter().copied());
         if let Some(near) = near.filter(|near| is_misspelt(driver, near))
-            && let Some(written) = device.peek("driver")
+            && let Some(written) = device.get("driver")
         {
             let message = format!("QEMU has no device `{driver}`");
             let help = format!("did you mean `{near}`?");
@@ -161,7 +161,7 @@ fn check_ranges(line: &Line<'_>, report: &mut Report) {
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
         for (owner, key, least, most) in RANGES.iter().filter(|(owner, ..)| *owner == base) {
-            let Some(property) = device.peek(key) else {
+            let Some(property) = device.get(key) else {
                 continue;
             };
             if let Some(number) = number_of(property.value.as_str())
@@ -179,7 +179,7 @@ fn check_ranges(line: &Line<'_>, report: &mut Report) {
 fn check_polling(line: &Line<'_>, report: &mut Report) {
     for (option, object) in line.index.objects("iothread") {
         for key in ["poll-max-ns", "poll-grow", "poll-shrink", "aio-max-batch"] {
-            if let Some(property) = object.peek(key)
+            if let Some(property) = object.get(key)
                 && property.value.as_str().starts_with('-')
             {
                 let message = format!(
@@ -195,7 +195,7 @@ fn check_polling(line: &Line<'_>, report: &mut Report) {
 
 fn check_interfaces(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
-        if let Some(media) = drive.peek("media")
+        if let Some(media) = drive.get("media")
             && !matches!(media.value.as_str(), "cdrom" | "disk")
             && !is_open(media.value.as_str())
         {
@@ -204,7 +204,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
             line.refuse(report, option, media.span, message, help);
         }
         check_index(line, report, option, drive);
-        let Some(interface) = drive.peek("if") else {
+        let Some(interface) = drive.get("if") else {
             continue;
         };
         let word = interface.value.as_str();
@@ -220,14 +220,14 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
 }
 
 /// Reports an index together with a bus or a unit.
-fn check_index(line: &Line<'_>, report: &mut Report, option: usize, drive: &Properties) {
-    let Some(index) = drive.peek("index") else {
+fn check_index(line: &Line<'_>, report: &mut Report, option: usize, drive: Members<'_>) {
+    let Some(index) = drive.get("index") else {
         return;
     };
     let is_elsewhere = drive
-        .peek("bus")
+        .get("bus")
         .is_some_and(|bus| number_of(bus.value.as_str()).is_some_and(|bus| bus > 0));
-    if drive.peek("unit").is_some() || is_elsewhere {
+    if drive.get("unit").is_some() || is_elsewhere {
         let message = "index cannot be used together with bus and unit";
         let help = "remove index, or bus and unit";
         line.refuse(report, option, index.span, message, help);

@@ -6,7 +6,8 @@ use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::{Kind, Properties};
+use crate::members::Members;
+use crate::syntax::properties::Kind;
 
 declare_rule! {
     /// The mapping of queues to iothreads is invalid.
@@ -239,9 +240,9 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
 }
 
 /// A mapping without rows leaves all queues in the main loop.
-fn check_mapping(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
+fn check_mapping(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
     let empty = device
-        .peek("iothread-vq-mapping")
+        .get("iothread-vq-mapping")
         .filter(|it| it.kind == Kind::EmptyArray);
     if let Some(empty) = empty {
         let message = "iothread-vq-mapping has no rows, so every queue stays in the main loop";

@@ -4,7 +4,7 @@ use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, Switch, Target
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::switch_of;
 
 declare_rule! {
@@ -127,11 +127,11 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-fn check_ioeventfd(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
-    let thread = device.peek("iothread");
+fn check_ioeventfd(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
+    let thread = device.get("iothread");
     let has_thread = thread.is_some() || device.has_within("iothread-vq-mapping.");
     let off = device
-        .peek("ioeventfd")
+        .get("ioeventfd")
         .filter(|it| switch_of(it.value.as_str()) == Some(Switch::Off));
     if let Some(off) = off.filter(|_| has_thread) {
         let message = "with ioeventfd=off the vCPU handles requests, so the iothread stays idle";

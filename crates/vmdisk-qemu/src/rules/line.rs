@@ -8,7 +8,8 @@ use vmdisk_source::Span;
 use crate::board::Board;
 use crate::document::Document;
 use crate::index::Index;
-use crate::syntax::properties::{Properties, Property};
+use crate::members::Members;
+use crate::syntax::properties::Property;
 
 /// A check of a command line.
 pub(super) type Check = fn(&Line<'_>, &mut Report);
@@ -86,7 +87,7 @@ pub(super) fn base_of(driver: &str) -> &str {
 }
 
 /// True for a `-drive` that creates no device.
-pub(super) fn is_loose(line: &Line<'_>, drive: &Properties) -> bool {
+pub(super) fn is_loose(line: &Line<'_>, drive: Members<'_>) -> bool {
     match drive.value("if") {
         Some(interface) => interface == "none",
         None => line.board() == Board::Mmio && line.index.is_microvm(),
@@ -94,7 +95,7 @@ pub(super) fn is_loose(line: &Line<'_>, drive: &Properties) -> bool {
 }
 
 /// The names of the nodes that an option defines.
-pub(super) fn node_names(node: &Properties) -> impl Iterator<Item = &Property> {
+pub(super) fn node_names(node: Members<'_>) -> impl Iterator<Item = &Property> {
     node.iter()
         .filter(|property| property.key == "node-name" || property.key.ends_with(".node-name"))
 }

@@ -59,7 +59,7 @@ declare_rule! {
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).filter(|node| !is_read_only(node)) {
         let is_file = matches!(node.driver(), "file" | "host_device");
-        let locking = node.peek("locking").filter(|_| is_file);
+        let locking = node.get("locking").filter(|_| is_file);
         if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
             let message = "locking=off: a second guest or qemu-img can write to the same image";
             let help = "remove locking=off; if several guests share the image, use share-rw=on";

@@ -58,13 +58,13 @@ const DEFAULT: Bytes = Bytes(128 * Bytes::MIB);
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let named = memory_of_machine(&line.index);
-    let Some(option) = named.and_then(|name| line.index.object(name.value.as_str())) else {
+    let Some(option) = named.and_then(|(_, name)| line.index.object(name.value.as_str())) else {
         return;
     };
     let size = line
         .index
         .properties(option)
-        .and_then(|object| object.peek("size"));
+        .and_then(|object| object.get("size"));
     let Some(size) = size.filter(|size| !is_open(size.value.as_str())) else {
         return;
     };

@@ -6,7 +6,8 @@ use vmdisk_rule::Report;
 
 use super::line::{Line, base_of};
 use super::nodes::{Node, nodes};
-use crate::syntax::properties::{Properties, Property};
+use crate::members::Members;
+use crate::syntax::properties::Property;
 use crate::syntax::value::is_open;
 
 /// Formats and filters, which need a node below them.
@@ -45,7 +46,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
         check_drive(line, report, option, base, device);
-        if base == "nvme" && device.peek("serial").is_none() {
+        if base == "nvme" && device.get("serial").is_none() {
             let span = line.index.span(option);
             let message = "an NVMe controller has no serial number";
             let help = "set serial to 1 to 20 characters";
@@ -63,7 +64,7 @@ fn check_names(line: &Line<'_>, report: &mut Report) {
                 "set node-name, and use it as the drive of the device",
             ),
         ] {
-            if properties.peek(key).is_none() && properties.iter().next().is_some() {
+            if properties.get(key).is_none() && properties.iter().next().is_some() {
                 let span = line.index.span(option);
                 let message = format!("a -blockdev has no {key}");
                 line.refuse(report, option, span, message, help);
@@ -75,7 +76,7 @@ fn check_names(line: &Line<'_>, report: &mut Report) {
 fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
     let driver = node.driver();
     let has_file =
-        node.peek("file").is_some() || node.properties.has_within(&format!("{}file.", node.prefix));
+        node.get("file").is_some() || node.properties.has_within(&format!("{}file.", node.prefix));
     // A nested node is written with its members, of which `driver` is required.
     for child in ["file", "backing"] {
         let member = |key: &'static str| {
@@ -102,7 +103,7 @@ fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
 
 /// Reports an undefined set of descriptors.
 fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &HashSet<&str>) {
-    let Some(name) = node.peek("filename") else {
+    let Some(name) = node.get("filename") else {
         return;
     };
     let Some(set) = name.value.as_str().strip_prefix("/dev/fdset/") else {
@@ -159,7 +160,7 @@ fn check_drive(
     report: &mut Report,
     option: usize,
     base: &str,
-    device: &Properties,
+    device: Members<'_>,
 ) {
     let needs_one = matches!(
         base,
@@ -171,7 +172,7 @@ fn check_drive(
             | "usb-storage"
             | "nvme-ns"
     );
-    if needs_one && device.peek("drive").is_none() {
+    if needs_one && device.get("drive").is_none() {
         let span = line.index.span(option);
         let message = format!("`{base}` has no drive");
         let help = "set drive to the name of a node";

@@ -69,7 +69,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         for (option, properties) in line.index.of_name(name) {
             // Of a key that is set twice in one option, the last value counts.
             let is_last = |name: &&Property| {
-                let last = properties.peek(&name.key);
+                let last = properties.get(&name.key);
                 last.is_some_and(|last| last.key_span == name.key_span)
             };
             for name in node_names(properties).filter(is_last) {
@@ -87,7 +87,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for name in ["device", "object", "chardev", "drive"] {
         let mut ids: HashMap<&str, Span> = HashMap::new();
         for (option, properties) in line.index.of_name(name) {
-            let Some(id) = properties.peek("id") else {
+            let Some(id) = properties.get("id") else {
                 continue;
             };
             let text = id.value.as_str();

@@ -6,7 +6,7 @@ use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule};
 use super::second_users::{SecondUse, second_users};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 
 declare_rule! {
     /// Devices in different iothreads share one node, which QEMU 5.2 and 7.2 refuse.
@@ -86,7 +86,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         else {
             continue;
         };
-        let (own, others) = (thread_of(device, &threads), thread_of(first, &threads));
+        let (own, others) = (thread_of(*device, &threads), thread_of(*first, &threads));
         if own == others {
             continue;
         }
@@ -119,7 +119,7 @@ fn untried(qemu: Option<Version>) -> Missing {
 
 /// The iothreads of controllers, by id of the controller.
 fn threads_of_controllers<'a>(line: &Line<'a>) -> HashMap<&'a str, &'a str> {
-    let text = |device: &'a Properties, key| Some(device.peek(key)?.value.as_str());
+    let text = |device: Members<'a>, key| Some(device.get(key)?.value.as_str());
     line.index
         .devices()
         .filter_map(|(_, _, device)| Some((text(device, "id")?, text(device, "iothread")?)))
@@ -127,11 +127,11 @@ fn threads_of_controllers<'a>(line: &Line<'a>) -> HashMap<&'a str, &'a str> {
 }
 
 /// The iothread that a device runs in: its own or its controller's; `None` for the main loop.
-fn thread_of<'a>(device: &'a Properties, threads: &HashMap<&'a str, &'a str>) -> Option<&'a str> {
-    if let Some(own) = device.peek("iothread") {
+fn thread_of<'a>(device: Members<'a>, threads: &HashMap<&'a str, &'a str>) -> Option<&'a str> {
+    if let Some(own) = device.get("iothread") {
         return Some(own.value.as_str());
     }
-    let bus = device.peek("bus")?.value.as_str();
+    let bus = device.get("bus")?.value.as_str();
     let owner = bus.rsplit_once('.').map_or(bus, |(owner, _)| owner);
     threads.get(owner).copied()
 }

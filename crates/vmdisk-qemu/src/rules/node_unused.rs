@@ -99,7 +99,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let mut unused: Vec<(usize, String, Span)> = Vec::new();
     for (option, node) in line.index.of_name("blockdev") {
         let names: Vec<&Property> = node_names(node).collect();
-        if let Some(own) = node.peek("node-name")
+        if let Some(own) = node.get("node-name")
             && !names.iter().any(|name| used.contains(name.value.as_str()))
         {
             unused.push((option, own.value.as_str().to_owned(), own.span));
@@ -109,7 +109,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         if !is_loose(line, drive) {
             continue;
         }
-        match drive.peek("id") {
+        match drive.get("id") {
             Some(id) if used.contains(id.value.as_str()) => {}
             Some(id) => unused.push((option, id.value.as_str().to_owned(), id.span)),
             // QEMU calls it `none0`, `none1`, …

@@ -4,13 +4,14 @@ use vmdisk_rule::Report;
 use vmdisk_source::Span;
 
 use super::line::Line;
-use crate::syntax::properties::{Properties, Property};
+use crate::members::Members;
+use crate::syntax::properties::Property;
 use crate::syntax::value::{is_open, number_of};
 
 /// The members of one node, in any option and at any depth.
 pub(super) struct Node<'p> {
     pub(super) option: usize,
-    pub(super) properties: &'p Properties,
+    pub(super) properties: Members<'p>,
     pub(super) prefix: String,
     pub(super) driver: &'p Property,
 }
@@ -26,12 +27,12 @@ impl<'p> Node<'p> {
         self.driver.span
     }
 
-    pub(super) fn peek(&self, key: &str) -> Option<&'p Property> {
-        self.properties.peek(&format!("{}{key}", self.prefix))
+    pub(super) fn get(&self, key: &str) -> Option<&'p Property> {
+        self.properties.get(&format!("{}{key}", self.prefix))
     }
 
     pub(super) fn number(&self, key: &str) -> Option<(u64, &'p Property)> {
-        let property = self.peek(key)?;
+        let property = self.get(key)?;
         Some((number_of(property.value.as_str())?, property))
     }
 
@@ -44,7 +45,7 @@ impl<'p> Node<'p> {
         kind: &str,
         rest: &str,
     ) {
-        let Some(named) = self.peek(key) else {
+        let Some(named) = self.get(key) else {
             return;
         };
         let id = named.value.as_str();
@@ -63,7 +64,7 @@ pub(super) fn nodes<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
         properties.iter().filter_map(move |property| {
             let prefix = property.key.strip_suffix("driver")?;
             // If the key is set twice, the last one counts.
-            let driver = properties.peek(&property.key)?;
+            let driver = properties.get(&property.key)?;
             (prefix.is_empty() || prefix.ends_with('.')).then(|| Node {
                 option,
                 properties,
@@ -79,8 +80,8 @@ pub(super) fn drives<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
     let options = line.index.of_name("drive");
     options.filter_map(|(option, properties)| {
         let driver = properties
-            .peek("format")
-            .or_else(|| properties.peek("driver"))?;
+            .get("format")
+            .or_else(|| properties.get("driver"))?;
         Some(Node {
             option,
             properties,
@@ -94,7 +95,7 @@ pub(super) fn drives<'a>(line: &Line<'a>) -> impl Iterator<Item = Node<'a>> {
 pub(super) fn is_read_only(node: &Node<'_>) -> bool {
     let mut prefix = node.prefix.as_str();
     loop {
-        let own = node.properties.peek(&format!("{prefix}read-only"));
+        let own = node.properties.get(&format!("{prefix}read-only"));
         if own.is_some() || prefix.is_empty() {
             return crate::syntax::value::is_on(own);
         }

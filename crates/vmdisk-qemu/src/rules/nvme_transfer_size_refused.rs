@@ -70,7 +70,7 @@ const MAX_MDTS: u64 = 9;
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let is_refused = line.context.can(Capability::NvmeTransferSizeChecked);
     for (option, driver, device) in line.index.devices() {
-        let Some(property) = device.peek("mdts").filter(|_| base_of(driver) == "nvme") else {
+        let Some(property) = device.get("mdts").filter(|_| base_of(driver) == "nvme") else {
             continue;
         };
         let Some(number) = number_of(property.value.as_str()).filter(|it| *it > MAX_MDTS) else {

@@ -7,7 +7,8 @@ use vmdisk_source::Span;
 use super::line::{Line, base_of};
 use crate::board::Board;
 use crate::index::Index;
-use crate::syntax::properties::{Properties, Property, Syntax};
+use crate::members::Members;
+use crate::syntax::properties::{Property, Syntax};
 use crate::syntax::value::{is_on, number_of};
 
 /// The parts of a guest that addresses depend on.
@@ -45,7 +46,7 @@ impl<'a> Present<'a> {
         let has_emulated_scsi = has(&EMULATED_SCSI);
         let is_machine_with = |key| {
             let mut machines = index.machines();
-            machines.any(|(_, machine)| is_on(machine.peek(key)))
+            machines.any(|(_, machine)| is_on(machine.get(key)))
         };
         let has_usb_option = index.has("usb") || index.has("usbdevice") || is_machine_with("usb");
         let first = |is_wanted: &dyn Fn(&str) -> bool| {
@@ -70,7 +71,7 @@ impl<'a> Present<'a> {
                 .collect(),
             unnamed: index
                 .devices()
-                .filter(|(_, _, device)| device.peek("id").is_none())
+                .filter(|(_, _, device)| device.get("id").is_none())
                 .filter_map(|(_, driver, _)| BusKind::provided_by(driver))
                 .chain(has_usb_option.then_some(BusKind::Usb))
                 .collect(),
@@ -98,9 +99,9 @@ pub(super) struct CreationOrder {
 }
 
 impl CreationOrder {
-    pub(super) fn of(option: usize, device: &Properties) -> Self {
+    pub(super) fn of(option: usize, device: Members<'_>) -> Self {
         CreationOrder {
-            is_json: matches!(device.syntax, Syntax::Json { .. }),
+            is_json: matches!(device.properties().syntax, Syntax::Json { .. }),
             option,
         }
     }
@@ -188,8 +189,8 @@ fn is_usb(driver: &str) -> bool {
 }
 
 /// A number of a device, with its span.
-pub(super) fn number(device: &Properties, key: &str) -> Option<(u64, Span)> {
-    let property = device.peek(key)?;
+pub(super) fn number(device: Members<'_>, key: &str) -> Option<(u64, Span)> {
+    let property = device.get(key)?;
     Some((number_of(property.value.as_str())?, property.span))
 }
 
@@ -237,7 +238,7 @@ impl<'a> IdePlace<'a> {
     /// The address of a device; `None` for a machine whose buses are not known.
     pub(super) fn of(
         line: &Line<'a>,
-        device: &'a Properties,
+        device: Members<'a>,
         present: &Present<'a>,
         span: Span,
     ) -> Option<Self> {
@@ -249,7 +250,7 @@ impl<'a> IdePlace<'a> {
         if !line.has_machine() {
             return None;
         }
-        let bus = device.peek("bus");
+        let bus = device.get("bus");
         // Without a bus QEMU uses the first one, even if it is full.
         let name = bus.map_or("ide.0", |bus| bus.value.as_str());
         let (owner, port) = name.rsplit_once('.')?;
@@ -344,13 +345,13 @@ pub(super) fn slot_of(property: &Property) -> Option<(u64, u64)> {
 }
 
 /// The span of a device: its driver, or the whole option.
-pub(super) fn span_of(line: &Line<'_>, option: usize, device: &Properties) -> Span {
-    let driver = device.peek("driver");
+pub(super) fn span_of(line: &Line<'_>, option: usize, device: Members<'_>) -> Span {
+    let driver = device.get("driver");
     driver.map_or(line.index.span(option), |driver| driver.span)
 }
 
 /// The span of a device on PCI: its address, if it is set.
-pub(super) fn pci_span(device: &Properties, span: Span) -> Span {
-    let said = device.peek("addr").or(device.peek("bus"));
+pub(super) fn pci_span(device: Members<'_>, span: Span) -> Span {
+    let said = device.get("addr").or(device.get("bus"));
     said.map_or(span, |said| said.span)
 }

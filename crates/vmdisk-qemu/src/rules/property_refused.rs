@@ -14,7 +14,8 @@ use super::line::{Line, LineRule, base_of};
 use super::value_kind::expected;
 use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
-use crate::syntax::properties::{Kind, Properties, Property, Syntax};
+use crate::members::Members;
+use crate::syntax::properties::{Kind, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
 use crate::vocabulary;
 
@@ -166,18 +167,18 @@ struct Check<'l, 'a> {
 }
 
 /// The members of a node at `prefix` of an option.
-struct Members<'p> {
+struct NodeMembers<'p> {
     prefix: String,
     list: Vec<&'p Property>,
 }
 
-impl Members<'_> {
+impl NodeMembers<'_> {
     /// Appends the nested node of a key; returns its index in `nodes`.
-    fn inside(node: &Properties, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
+    fn inside(node: Members<'_>, prefix: &str, key: &str, nodes: &mut Vec<Self>) -> Option<usize> {
         let prefix = format!("{prefix}{key}.");
-        node.peek(&format!("{prefix}driver"))?;
+        node.get(&format!("{prefix}driver"))?;
         let list = Vec::new();
-        nodes.push(Members { prefix, list });
+        nodes.push(NodeMembers { prefix, list });
         Some(nodes.len() - 1)
     }
 }
@@ -232,8 +233,8 @@ impl Check<'_, '_> {
     }
 
     /// Checks the members of a node, and of nested nodes.
-    fn nodes(&mut self, report: &mut Report, option: usize, node: &Properties) {
-        let mut nodes = vec![Members {
+    fn nodes(&mut self, report: &mut Report, option: usize, node: Members<'_>) {
+        let mut nodes = vec![NodeMembers {
             prefix: String::new(),
             list: node.iter().collect(),
         }];
@@ -247,12 +248,12 @@ impl Check<'_, '_> {
         &mut self,
         report: &mut Report,
         option: usize,
-        node: &'p Properties,
-        members: &Members<'p>,
-        nodes: &mut Vec<Members<'p>>,
+        node: Members<'p>,
+        members: &NodeMembers<'p>,
+        nodes: &mut Vec<NodeMembers<'p>>,
     ) {
-        let Members { prefix, list } = members;
-        let Some(driver) = node.peek(&format!("{prefix}driver")) else {
+        let NodeMembers { prefix, list } = members;
+        let Some(driver) = node.get(&format!("{prefix}driver")) else {
             return;
         };
         let driver = driver.value.as_str();
@@ -265,7 +266,7 @@ impl Check<'_, '_> {
             let first = rest.split('.').next().unwrap_or(rest);
             let child = (first != rest).then(|| {
                 let child = inside.entry(first);
-                *child.or_insert_with(|| Members::inside(node, prefix, first, nodes))
+                *child.or_insert_with(|| NodeMembers::inside(node, prefix, first, nodes))
             });
             if let Some(nth) = child.flatten() {
                 nodes[nth].list.push(property);
@@ -293,8 +294,8 @@ impl Check<'_, '_> {
     }
 
     /// Checks that the format of a drive has the options that are not of the drive itself.
-    fn drive(&self, report: &mut Report, option: usize, drive: &Properties) {
-        let Some(format) = drive.peek("format").or_else(|| drive.peek("driver")) else {
+    fn drive(&self, report: &mut Report, option: usize, drive: Members<'_>) {
+        let Some(format) = drive.get("format").or_else(|| drive.get("driver")) else {
             return;
         };
         let format = format.value.as_str();
@@ -409,7 +410,7 @@ impl Check<'_, '_> {
     }
 
     /// Checks the types of the values of a `-drive`.
-    fn drive_values(&self, report: &mut Report, option: usize, drive: &Properties) {
+    fn drive_values(&self, report: &mut Report, option: usize, drive: Members<'_>) {
         for property in drive.iter() {
             let key = property.key.as_str();
             let kind = match key {
@@ -431,7 +432,7 @@ impl Check<'_, '_> {
                 self.refuse_value(report, option, property, key, expected);
             }
         }
-        if let (Some(driver), Some(_)) = (drive.peek("driver"), drive.peek("format")) {
+        if let (Some(driver), Some(_)) = (drive.get("driver"), drive.get("format")) {
             let message = "-drive supports either `driver` or `format`";
             let help = "remove one of the two";
             self.line
@@ -558,14 +559,14 @@ fn check_gone(
     line: &Line<'_>,
     report: &mut Report,
     option: usize,
-    device: &Properties,
+    device: Members<'_>,
     (name, help): &(&str, &'static str),
 ) {
     let gone = Capability::DiskOrCdDevices;
     if line.context.target.can(gone).is_yes() {
         return;
     }
-    let driver = device.peek("driver");
+    let driver = device.get("driver");
     let span = driver.map_or(line.index.span(option), |it| it.span);
     let release = gone.row().until.map(|until| format!(" in QEMU {until}"));
     let message = format!("`{name}` was removed{}", release.unwrap_or_default());
@@ -578,7 +579,7 @@ fn check_device_syntax(
     report: &mut Report,
     option: usize,
     driver: &str,
-    device: &Properties,
+    device: Members<'_>,
 ) {
     let list = device.iter().find(|property| {
         property.kind == Kind::Plain && property.key.starts_with("iothread-vq-mapping")
@@ -589,7 +590,7 @@ fn check_device_syntax(
         line.refuse(report, option, list.key_span, message, help);
     }
     if base_of(driver) == "virtio-blk"
-        && let Some(scsi) = device.peek("scsi").filter(|scsi| is_on(Some(scsi)))
+        && let Some(scsi) = device.get("scsi").filter(|scsi| is_on(Some(scsi)))
     {
         let message =
             "scsi=on passes SCSI commands through, which modern virtio disks do not support";
@@ -600,7 +601,7 @@ fn check_device_syntax(
 
 fn check_json_chardevs(line: &Line<'_>, report: &mut Report) {
     for (option, chardev) in line.index.of_name("chardev") {
-        if matches!(chardev.syntax, Syntax::Json { .. }) {
+        if matches!(chardev.properties().syntax, Syntax::Json { .. }) {
             let span = line.index.span(option);
             let message = "-chardev does not support JSON";
             let help = "use -chardev socket,id=…,path=…, and double commas in the path";
@@ -611,7 +612,10 @@ fn check_json_chardevs(line: &Line<'_>, report: &mut Report) {
 
 fn check_limits_of_groups(line: &Line<'_>, report: &mut Report) {
     for (option, object) in line.index.objects("throttle-group") {
-        let is_pairs = matches!(object.syntax, Syntax::Pairs { .. } | Syntax::Lines { .. });
+        let is_pairs = matches!(
+            object.properties().syntax,
+            Syntax::Pairs { .. } | Syntax::Lines { .. }
+        );
         let mut properties = object.iter().filter(|_| is_pairs);
         if let Some(limits) = properties.find(|property| property.key.starts_with("limits.")) {
             let message = format!("`{}` is supported only in JSON", limits.key);
@@ -626,12 +630,12 @@ fn check_limits_of_groups(line: &Line<'_>, report: &mut Report) {
 
 fn check_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
-        if let Some(boot) = drive.peek("boot") {
+        if let Some(boot) = drive.get("boot") {
             let message = "-drive does not support `boot`";
             let help = "remove it; bootindex on a -device, or -boot, sets the boot order";
             line.refuse(report, option, boot.key_span, message, help);
         }
-        for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.peek(key)) {
+        for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.get(key)) {
             let key = &property.key;
             let message = format!("-drive does not support `{key}` since QEMU 3.0");
             let help = format!("use if=none, and set {key} on a -device");

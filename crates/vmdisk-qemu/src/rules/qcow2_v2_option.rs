@@ -114,7 +114,7 @@ fn is_version_2(
 /// Options outside the model.
 pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).filter(|node| node.driver() == "qcow2") {
-        let Some(lazy) = node.peek("lazy-refcounts").filter(|it| is_on(Some(it))) else {
+        let Some(lazy) = node.get("lazy-refcounts").filter(|it| is_on(Some(it))) else {
             continue;
         };
         let at = line.owner(node.option);

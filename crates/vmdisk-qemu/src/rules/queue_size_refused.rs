@@ -4,7 +4,7 @@ use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::number_of;
 
 declare_rule! {
@@ -126,8 +126,8 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-fn check_virtqueue_size(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
-    let Some(property) = device.peek("virtqueue_size") else {
+fn check_virtqueue_size(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
+    let Some(property) = device.get("virtqueue_size") else {
         return;
     };
     let Some(size) = number_of(property.value.as_str()) else {

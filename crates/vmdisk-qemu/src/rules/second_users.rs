@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 
 use super::line::{Line, is_loose};
-use crate::syntax::properties::{Properties, Property};
+use crate::members::Members;
+use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, is_open};
 
 /// A device whose drive is already in use by another device.
 pub(super) struct SecondUse<'a> {
     pub(super) option: usize,
-    pub(super) device: &'a Properties,
+    pub(super) device: Members<'a>,
     pub(super) drive: &'a Property,
     /// True if the drive is a `-drive`.
     pub(super) legacy: bool,
     /// The other device; `None` if the `-drive` itself creates it.
-    pub(super) first: Option<&'a Properties>,
+    pub(super) first: Option<Members<'a>>,
     /// True if QEMU lets both use it.
     pub(super) is_shared: bool,
 }
@@ -22,9 +23,9 @@ pub(super) struct SecondUse<'a> {
 /// The devices whose drive is already in use by another device, in order.
 pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
     let mut found = Vec::new();
-    let mut users: HashMap<&'a str, &'a Properties> = HashMap::new();
+    let mut users: HashMap<&'a str, Members<'a>> = HashMap::new();
     for (option, _, device) in line.index.devices() {
-        let Some(drive) = device.peek("drive") else {
+        let Some(drive) = device.get("drive") else {
             continue;
         };
         let name = drive.value.as_str();
@@ -43,8 +44,8 @@ pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
             Some(first)
         };
         let node = line.index.node(name);
-        let is_read_only = node.is_some_and(|node| is_on(node.view.properties.peek("read-only")));
-        let shares = |device: &Properties| is_on(device.peek("share-rw"));
+        let is_read_only = node.is_some_and(|node| is_on(node.view.members.get("read-only")));
+        let shares = |device: Members<'_>| is_on(device.get("share-rw"));
         let both_share = shares(device) && first.is_some_and(shares);
         found.push(SecondUse {
             option,

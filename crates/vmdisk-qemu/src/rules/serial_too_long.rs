@@ -6,7 +6,7 @@ use vmdisk_rule::serial;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 
 declare_rule! {
     /// The serial number of a disk is too long and gets truncated.
@@ -132,10 +132,10 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
 }
 
 /// Without a `device_id` QEMU derives one from the serial number, with a lower limit.
-fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
+fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
     let Some(serial) = device
-        .peek("serial")
-        .filter(|_| device.peek("device_id").is_none())
+        .get("serial")
+        .filter(|_| device.get("device_id").is_none())
     else {
         return;
     };

@@ -11,7 +11,7 @@ use super::places::{
     pci_span, slot_of, span_of,
 };
 use crate::board::Board;
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::vocabulary;
 
 declare_rule! {
@@ -152,7 +152,7 @@ fn stray_property<'a>(line: &Line<'a>, option: usize) -> Option<&'a str> {
 }
 
 impl<'a> Taken<'a> {
-    fn scsi_place(&mut self, device: &'a Properties, span: Span) -> Option<(Span, String)> {
+    fn scsi_place(&mut self, device: Members<'a>, span: Span) -> Option<(Span, String)> {
         let (target, _) = number(device, "scsi-id")?;
         let (unit, at) = number(device, "lun")?;
         let bus = device.value("bus").unwrap_or_default();
@@ -188,9 +188,9 @@ impl<'a> Taken<'a> {
     }
 
     /// A namespace; a controller with a drive is its own first one.
-    fn namespace(&mut self, base: &str, device: &'a Properties) -> Option<(Span, String)> {
+    fn namespace(&mut self, base: &str, device: Members<'a>) -> Option<(Span, String)> {
         if base == "nvme" {
-            device.peek("drive")?;
+            device.get("drive")?;
             self.namespaces.insert((device.value("id")?, 1));
             return None;
         }
@@ -208,12 +208,12 @@ impl<'a> Taken<'a> {
     fn pci_place(
         &mut self,
         line: &Line<'_>,
-        device: &'a Properties,
+        device: Members<'a>,
         span: Span,
         root_ports: &HashSet<&'a str>,
     ) -> Option<(Span, String)> {
         let bus = device.value("bus").unwrap_or_default();
-        let slot = device.peek("addr").and_then(slot_of);
+        let slot = device.get("addr").and_then(slot_of);
         let at = pci_span(device, span);
         if slot.is_some_and(|(slot, _)| slot > MAX_PCI_SLOT) {
             return None;

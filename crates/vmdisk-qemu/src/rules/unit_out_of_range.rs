@@ -15,7 +15,7 @@ use super::places::{
     pci_span, slot_of, span_of,
 };
 use crate::board::Board;
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::is_open;
 
 declare_rule! {
@@ -338,7 +338,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             let message = format!("an NVMe controller has no namespace {number}");
             refuse(span, message, MAX_NAMESPACE);
         }
-        let slot = device.peek("addr").and_then(slot_of);
+        let slot = device.get("addr").and_then(slot_of);
         if is_pci(driver)
             && let Some((slot, _)) = slot.filter(|(slot, _)| *slot > MAX_PCI_SLOT)
         {
@@ -346,7 +346,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             refuse(pci_span(device, span), message, MAX_PCI_SLOT);
         }
         if is_pci(driver)
-            && let Some(addr) = device.peek("addr")
+            && let Some(addr) = device.get("addr")
             && !is_open(addr.value.as_str())
             && slot_of(addr).is_none_or(|(_, function)| function > 7)
         {
@@ -361,8 +361,8 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
     check_drives(line, report);
 }
 
-fn check_usb_port(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
-    let Some(port) = device.peek("port") else {
+fn check_usb_port(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
+    let Some(port) = device.get("port") else {
         return;
     };
     let number = port.value.as_str();
@@ -421,7 +421,7 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
 }
 
 fn check_scsi(
-    device: &Properties,
+    device: Members<'_>,
     present: &Present<'_>,
     refuse: &mut impl FnMut(Span, String, u64),
 ) {

@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::number_of;
 
 declare_rule! {
@@ -71,17 +71,17 @@ fn check_vectors(
     line: &Line<'_>,
     report: &mut Report,
     option: usize,
-    device: &Properties,
+    device: Members<'_>,
     queues: &str,
     others: u64,
 ) {
-    let Some(property) = device.peek("vectors") else {
+    let Some(property) = device.get("vectors") else {
         return;
     };
     let Some(vectors) = number_of(property.value.as_str()) else {
         return;
     };
-    let count = match device.peek(queues) {
+    let count = match device.get(queues) {
         Some(written) => number_of(written.value.as_str()),
         None => {
             let vcpus = report.require(line.owner(option), line.context.vcpus());

@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::line::{Line, LineRule, base_of};
-use crate::syntax::properties::Properties;
+use crate::members::Members;
 use crate::syntax::value::is_on;
 
 declare_rule! {
@@ -62,15 +62,15 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     }
 }
 
-fn check_socket(line: &Line<'_>, report: &mut Report, option: usize, device: &Properties) {
-    let name = device.peek("chardev").map(|chardev| chardev.value.as_str());
+fn check_socket(line: &Line<'_>, report: &mut Report, option: usize, device: Members<'_>) {
+    let name = device.get("chardev").map(|chardev| chardev.value.as_str());
     let Some(chardev) = name.and_then(|name| line.index.chardev(name)) else {
         return;
     };
     let Some(server) = line
         .index
         .properties(chardev)
-        .and_then(|socket| socket.peek("server"))
+        .and_then(|socket| socket.get("server"))
     else {
         return;
     };

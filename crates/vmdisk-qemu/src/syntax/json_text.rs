@@ -1,7 +1,5 @@
 //! JSON with spans.
 
-use std::cell::Cell;
-
 use vmdisk_source::Span;
 
 use super::properties::{Kind, Properties, Property, Syntax};
@@ -270,7 +268,7 @@ impl Parser<'_> {
             span,
             key_span,
             whole: Span::new(key_span.start, span.end),
-            is_used: Cell::new(false),
+            number: 0,
         });
         Ok(())
     }
@@ -354,9 +352,9 @@ mod tests {
     fn members_are_found_by_dotted_keys_with_their_places() {
         let file = r#"{"driver":"file", "filename":"\u00e9\n\ud83d\udcbe","cache":{"direct":true},"vqs":[1,{"a":null}]}"#;
         let properties = read(file).unwrap();
-        assert_eq!(properties.text("filename"), Some("\u{e9}\n\u{1f4be}"));
-        assert_eq!(properties.text("cache.direct"), Some("true"));
-        assert_eq!(properties.text("vqs.0"), Some("1"));
+        assert_eq!(properties.value("filename"), Some("\u{e9}\n\u{1f4be}"));
+        assert_eq!(properties.value("cache.direct"), Some("true"));
+        assert_eq!(properties.value("vqs.0"), Some("1"));
         assert_eq!(properties.get("vqs.1.a").unwrap().kind, Kind::Null);
         let file_name = properties.get("filename").unwrap();
         assert_eq!(file_name.span.slice(file), Some(r"\u00e9\n\ud83d\udcbe"));

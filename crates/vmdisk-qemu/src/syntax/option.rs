@@ -204,7 +204,7 @@ const SHORT_DRIVES: &[&str] = &["hda", "hdb", "hdc", "hdd", "cdrom", "fda", "fdb
 
 /// `file=json:{…}` contains the options of the node itself.
 fn with_json_name(properties: Properties, file: &str) -> Properties {
-    let Some(name) = properties.peek("file") else {
+    let Some(name) = properties.get("file") else {
         return properties;
     };
     let Some(at) = name
@@ -302,7 +302,7 @@ pub(crate) fn options(
         let properties = properties.filter(|properties| {
             let has_help = ["help", "?"]
                 .iter()
-                .any(|key| properties.peek(key).is_some());
+                .any(|key| properties.get(key).is_some());
             !(has_help && matches!(name, "device" | "object"))
         });
         options.push(WrittenOption {

@@ -1,7 +1,5 @@
 //! key=value pairs with doubled commas, with places.
 
-use std::cell::Cell;
-
 use vmdisk_source::Span;
 
 use super::properties::{Kind, Properties, Property, Syntax};
@@ -40,7 +38,7 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
                     span,
                     key_span: text.span(key_range),
                     whole: span,
-                    is_used: Cell::new(false),
+                    number: 0,
                 },
                 end,
             )
@@ -71,7 +69,7 @@ pub(crate) fn file_name(text: &Text) -> Properties {
         span,
         key_span: Span::empty(span.start),
         whole: span,
-        is_used: Cell::new(false),
+        number: 0,
     };
     Properties::new(vec![property], Syntax::FileName)
 }
@@ -92,7 +90,7 @@ fn flag(text: &Text, key: &str, range: std::ops::Range<usize>) -> Property {
         span,
         key_span: span,
         whole: span,
-        is_used: Cell::new(false),
+        number: 0,
     }
 }
 

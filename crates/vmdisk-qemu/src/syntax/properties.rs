@@ -1,6 +1,5 @@
 //! The members of an option, by dotted keys: `cache.direct` is the same in JSON and in key=value.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 
 use vmdisk_source::Span;
@@ -35,8 +34,8 @@ pub(crate) struct Property {
     pub(crate) key_span: Span,
     /// The range to delete with the member.
     pub(crate) whole: Span,
-    /// True once the reader has consumed it.
-    pub(crate) is_used: Cell<bool>,
+    /// Its number among the values of all options.
+    pub(crate) number: usize,
 }
 
 /// The form of an option, which additions must follow.
@@ -122,26 +121,22 @@ impl Properties {
         self.list.iter()
     }
 
-    /// The value of a key, without consuming it.
-    pub(crate) fn peek(&self, key: &str) -> Option<&Property> {
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Property> {
         self.position(key).map(|nth| &self.list[nth])
     }
 
-    /// The text of a key, without consuming it.
+    /// The text of a key.
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
-        self.peek(key).map(|property| property.value.as_str())
-    }
-
-    /// The value of a key; marks it as consumed.
-    pub(crate) fn get(&self, key: &str) -> Option<&Property> {
-        let property = self.peek(key)?;
-        property.is_used.set(true);
-        Some(property)
-    }
-
-    /// The text of a key; marks it as consumed.
-    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.get(key).map(|property| property.value.as_str())
+    }
+
+    /// Numbers the values, and returns the next number.
+    pub(crate) fn number_from(&mut self, first: usize) -> usize {
+        for (number, property) in (first..).zip(&mut self.list) {
+            property.number = number;
+        }
+        first + self.list.len()
     }
 
     /// True if any key starts with the prefix.
@@ -149,57 +144,6 @@ impl Properties {
         self.list
             .iter()
             .any(|property| property.key.starts_with(prefix))
-    }
-}
-
-/// The values below a key, such as those of a nested node.
-#[derive(Clone, Debug)]
-pub(crate) struct View<'a> {
-    pub(crate) properties: &'a Properties,
-    /// Empty, or a key with its dot.
-    pub(crate) prefix: String,
-}
-
-impl<'a> View<'a> {
-    pub(crate) const fn whole(properties: &'a Properties) -> Self {
-        View {
-            properties,
-            prefix: String::new(),
-        }
-    }
-
-    /// The values below one of these.
-    pub(crate) fn inside(&self, key: &str) -> Self {
-        View {
-            properties: self.properties,
-            prefix: format!("{}{key}.", self.prefix),
-        }
-    }
-
-    fn key(&self, key: &str) -> String {
-        [&self.prefix, key].concat()
-    }
-
-    pub(crate) fn peek(&self, key: &str) -> Option<&'a Property> {
-        if self.prefix.is_empty() {
-            return self.properties.peek(key);
-        }
-        self.properties.peek(&self.key(key))
-    }
-
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Property> {
-        let property = self.peek(key)?;
-        property.is_used.set(true);
-        Some(property)
-    }
-
-    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
-        self.get(key).map(|property| property.value.as_str())
-    }
-
-    pub(crate) fn has_within(&self, key: &str) -> bool {
-        self.properties
-            .has_within(&format!("{}{key}.", self.prefix))
     }
 }
 

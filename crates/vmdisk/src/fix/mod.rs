@@ -26,7 +26,7 @@ pub enum FixScope {
 }
 
 /// A text after fixing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fixed {
     /// The text.
     pub document: Document,
