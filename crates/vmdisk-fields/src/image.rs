@@ -1,7 +1,7 @@
 //! The fields of an image, and of its source.
 
 use vmdisk_model::NetworkProtocol::{Ftp, Ftps, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh, Vxhs};
-use vmdisk_model::{Fields, ImageField, NetworkIdentity, NetworkProtocol, NetworkSource, Switch};
+use vmdisk_model::{FieldType, Fields, ImageField, NetworkProtocol, NetworkSource, Switch};
 
 use crate::Unused::{Dropped, Ignored, Refused, RefusedAtStart};
 use crate::ValueForm::YesNo;
@@ -64,6 +64,58 @@ rows! {
     MetadataCacheSize: "a metadata cache", libvirt("format/metadata_cache", (7, 0, 0));
 }
 
+/// A part of the identity that is presented to a server.
+#[derive(Clone, Copy, Debug)]
+pub struct IdentityPart {
+    /// The attribute of libvirt's `<identity>`.
+    pub libvirt: &'static str,
+    /// The key of a spec.
+    pub spec: &'static str,
+    /// What people call it, as the object of a sentence.
+    pub noun: &'static str,
+    /// The protocols that have it.
+    pub protocols: &'static [NetworkProtocol],
+    /// True if the value is a path of the host.
+    pub is_path: bool,
+}
+
+/// The parts of an identity, in the order of [`NetworkIdentity::parts`]. libvirt drops those of another protocol.
+pub const IDENTITY: [IdentityPart; 5] = [
+    part("user", "user", "an owner of files", &[Nfs], false),
+    part("group", "group", "a group of files", &[Nfs], false),
+    part(
+        "username",
+        "username",
+        "a name to log in with",
+        &[Ssh],
+        false,
+    ),
+    part("keyfile", "keyfile", "a key file", &[Ssh], true),
+    part(
+        "agentsock",
+        "agent-socket",
+        "a socket of an SSH agent",
+        &[Ssh],
+        true,
+    ),
+];
+
+const fn part(
+    libvirt: &'static str,
+    spec: &'static str,
+    noun: &'static str,
+    protocols: &'static [NetworkProtocol],
+    is_path: bool,
+) -> IdentityPart {
+    IdentityPart {
+        libvirt,
+        spec,
+        noun,
+        protocols,
+        is_path,
+    }
+}
+
 /// A member of a network source that its protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnusedMember {
@@ -79,85 +131,56 @@ pub struct UnusedMember {
 
 /// The members of a network source that are set, and that its protocol does not have.
 pub fn unused_members(source: &NetworkSource) -> impl Iterator<Item = UnusedMember> {
+    let member = |field, noun, (protocols, unused)| UnusedMember {
+        field,
+        noun,
+        protocols,
+        unused,
+    };
+    let is_used = |field: ImageField| match field {
+        // A switch that is off says what is the case anyway.
+        ImageField::Tls => source.tls == Some(Switch::On),
+        // Its parts belong to different protocols.
+        ImageField::Identity => false,
+        _ => source.has(field),
+    };
     let fields = NetworkSource::FIELDS.iter().copied();
-    let fields = fields.filter(|field| source.has(*field) && has_effect(source, *field));
-    let members = fields.filter_map(|field| {
-        let row = image(field);
-        let (protocols, unused) = row.protocols?;
-        let noun = row.noun;
-        Some(UnusedMember {
-            field,
-            noun,
-            protocols,
-            unused,
-        })
-    });
-    let identity = source.identity.iter().flat_map(unused_parts);
+    let members = fields
+        .filter(move |field| is_used(*field))
+        .filter_map(move |field| {
+            let row = image(field);
+            Some(member(field, row.noun, row.protocols?))
+        });
+    let parts = source
+        .identity
+        .iter()
+        .flat_map(|identity| IDENTITY.iter().zip(identity.parts()));
+    let parts = parts.filter(|(_, value)| value.is_some());
+    let parts = parts
+        .map(move |(part, _)| member(ImageField::Identity, part.noun, (part.protocols, Dropped)));
     members
-        .chain(identity)
+        .chain(parts)
         .filter(|member| !member.protocols.contains(&source.protocol))
 }
 
 /// Removes the members of a network source that libvirt accepts for its protocol and does not use.
 pub fn remove_ignored_members(source: &mut NetworkSource) {
-    let ignored: Vec<ImageField> = unused_members(source)
-        .filter(|member| matches!(member.unused, Dropped | Ignored))
-        .map(|member| member.field)
-        .collect();
-    for field in ignored {
-        match (field, &mut source.identity) {
-            (ImageField::Identity, Some(identity)) => {
-                let all = std::mem::take(identity);
-                match source.protocol {
-                    Nfs => (identity.user, identity.group) = (all.user, all.group),
-                    Ssh => {
-                        *identity = NetworkIdentity {
-                            user: None,
-                            group: None,
-                            ..all
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            _ => source
-                .field_mut(field)
-                .into_iter()
-                .for_each(|field| field.clear()),
-        }
+    let unused: Vec<UnusedMember> = unused_members(source).collect();
+    let ignored = unused
+        .iter()
+        .filter(|member| matches!(member.unused, Dropped | Ignored));
+    for member in ignored.filter(|member| member.field != ImageField::Identity) {
+        source
+            .field_mut(member.field)
+            .into_iter()
+            .for_each(FieldType::clear);
     }
-}
-
-/// False for a switch that is off, and for an identity, whose parts belong to different protocols.
-fn has_effect(source: &NetworkSource, field: ImageField) -> bool {
-    match field {
-        ImageField::Tls => source.tls == Some(Switch::On),
-        ImageField::Identity => false,
-        _ => true,
+    let protocol = source.protocol;
+    let parts = source
+        .identity
+        .iter_mut()
+        .flat_map(|identity| IDENTITY.iter().zip(identity.parts_mut()));
+    for (_, value) in parts.filter(|(part, _)| !part.protocols.contains(&protocol)) {
+        *value = None;
     }
-}
-
-/// The parts of an identity that are set.
-fn unused_parts(identity: &NetworkIdentity) -> impl Iterator<Item = UnusedMember> + use<> {
-    let NetworkIdentity {
-        user,
-        group,
-        username,
-        keyfile,
-        agent_socket,
-    } = identity;
-    let parts: [(&str, bool, &[NetworkProtocol]); 5] = [
-        ("an owner of files", user.is_some(), &[Nfs]),
-        ("a group of files", group.is_some(), &[Nfs]),
-        ("a name to log in with", username.is_some(), &[Ssh]),
-        ("a key file", keyfile.is_some(), &[Ssh]),
-        ("a socket of an SSH agent", agent_socket.is_some(), &[Ssh]),
-    ];
-    let set = parts.into_iter().filter(|(_, is_set, _)| *is_set);
-    set.map(|(noun, _, protocols)| UnusedMember {
-        field: ImageField::Identity,
-        noun,
-        protocols,
-        unused: Dropped,
-    })
 }

@@ -136,6 +136,32 @@ pub struct NetworkIdentity {
     pub agent_socket: Option<String>,
 }
 
+impl NetworkIdentity {
+    /// Its parts, in the order of libvirt.
+    pub const fn parts(&self) -> [&Option<String>; 5] {
+        let NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = self;
+        [user, group, username, keyfile, agent_socket]
+    }
+
+    /// The same, mutable.
+    pub const fn parts_mut(&mut self) -> [&mut Option<String>; 5] {
+        let NetworkIdentity {
+            user,
+            group,
+            username,
+            keyfile,
+            agent_socket,
+        } = self;
+        [user, group, username, keyfile, agent_socket]
+    }
+}
+
 /// Storage that is reached over a network; libvirt `type='network'`.
 ///
 /// The rows of vmdisk-fields say which protocol has which member; libvirt reads most of them for any protocol.

@@ -1,6 +1,6 @@
 //! `<source protocol='…'>`: network storage.
 
-use vmdisk_fields::image;
+use vmdisk_fields::{IDENTITY as IDENTITY_PARTS, image};
 use vmdisk_model::{
     Cookie, Fields, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
     NetworkTransport,
@@ -192,13 +192,10 @@ fn read_identity(
 ) -> Option<NetworkIdentity> {
     let node = source.child("identity")?;
     let mut element = reader.open_child(source, node, source.owner);
-    let identity = NetworkIdentity {
-        user: element.take_text("user"),
-        group: element.take_text("group"),
-        username: element.take_text("username"),
-        keyfile: element.take_text("keyfile"),
-        agent_socket: element.take_text("agentsock"),
-    };
+    let mut identity = NetworkIdentity::default();
+    for (part, value) in IDENTITY_PARTS.iter().zip(identity.parts_mut()) {
+        *value = element.take_text(part.libvirt);
+    }
     if protocol == NetworkProtocol::Ssh {
         if identity.username.is_none() {
             let message = "`username` of `<identity>` is missing".to_owned();
@@ -297,19 +294,10 @@ fn write_identity<'k>(
     kept: &'k UnmodeledContent,
 ) {
     let Some(identity) = identity else { return };
-    let NetworkIdentity {
-        user,
-        group,
-        username,
-        keyfile,
-        agent_socket,
-    } = identity;
     writer.start("identity", kept.at(UnmodeledPath::deep(IDENTITY, depth)));
-    writer.optional("user", user.as_ref());
-    writer.optional("group", group.as_ref());
-    writer.optional("username", username.as_ref());
-    writer.optional("keyfile", keyfile.as_ref());
-    writer.optional("agentsock", agent_socket.as_ref());
+    for (part, value) in IDENTITY_PARTS.iter().zip(identity.parts()) {
+        writer.optional(part.libvirt, value.as_ref());
+    }
     writer.end();
 }
 

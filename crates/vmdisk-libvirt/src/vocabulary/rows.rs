@@ -5,6 +5,7 @@ use std::slice::from_ref;
 use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, ValueForm, controller, disk, image};
 use vmdisk_model::{ControllerField, DiskField, FieldKind, ImageField, NetworkSource};
 
+use super::source::network_element;
 use super::{
     AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, ValueSpec, YES_NO, child,
 };
@@ -65,26 +66,14 @@ pub(super) const fn leaf(field: ImageField) -> &'static ElementSpec {
 /// The number of fields of a network source that are elements.
 pub(super) const ELEMENTS_OF_NETWORK: usize = OF_NETWORK.len() - count_of_network("source");
 
-/// The elements of a network source: of each field, one of `own` or one whose only attribute is the field; then
-/// `others`.
-pub(super) const fn network_children<const N: usize>(
-    own: &[(ImageField, &'static ElementSpec)],
-    others: &[ChildSpec],
-) -> [ChildSpec; N] {
+/// The elements of a network source: of each field, then `others`.
+pub(super) const fn network_children<const N: usize>(others: &[ChildSpec]) -> [ChildSpec; N] {
     let mut children = [others[0]; N];
     let (mut next, mut at) = (0, 0);
     while at < OF_NETWORK.len() {
         let field = OF_NETWORK[at];
-        let mut element = leaf(field);
-        let mut nth = 0;
-        while nth < own.len() {
-            if own[nth].0 as usize == field as usize {
-                element = own[nth].1;
-            }
-            nth += 1;
-        }
         if !is_on(image(field), "source") {
-            children[next] = image_child(field, element);
+            children[next] = image_child(field, network_element(field));
             // Only lists of servers can be repeated.
             children[next].repeats = matches!(field, ImageField::Hosts);
             next += 1;

@@ -12,7 +12,7 @@ use super::rows::{
     ELEMENTS_OF_NETWORK, count_of_network, disk_attribute, gather_of_network, image_attribute,
     image_child, leaf, network_children,
 };
-use super::{AttributeSpec, ChildSpec, ElementSpec, Need, Pick, YES_NO, attribute, child};
+use super::{AttributeSpec, ChildSpec, ElementSpec, Need, Pick, Since, YES_NO, attribute, child};
 
 /// The table of a `<source>` in a disk of this type, or of the most similar type for a misspelt one.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
@@ -50,110 +50,104 @@ pub(crate) fn type_of_source(element: &'static ElementSpec) -> Option<&'static s
         .copied()
 }
 
-static FILE: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
-        attribute("file", (0, 0, 3), Text).is(Image(ImageField::Path)),
+/// The table of one type, which has a startup policy and an index in all of them; libvirt refuses some of those.
+const fn of_type(
+    attributes: &'static [AttributeSpec],
+    children: &'static [ChildSpec],
+) -> ElementSpec {
+    ElementSpec::new("source")
+        .needs(&[Need::Distinct("seclabel", "model")])
+        .attributes(attributes)
+        .children(children)
+}
+
+const POLICY: AttributeSpec = disk_attribute(DiskField::StartupPolicy);
+const INDEX: AttributeSpec = attribute("index", (1, 2, 4), Unsigned32);
+
+/// The attribute with the path of the storage.
+const fn path(name: &'static str, since: Since) -> AttributeSpec {
+    attribute(name, since, Text).is(Image(ImageField::Path))
+}
+
+static FILE: ElementSpec = of_type(
+    &[
+        path("file", (0, 0, 3)),
         image_attribute(ImageField::FdGroup),
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (1, 2, 4), Unsigned32),
-    ])
-    .children(LOCAL_CHILDREN);
+        POLICY,
+        INDEX,
+    ],
+    LOCAL_CHILDREN,
+);
 
-static BLOCK: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
-        attribute("dev", (0, 0, 3), Text).is(Image(ImageField::Path)),
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (1, 2, 4), Unsigned32),
-    ])
-    .children(LOCAL_CHILDREN);
+static BLOCK: ElementSpec = of_type(&[path("dev", (0, 0, 3)), POLICY, INDEX], LOCAL_CHILDREN);
 
-static DIR: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
-        attribute("dir", (0, 7, 5), Text).is(Image(ImageField::Path)),
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (1, 2, 4), Unsigned32),
-    ])
-    .children(COMMON_CHILDREN);
+static DIR: ElementSpec = of_type(&[path("dir", (0, 7, 5)), POLICY, INDEX], COMMON_CHILDREN);
 
 static NETWORK: ElementSpec = {
     const OWN: &[AttributeSpec] = &[
         image_attribute(ImageField::NetworkProtocol).value(Words(NetworkProtocol::WORDS)),
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (1, 2, 4), Unsigned32),
+        POLICY,
+        INDEX,
     ];
     const ATTRIBUTES: [AttributeSpec; OWN.len() + count_of_network("source")] =
         gather_of_network(OWN, "source");
-    static CHILDREN: [ChildSpec; ELEMENTS_OF_NETWORK + VOLUME_CHILDREN.len()] = network_children(
-        &[
-            (ImageField::Hosts, &HOST),
-            (ImageField::Initiator, &INITIATOR),
-            (ImageField::Cookies, &COOKIES),
-            (ImageField::Identity, &IDENTITY),
-        ],
-        VOLUME_CHILDREN,
-    );
-    ElementSpec::new("source")
-        .needs(&[Need::Distinct("seclabel", "model")])
-        .attributes(&ATTRIBUTES)
-        .children(&CHILDREN)
+    static CHILDREN: [ChildSpec; ELEMENTS_OF_NETWORK + VOLUME_CHILDREN.len()] =
+        network_children(VOLUME_CHILDREN);
+    of_type(&ATTRIBUTES, &CHILDREN)
 };
 
-static VOLUME: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
+/// The element of a field of a network source.
+pub(super) const fn network_element(field: ImageField) -> &'static ElementSpec {
+    match field {
+        ImageField::Hosts => &HOST,
+        ImageField::Initiator => &INITIATOR,
+        ImageField::Cookies => &COOKIES,
+        ImageField::Identity => &IDENTITY,
+        _ => leaf(field),
+    }
+}
+
+static VOLUME: ElementSpec = of_type(
+    &[
         image_attribute(ImageField::Pool),
         image_attribute(ImageField::Volume),
         image_attribute(ImageField::VolumeMode).value(Words(VolumeMode::WORDS)),
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (1, 2, 4), Unsigned32),
-    ])
-    .children(VOLUME_CHILDREN);
+        POLICY,
+        INDEX,
+    ],
+    VOLUME_CHILDREN,
+);
 
-static NVME: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
-    .attributes(&[
+static NVME: ElementSpec = of_type(
+    &[
         attribute("type", (6, 0, 0), Words(&["pci"])),
         image_attribute(ImageField::Managed).value(YES_NO),
         image_attribute(ImageField::Namespace).value(AnyBase),
-        // Read in all locations, and refused here.
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (6, 0, 0), Unsigned32),
-    ])
-    .children(&[
+        POLICY,
+        INDEX,
+    ],
+    &[
         image_child(ImageField::SourceAddress, &ADDRESS),
-        child((6, 0, 0), &ENCRYPTION).is(Image(ImageField::Encryption)),
+        image_child(ImageField::Encryption, &ENCRYPTION),
         image_child(ImageField::Slice, &SLICES),
-        child((6, 0, 0), &SECLABEL).many(),
-        child((6, 0, 0), &PRIVATE_DATA),
-    ]);
+        LABELS,
+        PRIVATE,
+    ],
+)
+.needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")]);
 
-static VHOST_USER: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")])
-    .attributes(&[
+static VHOST_USER: ElementSpec = of_type(
+    &[
         attribute("type", (7, 1, 0), Words(&["unix"])),
         disk_attribute(DiskField::SocketPath),
-        // Read in all locations, and refused here.
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (7, 1, 0), Unsigned32),
-    ])
-    .children(&[
-        child((7, 1, 0), &SOCKET_RECONNECT),
-        child((7, 1, 0), &SECLABEL).many(),
-        child((7, 1, 0), &PRIVATE_DATA),
-    ]);
+        POLICY,
+        INDEX,
+    ],
+    &[child((7, 1, 0), &SOCKET_RECONNECT), LABELS, PRIVATE],
+)
+.needs(&[Need::Distinct("seclabel", "model"), Need::Attribute("type")]);
 
-static VHOST_VDPA: ElementSpec = ElementSpec::new("source")
-    .needs(&[Need::Distinct("seclabel", "model")])
-    .attributes(&[
-        attribute("dev", (9, 8, 0), Text).is(Image(ImageField::Path)),
-        // Read in all locations, and refused here.
-        disk_attribute(DiskField::StartupPolicy),
-        attribute("index", (9, 8, 0), Unsigned32),
-    ])
-    .children(COMMON_CHILDREN);
+static VHOST_VDPA: ElementSpec = of_type(&[path("dev", (9, 8, 0)), POLICY, INDEX], COMMON_CHILDREN);
 
 /// A type of bhyve, which QEMU does not support; only its path is known here.
 static CTL: ElementSpec = ElementSpec::new("source").unjudged();
@@ -161,30 +155,33 @@ static CTL: ElementSpec = ElementSpec::new("source").unjudged();
 /// The `<source>` of a disk of unknown type.
 static OF_UNKNOWN_TYPE: ElementSpec = ElementSpec::new("source").unjudged();
 
+const LABELS: ChildSpec = child((0, 9, 9), &SECLABEL).many();
+const PRIVATE: ChildSpec = child((5, 0, 0), &PRIVATE_DATA);
+
+const COMMON_CHILDREN: &[ChildSpec] = &[
+    LABELS,
+    image_child(ImageField::Encryption, &ENCRYPTION),
+    image_child(ImageField::Slice, &SLICES),
+    PRIVATE,
+];
+
 const LOCAL_CHILDREN: &[ChildSpec] = &[
-    child((0, 9, 9), &SECLABEL).many(),
+    LABELS,
     image_child(ImageField::Encryption, &ENCRYPTION),
     image_child(ImageField::Slice, &SLICES),
     image_child(ImageField::Reservations, &RESERVATIONS),
     DATA_STORE_CHILD,
-    child((5, 0, 0), &PRIVATE_DATA),
+    PRIVATE,
 ];
 
 const VOLUME_CHILDREN: &[ChildSpec] = &[
     image_child(ImageField::Authentication, &AUTH),
-    child((0, 9, 9), &SECLABEL).many(),
+    LABELS,
     image_child(ImageField::Encryption, &ENCRYPTION),
     image_child(ImageField::Slice, &SLICES),
     image_child(ImageField::Reservations, &RESERVATIONS),
     DATA_STORE_CHILD,
-    child((5, 0, 0), &PRIVATE_DATA),
-];
-
-const COMMON_CHILDREN: &[ChildSpec] = &[
-    child((0, 9, 9), &SECLABEL).many(),
-    image_child(ImageField::Encryption, &ENCRYPTION),
-    image_child(ImageField::Slice, &SLICES),
-    child((5, 0, 0), &PRIVATE_DATA),
+    PRIVATE,
 ];
 
 const DATA_STORE_CHILD: ChildSpec = image_child(ImageField::DataFile, &DATA_STORE);

@@ -5,17 +5,15 @@
 
 use core::net::Ipv6Addr;
 
-use vmdisk_fields::{Unused, image};
-use vmdisk_model::{FieldValue, Fields, Format, ImageField, NetworkProtocol};
+use vmdisk_fields::{IDENTITY, Unused, image};
+use vmdisk_model::{FieldValue, Fields, Format, ImageField, NetworkIdentity, NetworkProtocol};
 
 use super::SpecPath;
 use super::access::DeviceAccess;
 use super::check_direct::check_secret;
 use super::check_path::{check_path, check_socket_length};
 use super::faults::Faults;
-use super::network::{
-    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS,
-};
+use super::network::{AuthenticationSpec, NetworkHostSpec, NetworkSpec, PROTOCOLS};
 use super::node::shortened;
 use super::section::{all_of, list_of};
 use super::value::Word;
@@ -290,35 +288,23 @@ fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
 
 fn check_identity(
     protocol: NetworkProtocol,
-    identity: &NetworkIdentitySpec,
+    identity: &NetworkIdentity,
     at: &SpecPath,
     faults: &mut Faults,
 ) {
-    let NetworkIdentitySpec {
-        user,
-        group,
-        username,
-        keyfile,
-        agent_socket,
-    } = identity;
-    for (key, is_set, owner) in [
-        ("user", user.is_some(), Nfs),
-        ("group", group.is_some(), Nfs),
-        ("username", username.is_some(), Ssh),
-        ("keyfile", keyfile.is_some(), Ssh),
-        ("agent-socket", agent_socket.is_some(), Ssh),
-    ] {
+    for (part, value) in IDENTITY.iter().zip(identity.parts()) {
+        let Some(value) = value else { continue };
         // Other protocols have no identity.
-        if is_set && owner != protocol && [Nfs, Ssh].contains(&protocol) {
+        if !part.protocols.contains(&protocol) && [Nfs, Ssh].contains(&protocol) {
+            let (key, owner) = (part.spec, part.protocols[0]);
             let message = format!("{protocol} has no `{key}`, which belongs to {owner}");
             faults.refuse(at.key(key), message);
         }
-    }
-    for (path, key) in [(keyfile, "keyfile"), (agent_socket, "agent-socket")] {
-        if let Some(path) = path {
-            check_path(path, at.key(key), faults);
+        if part.is_path {
+            check_path(value, at.key(part.spec), faults);
         }
     }
+    let [user, group, username, keyfile, agent_socket] = identity.parts();
     if protocol == Nfs && user.is_none() && group.is_none() {
         faults.refuse(at.clone(), "the owner is missing: set `user` or `group`");
     }

@@ -89,10 +89,12 @@ section! {
     }
 }
 
+/// The identity presented to the server.
+pub type NetworkIdentitySpec = NetworkIdentity;
+
 section! {
     /// The identity presented to the server.
-    #[derive(Default)]
-    pub struct NetworkIdentitySpec {
+    impl for NetworkIdentity {
         /// Owner of files on nfs: a name, or `+` and a number; QEMU without libvirt accepts only numbers.
         user: Option<String> = "user",
         /// Group of files on nfs, in the same way.
@@ -300,7 +302,7 @@ impl NetworkSpec {
                 source.set(*field, value);
             }
         }
-        source.identity = self.identity.as_ref().map(NetworkIdentitySpec::to_model);
+        source.identity.clone_from(&self.identity);
         let mut image = Image::new(Some(format), Protocol::Network(Box::new(source)));
         image.authentication = self.auth.as_ref().map(|auth| auth.to_model(self.protocol));
         image
@@ -317,43 +319,6 @@ impl NetworkHostSpec {
                 port: *port,
                 ..NetworkHost::default()
             },
-        }
-    }
-}
-
-impl NetworkIdentitySpec {
-    fn to_model(&self) -> NetworkIdentity {
-        let NetworkIdentitySpec {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = self.clone();
-        NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        }
-    }
-
-    /// The same in a spec.
-    pub(super) fn of_model(identity: &NetworkIdentity) -> Self {
-        let NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = identity.clone();
-        NetworkIdentitySpec {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
         }
     }
 }

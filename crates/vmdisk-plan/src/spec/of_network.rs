@@ -10,8 +10,7 @@ use super::access::DeviceAccess;
 use super::check_network::format_in_name;
 use super::dropped::DroppedFields;
 use super::network::{
-    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
-    secret_type,
+    AuthenticationSpec, NetworkHostSpec, NetworkSpec, PROTOCOLS, SecretSpec, secret_type,
 };
 
 /// The backend of a source on a network; `None` if no spec can say it.
@@ -108,7 +107,7 @@ fn identity_of(
     protocol: NetworkProtocol,
     identity: &NetworkIdentity,
     report: &mut DroppedFields,
-) -> Option<NetworkIdentitySpec> {
+) -> Option<NetworkIdentity> {
     if *identity == NetworkIdentity::default() {
         return None;
     }
@@ -119,7 +118,7 @@ fn identity_of(
         report.report_dropped(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
         return None;
     }
-    Some(NetworkIdentitySpec::of_model(identity))
+    Some(identity.clone())
 }
 
 fn login_of(

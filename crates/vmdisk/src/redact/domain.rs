@@ -204,11 +204,13 @@ impl Redactor {
             cookie.value = self.name(&cookie.value);
         }
         if let Some(identity) = &mut source.identity {
-            name(&mut identity.user);
-            name(&mut identity.group);
-            name(&mut identity.username);
-            path(&mut identity.keyfile);
-            path(&mut identity.agent_socket);
+            for (part, value) in vmdisk_fields::IDENTITY.iter().zip(identity.parts_mut()) {
+                if part.is_path {
+                    path(value)
+                } else {
+                    name(value)
+                }
+            }
         }
     }
 
