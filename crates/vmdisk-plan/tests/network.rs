@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use crate::common::host::{errors, planned};
+use vmdisk_fields::Unused;
 use vmdisk_model::*;
 use vmdisk_plan::*;
 
@@ -485,4 +486,46 @@ fn what_no_spec_says_of_a_server_is_told() {
         of(Ssh, &|_, source| source.identity = Some(fred.clone())),
         [at(I::Identity)]
     );
+}
+
+#[test]
+fn what_libvirt_ignores_of_a_source_is_named_and_left_out_of_its_spec() {
+    let mut tried = 0;
+    for protocol in [
+        NetworkProtocol::Nbd,
+        NetworkProtocol::Rbd,
+        NetworkProtocol::Https,
+    ] {
+        for field in NetworkSource::FIELDS {
+            let row = vmdisk_fields::image(*field);
+            let is_ignored = matches!(row.protocols, Some((_, Unused::Dropped | Unused::Ignored)));
+            let value: FieldValue = match field.kind() {
+                _ if row.is_of(protocol) || !is_ignored => continue,
+                Some(FieldKind::Text) => "/planted".into(),
+                Some(FieldKind::Switch) => Switch::Off.into(),
+                Some(FieldKind::Number) => 77_u32.into(),
+                Some(FieldKind::Count) => 77_u64.into(),
+                Some(FieldKind::Size) => Bytes(65_536).into(),
+                _ => continue,
+            };
+            let hosts = vec![NetworkHost::tcp("server", None)];
+            let mut source = NetworkSource::new(protocol, Some("pool/image".to_owned()), hosts);
+            assert!(source.set(*field, value));
+            let mut domain = Domain::default();
+            let image = Image::new(Some(Format::Raw), Protocol::Network(Box::new(source)));
+            let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+            disk.backend.is_read_only = true;
+            domain.disks.push(disk);
+            let (spec, not_carried) = Spec::of_domain(&domain);
+            let at = FieldPath::Image(0, 0, *field);
+            let is_named = not_carried
+                .iter()
+                .any(|one| one.at == at && !one.changes_guest);
+            assert!(is_named, "{protocol}, {field:?}: {not_carried:?}");
+            assert_eq!(spec.check(), [], "{protocol}, {field:?}");
+            assert!(!spec.to_yaml().contains("planted"), "{protocol}, {field:?}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 15, "{tried}");
 }
