@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use vmdisk::facts::FactsNeeded;
 use vmdisk::{Facts, HostIndex, Target};
 
 use crate::args::HostArgs;
+use crate::clock;
 use crate::color::Colors;
 use crate::facts_file::read_facts;
 use crate::io::Io;
@@ -48,6 +50,11 @@ impl Host {
         Ok(Host { facts: None, asked })
     }
 
+    /// Asks the host this runs on.
+    pub(crate) fn collect(&mut self, needed: &FactsNeeded) {
+        self.set_facts(collect_here(needed));
+    }
+
     /// Knows these facts from now on.
     pub(crate) fn set_facts(&mut self, facts: Facts) {
         self.facts = Some(facts);
@@ -71,4 +78,9 @@ impl Host {
             None => asked,
         }
     }
+}
+
+/// Asks the host this runs on.
+pub(crate) fn collect_here(needed: &FactsNeeded) -> Facts {
+    vmdisk_collect::collect(&vmdisk_collect::Request::of(needed, clock::now()))
 }

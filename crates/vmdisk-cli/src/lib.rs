@@ -26,7 +26,6 @@ mod deferred;
 mod edit;
 mod exit;
 mod explain;
-mod fact_request;
 mod facts;
 mod facts_file;
 mod generate;

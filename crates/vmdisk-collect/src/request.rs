@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use vmdisk_facts::FactsNeeded;
+
 /// A request for facts.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -13,7 +15,8 @@ pub struct Request {
     /// Requested images, devices and directories, as absolute paths.
     pub paths: Vec<PathBuf>,
     /// Requested images whose backing and data files are inspected too, with their storage; files named in other images'
-    /// headers are not touched.
+    /// headers are not touched. Use [`Request::of`]: the guest of a raw image writes its header, and if such an image is in this
+    /// list, the guest chooses which files of the host are opened.
     pub chains: Vec<PathBuf>,
     /// Directory for a recording, from which the same facts can be collected later and elsewhere;
     /// only the running system can be recorded. Files that facts come from are copied unchanged, so the recording contains
@@ -41,6 +44,20 @@ impl Request {
             probe_direct_io: None,
             collected_at: collected_at.into(),
             timeout: Duration::from_secs(2),
+        }
+    }
+
+    /// Requests the facts that configurations need, and the core facts of the running system. Relative paths, which have no
+    /// directory here, are left out.
+    pub fn of(needed: &FactsNeeded, collected_at: impl Into<String>) -> Self {
+        let absolute = |paths: &BTreeSet<String>| {
+            let paths = paths.iter().map(PathBuf::from);
+            paths.filter(|path| path.is_absolute()).collect()
+        };
+        Self {
+            paths: absolute(&needed.paths),
+            chains: absolute(&needed.chains),
+            ..Self::new(collected_at)
         }
     }
 }

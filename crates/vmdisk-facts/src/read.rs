@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use vmdisk_document::{Node, SyntaxError, Value, from_node, read_json, read_yaml};
+use vmdisk_document::{Entry, Node, SyntaxError, Value, from_node, read_json, read_yaml};
 use vmdisk_source::{LineIndex, Position, Span};
 
 use crate::facts::{Facts, SCHEMA_VERSION};
@@ -161,7 +161,7 @@ fn read(
     if let Some(member) = root.duplicate_key() {
         return Err(not_of_the_syntax(SyntaxError {
             span: member.key_span,
-            message: format!("the key {:?} is written twice", member.key),
+            message: "a key is written twice".to_owned(),
         }));
     }
     from_root(&root).map_err(|failure| match failure {
@@ -215,8 +215,10 @@ fn from_root(root: &Node) -> Result<Read, Failure> {
         span: error.span,
         message: without_contents(error.message),
     })?;
-    let paths: HashSet<&str> = ignored.iter().map(|key| key.path.as_str()).collect();
-    if !members.is_empty() && members.iter().all(|at| paths.contains(at.key.as_str())) {
+    // Of a file that is not ours nothing is repeated. Keys are compared by place: the path of `a:b` has quotes.
+    let unknown: HashSet<usize> = ignored.iter().map(|key| key.span.start).collect();
+    let is_unknown = |at: &Entry| at.key.starts_with('_') || unknown.contains(&at.key_span.start);
+    if !members.is_empty() && members.iter().all(is_unknown) {
         let message = "none of the keys is a key of a facts file";
         return Err(Failure::of_file(root, message));
     }

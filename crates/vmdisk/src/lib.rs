@@ -90,6 +90,7 @@ mod allow;
 mod complete;
 mod diagnostic;
 mod document;
+mod facts_needed;
 mod failure;
 mod fix;
 mod fleet;
@@ -128,6 +129,7 @@ pub use document::{
     ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes, read_to_lint,
     read_with_config_files,
 };
+pub use facts_needed::facts_needed;
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
-use vmdisk::facts::{Filesystem, FsKind, HostIndex};
+use vmdisk::facts::{FactsNeeded, Filesystem, FsKind, HostIndex};
 use vmdisk_bench_runner::report::bytes;
 
-use crate::fact_request::FactRequest;
+use crate::host;
 use crate::input::bounded;
 
 /// Collects facts about the directories for images.
 pub(super) fn ask(directories: &[PathBuf]) -> Facts {
-    let mut wanted = FactRequest::default();
+    let mut wanted = FactsNeeded::default();
     let paths = directories
         .iter()
         .map(|directory| directory.display().to_string());
     wanted.paths.extend(paths);
-    wanted.ask()
+    host::collect_here(&wanted)
 }
 
 /// Describes the machine: the properties that two comparable runs must share.

@@ -1,5 +1,6 @@
 //! The contents of a configuration file.
 
+use std::fs::Metadata;
 use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
@@ -7,6 +8,7 @@ use vmdisk::{Policy, Severity, Target};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::stop::Stop;
 
 /// The name of the file.
 pub(crate) const NAME: &str = "vmdisk.toml";
@@ -29,6 +31,16 @@ pub(crate) struct Config {
     /// Known findings, and the place that names them.
     pub(crate) baseline: Option<(PathBuf, Span)>,
     pub(super) text: String,
+    /// Where it was found; `None` for one that the caller named.
+    pub(super) found: Option<Found>,
+}
+
+/// Where a configuration was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The directory of its repository, otherwise its own, without links.
+    pub(super) repository: PathBuf,
+    pub(super) metadata: Metadata,
 }
 
 /// Settings for some inputs.
@@ -78,6 +90,28 @@ impl Config {
     pub(crate) fn excludes_directory(&self, directory: &Path) -> bool {
         // Only a pattern for every name matches this one; patterns of the directory match its parents.
         is_in(&self.exclude, &directory.join("\u{1}"))
+    }
+
+    /// Refuses a file that the configuration names, unless it is a regular file of the repository, or is not there. The
+    /// caller chooses freely with `--config`.
+    pub(crate) fn check_named(&self, path: &Path, span: Span) -> Result<(), Stop> {
+        let Some(Found { repository, .. }) = &self.found else {
+            return Ok(());
+        };
+        let real = |path: &Path| {
+            path.canonicalize()
+                .or_else(|_| path.parent().unwrap_or(path).canonicalize())
+        };
+        let why = match real(path) {
+            Ok(real) if !real.starts_with(repository) => {
+                format!("outside of {}", repository.display())
+            }
+            Ok(real) if !(real.is_file() || real.is_dir()) => "not a regular file".to_owned(),
+            Ok(_) | Err(_) => return Ok(()),
+        };
+        let title = format!("{} is {why}", path.display());
+        let help = "a configuration that is found names files of its repository; name the configuration with --config";
+        Err(self.mistake(span, title, Some(help.to_owned())).into())
     }
 
     /// A mistake at a place of the file.

@@ -1,11 +1,16 @@
 //! Looks for the configuration of each input.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::fmt::Display;
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::config::file::{Config, NAME, shown};
+use crate::config::file::{Config, Found, NAME, directory_of, shown};
+use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::owner;
 use crate::stop::{Stop, plain};
 
 /// Where configurations come from.
@@ -46,6 +51,12 @@ impl Finder {
                 nearest = found
                     .clone()
                     .filter(|config| reaches(&config.directory, directory));
+                if let Some((config, found)) = nearest
+                    .as_ref()
+                    .and_then(|of| Some((of, of.found.as_ref()?)))
+                {
+                    check_owner(&config.path, &found.metadata, directory)?;
+                }
                 break;
             }
             passed.push(above);
@@ -55,7 +66,7 @@ impl Finder {
             }
             // One that does not reach is not read: anybody may write a file to `/tmp`.
             match reaches(above, directory) {
-                true => nearest = Some(Rc::new(read(&shown(path))?)),
+                true => nearest = Some(Rc::new(read(&shown(path), directory)?)),
                 false => passed.retain(|directory| !reaches(above, directory)),
             }
             break;
@@ -82,13 +93,45 @@ fn is_there(path: &Path) -> bool {
     }
 }
 
-fn read(path: &Path) -> Result<Config, Stop> {
-    match path.metadata() {
-        Ok(metadata) if metadata.is_file() => Config::read(path),
-        // To open a pipe would block.
-        Ok(_) => Err(Stop::file("read", path, "it is not a regular file")),
-        Err(error) => Err(Stop::file("read", path, plain(&error))),
+/// Reads a configuration that was found for an input in a directory.
+fn read(path: &Path, directory: &Path) -> Result<Config, Stop> {
+    let refuse = |why: &dyn Display| Stop::file("read", path, why);
+    let failed = |error: io::Error| refuse(&plain(&error));
+    let file = bounded::regular_file(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let own = directory_of(path);
+    let repository = top_of(&own).unwrap_or(&own);
+    let repository = repository.canonicalize().map_err(failed)?;
+    if !bounded::lies_in(&file, &repository) {
+        return Err(refuse(&format!("it leads out of {}", repository.display())));
     }
+    check_owner(path, &metadata, directory)?;
+    let bytes = bounded::contents(file, MAX_BYTES).map_err(failed)?;
+    let config = Config::of_bytes(path, bytes)?;
+    let found = Some(Found {
+        repository,
+        metadata,
+    });
+    Ok(Config { found, ..config })
+}
+
+/// Refuses a configuration of a user who may not decide about inputs in a directory.
+fn check_owner(path: &Path, metadata: &Metadata, directory: &Path) -> Result<(), Stop> {
+    if owner::may_decide(metadata, directory) {
+        return Ok(());
+    }
+    let why = format!("it belongs to another user, with the id {}", metadata.uid());
+    let help = format!(
+        "if you trust it, use --config {}; otherwise use --no-config",
+        path.display()
+    );
+    Err(Stop::file("use", path, why).help(help))
+}
+
+/// The directory of the repository of a directory.
+fn top_of(directory: &Path) -> Option<&Path> {
+    let mut above = directory.ancestors();
+    above.find(|directory| directory.join(".git").exists())
 }
 
 /// True if a configuration of one directory holds in another: the same, or one below it in the same repository. Otherwise a
@@ -97,9 +140,5 @@ fn reaches(from: &Path, directory: &Path) -> bool {
     if from == directory {
         return true;
     }
-    let is_top = |directory: &&Path| directory.join(".git").exists();
-    match directory.ancestors().find(is_top) {
-        Some(top) => from.starts_with(top),
-        None => false,
-    }
+    top_of(directory).is_some_and(|top| from.starts_with(top))
 }

@@ -41,7 +41,11 @@ impl Config {
     /// # Errors
     /// If it cannot be read, or contains anything unknown: every mistake with its place.
     pub(crate) fn read(path: &Path) -> Result<Self, Stop> {
-        let bytes = read::file(path)?;
+        Self::of_bytes(path, read::file(path)?)
+    }
+
+    /// Reads the contents of a file.
+    pub(super) fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, Stop> {
         let text = String::from_utf8(bytes)
             .map_err(|_| Stop::new(format!("{}: not valid UTF-8", path.display())))?;
         parsed(path, text)
@@ -87,6 +91,7 @@ fn parsed(path: &Path, text: String) -> Result<Config, Stop> {
         min_severity,
         baseline,
         text,
+        found: None,
     })
 }
 

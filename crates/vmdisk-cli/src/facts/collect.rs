@@ -28,22 +28,18 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
         probe_dio,
         record,
     } = args;
-    let mut request = Request::new(clock::now());
     let is_live = root == Path::new("/");
     let mut domains = domains.clone();
+    let mut asked = Vec::new();
     for path in paths {
         if is_live && named::is_configuration(path) {
             domains.push(path.clone());
         } else {
-            request.paths.push(absolute(path, is_live)?);
+            asked.push(absolute(path, is_live)?);
         }
     }
-    let asked = request.paths.clone();
-    let wanted = named::wanted(&domains, io)?;
-    request
-        .paths
-        .extend(wanted.paths.into_iter().map(PathBuf::from));
-    request.chains = wanted.chains.into_iter().map(PathBuf::from).collect();
+    let mut request = Request::of(&named::wanted(&domains, io)?, clock::now());
+    request.paths.splice(0..0, asked.iter().cloned());
     if !is_live {
         must_be_a_directory("collect facts below", root)?;
         request.root = absolute(root, true)?;

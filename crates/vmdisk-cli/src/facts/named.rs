@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::fact_request::FactRequest;
+use vmdisk::facts::FactsNeeded;
+
 use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::gather::complaints;
@@ -12,7 +13,7 @@ use crate::lint::{self, read};
 use crate::stop::Stop;
 
 /// The host paths named by the configurations in these files, directories and patterns.
-pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactRequest, Stop> {
+pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactsNeeded, Stop> {
     let inputs = inputs::find(domains, None, false);
     let mut contents = lint::read_stdin(&inputs, io)?;
     let mut messages = Vec::new();

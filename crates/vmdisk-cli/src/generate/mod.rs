@@ -9,13 +9,13 @@ pub(crate) mod write;
 
 use std::path::Path;
 
+use vmdisk::facts::FactsNeeded;
 use vmdisk::plan::{Plan, SpaceShortage, Spec, plan, shortages};
-use vmdisk::{Facts, Target};
+use vmdisk::{Facts, Target, facts_needed};
 
 use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::fact_request::FactRequest;
 use crate::host::Host;
 use crate::io::Io;
 use crate::output::deliver;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     let asked = spec::of(args, io)?;
     if args.host.live {
         let wanted = wanted_facts(&asked.spec, &known.target());
-        known.set_facts(wanted.ask());
+        known.collect(&wanted);
     }
     let target = known.target();
     let nothing = Facts::default();
@@ -123,11 +123,10 @@ fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Wri
 }
 
 /// The missing facts: host paths in a plan without facts of the host.
-fn wanted_facts(spec: &Spec, target: &Target) -> FactRequest {
-    let mut wanted = FactRequest::default();
+fn wanted_facts(spec: &Spec, target: &Target) -> FactsNeeded {
     // What cannot be planned at all is complained about when it is planned in earnest.
-    if let Ok(plan) = plan(spec, &Facts::default(), target) {
-        wanted.add(&plan.domain);
-    }
-    wanted
+    plan(spec, &Facts::default(), target).map_or_else(
+        |_| FactsNeeded::default(),
+        |plan| facts_needed(&plan.domain),
+    )
 }

@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +36,11 @@ pub(crate) fn named(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The bytes of a regular file. Anything else is not opened, and no read waits.
 pub(crate) fn regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = regular_file(path)?;
+    contents(regular_file(path)?, limit)
+}
+
+/// The bytes of an open file.
+pub(crate) fn contents(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     if length > limit {
         return Err(too_large(limit));
@@ -62,6 +67,12 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => refuse(),
     }
+}
+
+/// True if an open file lies in a directory without links in its path, wherever the names that led to it now lead.
+pub(crate) fn lies_in(file: &File, directory: &Path) -> bool {
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    real.is_ok_and(|real| real.starts_with(directory))
 }
 
 /// All bytes of a stream.

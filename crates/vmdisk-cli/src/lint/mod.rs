@@ -34,6 +34,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use vmdisk::facts::FactsNeeded;
 use vmdisk::{Document, FixScope, LintOptions};
 
 use crate::age::{self, OldFacts};
@@ -44,7 +45,6 @@ use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::config::{NAME, absolute};
 use crate::exit::Exit;
-use crate::fact_request::FactRequest;
 use crate::hosts::Hosts;
 use crate::input::bounded;
 use crate::io::Io;
@@ -87,6 +87,14 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     if args.show_settings {
         deliver(io, None, &show_settings::text(&plan, &inputs))?;
         return Ok(Exit::Clean);
+    }
+    if args.verbose {
+        for path in plan.configurations() {
+            io.say(&format!(
+                "configuration: {}\n",
+                line(&path.display().to_string())
+            ));
+        }
     }
     check(args, mode, &plan, &inputs, guests, io, colors)
 }
@@ -238,7 +246,7 @@ fn load(
     let mut read_before = read_stdin(inputs, io)?;
     if args.host.live {
         let wanted = wanted_facts(inputs, &mut read_before);
-        sources.collect(wanted);
+        sources.collect(&wanted);
     }
     Ok((sources, read_before))
 }
@@ -494,8 +502,8 @@ fn threads(args: &LintArgs, inputs: usize) -> usize {
 pub(crate) fn wanted_facts(
     inputs: &Inputs,
     read_before: &mut BTreeMap<usize, Vec<u8>>,
-) -> FactRequest {
-    let mut wanted = FactRequest::default();
+) -> FactsNeeded {
+    let mut wanted = FactsNeeded::default();
     let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
         if !input.file.is_file()
@@ -506,7 +514,7 @@ pub(crate) fn wanted_facts(
         }
         match joined(number, input, read_before) {
             Some(document) if document.has_volumes() => on_volumes.push(number),
-            Some(document) => wanted.add(document.domain()),
+            Some(document) => wanted.extend(document.facts_needed()),
             None => {}
         }
     }
@@ -515,7 +523,7 @@ pub(crate) fn wanted_facts(
         for number in on_volumes {
             if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
                 document.locate_volumes(search.storage());
-                wanted.add(document.domain());
+                wanted.extend(document.facts_needed());
             }
         }
     }

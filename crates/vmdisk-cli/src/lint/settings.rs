@@ -171,6 +171,13 @@ impl InputDirectory {
 }
 
 impl Plan {
+    /// The configurations in use, each once.
+    pub(crate) fn configurations(&self) -> BTreeSet<&Path> {
+        let used = self.of_input.iter().map(|number| &self.settings[*number]);
+        used.filter_map(|settings| settings.config.as_deref())
+            .collect()
+    }
+
     /// The baselines, each once.
     pub(crate) fn baselines(&self) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = Vec::new();
@@ -183,8 +190,11 @@ impl Plan {
     }
 
     /// The baseline that a configuration names. Only a run that reads it needs it to exist.
-    fn baseline(&mut self, config: &Config) -> Option<PathBuf> {
-        let (path, span) = config.baseline.as_ref()?;
+    fn baseline(&mut self, config: &Config) -> Result<Option<PathBuf>, Stop> {
+        let Some((path, span)) = &config.baseline else {
+            return Ok(None);
+        };
+        config.check_named(path, *span)?;
         let is_known = self
             .missing_baselines
             .iter()
@@ -200,7 +210,7 @@ impl Plan {
             let message = config.mistake(*span, title, help);
             self.missing_baselines.push((path.clone(), message));
         }
-        Some(path.clone())
+        Ok(Some(path.clone()))
     }
 
     /// The number of the settings of inputs with this configuration that match these entries of its `files`.
@@ -263,7 +273,7 @@ impl Plan {
             fail_on: fail_on.unwrap_or(Severity::Warning),
             baseline: match (&args.baseline, config) {
                 (Some(path), _) => Some(path.clone()),
-                (None, Some(config)) => self.baseline(config),
+                (None, Some(config)) => self.baseline(config)?,
                 (None, None) => None,
             },
         };
@@ -348,6 +358,7 @@ fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop
         .find_map(|section| section.facts.as_ref());
     let mut files: Vec<PathBuf> = Vec::new();
     for (path, span) in named.into_iter().flatten() {
+        config.check_named(path, *span)?;
         let found = hosts::files(std::slice::from_ref(path)).map_err(|stop| {
             let title = stop
                 .0
@@ -357,6 +368,9 @@ fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop
             let title = title.replacen("--facts ", "facts: ", 1);
             Stop::from(config.mistake(*span, title, None))
         })?;
+        for file in &found {
+            config.check_named(file, *span)?;
+        }
         if found == [path.clone()] && !path.exists() {
             let title = format!("no such file: {}", path.display());
             let help =

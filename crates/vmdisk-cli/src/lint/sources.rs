@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use vmdisk::facts::FactsNeeded;
 use vmdisk::{Facts, Fleet, HostIndex};
 
 use crate::args::{HostArgs, LintArgs};
 use crate::color::Colors;
-use crate::fact_request::FactRequest;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::hosts::{self, Hosts};
 use crate::io::Io;
 use crate::lint::checked::Checked;
@@ -78,8 +78,8 @@ impl Sources {
     }
 
     /// Asks the host this runs on, for `--live`.
-    pub(crate) fn collect(&mut self, wanted: FactRequest) {
-        let facts = wanted.ask();
+    pub(crate) fn collect(&mut self, needed: &FactsNeeded) {
+        let facts = host::collect_here(needed);
         for loaded in &mut self.list {
             loaded.host.set_facts(facts.clone());
         }

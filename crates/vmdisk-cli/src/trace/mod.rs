@@ -11,7 +11,6 @@ use vmdisk::{Diagnostic, Document, LintOptions};
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::fact_request::FactRequest;
 use crate::host::Host;
 use crate::input::bounded;
 use crate::io::Io;
@@ -27,9 +26,7 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     let (input, document) = read_document(args, io)?;
     let mut host = Host::prepare(&args.host, None, io, colors)?;
     if args.host.live {
-        let mut wanted = FactRequest::default();
-        wanted.add(document.domain());
-        host.set_facts(wanted.ask());
+        host.collect(&document.facts_needed());
     }
     let index = host.index();
     let options = LintOptions {

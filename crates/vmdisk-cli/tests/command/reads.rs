@@ -133,7 +133,9 @@ fn no_command_reads_a_file_above_the_limit_or_waits_for_a_pipe() {
 }
 
 /// The reasons why a file is not read.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 6] = [
+    // A configuration that is found names a link that leads elsewhere.
+    " is outside of ",
     "more than the 16 MiB",
     "not a regular file",
     "no program writes to this pipe",
@@ -227,4 +229,91 @@ fn an_ignore_file_is_read_only_if_it_is_small_and_in_the_repository() {
 
 fn make_pipe(path: &std::path::Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// The text that no message may repeat.
+const SECRET: &str = "S3CRET";
+
+#[test]
+fn a_configuration_that_is_found_leads_out_of_no_repository_and_no_secret_is_printed() {
+    let shadow = format!("root:$y${SECRET}:20228:0:99999:7::\nuser:$y${SECRET}:1:0:99999:7::\n");
+    let place = Place::with(&[("d/a.xml", UNSAFE), ("shadow", &shadow)]);
+    let config = place.path("d/vmdisk.toml");
+    let shadow = place.path("shadow");
+    make_pipe(&place.path("d/fifo"));
+    let named = |key: &str, path: &str| format!("{key} = {path:?}\n");
+    let outside = shadow.display().to_string();
+    let mut texts = Vec::new();
+    for key in ["facts", "baseline"] {
+        for path in [
+            &*outside,
+            "../shadow",
+            "fifo",
+            "/dev/stdin",
+            "/dev/zero",
+            "/proc/kmsg",
+        ] {
+            texts.push(named(key, path));
+        }
+    }
+    for text in texts {
+        std::fs::write(&config, &text).unwrap();
+        let (run, time) = run(&place, "lint d -v");
+        assert_eq!(run.code, 2, "{text}: {run:?}");
+        assert!(run.stderr.contains("d/vmdisk.toml"), "{text}: {run:?}");
+        assert!(!run.stderr.contains(SECRET), "{text}: {run:?}");
+        assert!(time < Duration::from_secs(10), "{text}: {time:?}");
+    }
+    std::fs::remove_file(&config).unwrap();
+    for target in ["../shadow", "fifo", "/dev/zero", "/proc/self/environ"] {
+        symlink(target, &config).unwrap();
+        let (run, time) = run(&place, "lint d");
+        assert_eq!(run.code, 2, "{target}: {run:?}");
+        assert!(!run.stderr.contains(SECRET), "{target}: {run:?}");
+        assert!(time < Duration::from_secs(10), "{target}: {time:?}");
+        std::fs::remove_file(&config).unwrap();
+    }
+    // Named by the caller: the file is read, and its keys still are not repeated.
+    let (named, _) = run(&place, "lint d --facts shadow");
+    assert!(
+        named.code == 2 && !named.stderr.contains(SECRET),
+        "{named:?}"
+    );
+}
+
+#[test]
+fn a_configuration_of_another_user_is_refused_and_verbose_names_the_one_in_use() {
+    let place = Place::with(&[
+        ("r/.git/HEAD", ""),
+        ("r/vmdisk.toml", "[rules]\ncache-unsafe = \"off\"\n"),
+        ("r/p/a.xml", UNSAFE),
+    ]);
+    let own = place.run(&["lint", "r", "-v"]);
+    assert!(
+        own.stderr.contains("configuration: r/vmdisk.toml\n"),
+        "{own:?}"
+    );
+    if std::os::unix::fs::chown(place.path("r/vmdisk.toml"), Some(65534), None).is_err() {
+        return;
+    }
+    let other = place.run(&["lint", "r/p/a.xml"]);
+    assert_eq!(other.code, 2, "{other:?}");
+    assert!(other.stderr.contains("--config r/vmdisk.toml"), "{other:?}");
+    let named = place.run(&["lint", "r/p/a.xml", "--config", "r/vmdisk.toml"]);
+    assert!(!named.stdout.contains("cache-unsafe"), "{named:?}");
+    // The owner of the directory of the input decides about it.
+    std::os::unix::fs::chown(place.path("r/p"), Some(65534), None).unwrap();
+    let owner = place.run(&["lint", "r/p/a.xml"]);
+    assert!(owner.code != 2, "{owner:?}");
+}
+
+#[test]
+fn a_link_to_a_pipe_or_an_open_file_is_not_followed_in_a_directory() {
+    for target in ["/dev/stdin", "/proc/self/fd/0"] {
+        let place = Place::with(&[("w/a.xml", UNSAFE)]);
+        symlink(target, place.path("w/x.xml")).unwrap();
+        let run = place.run_with_input(&["lint", "w"], UNSAFE.as_bytes());
+        assert_eq!(run.code, 2, "{target}: {run:?}");
+        assert!(!run.stdout.contains("w/x.xml:"), "{target}: {run:?}");
+    }
 }
