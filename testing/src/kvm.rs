@@ -11,8 +11,8 @@ const NODE: &str = "/dev/kvm";
 
 /// Hides `/dev/kvm` from the programs that this thread starts from now on.
 ///
-/// libvirt tries it with each QEMU that it has not seen yet, for up to a minute where it boots nothing, and no test
-/// needs it beside libvirt. Mounts need root; without it everything stays as it is.
+/// libvirt tries it with each QEMU that it has not seen yet, for up to a minute where it boots nothing. Without it,
+/// libvirt refuses guests of type `kvm`, so that only tests with emulated guests can hide it. Mounts need root; without it everything stays as it is.
 pub fn without_kvm() {
     thread_local! {
         static IS_DONE: Cell<bool> = const { Cell::new(false) };

@@ -157,7 +157,6 @@ impl LibvirtSession {
         let script = self.folder.path().join("commands");
         std::fs::write(&script, commands).ok()?;
         let root = self.folder.path().join("root");
-        vmdisk_testing::without_kvm();
         let mut child = Command::new(&self.virsh)
             .env("VMDISK_ROOT", self.folder.path())
             .env("LC_ALL", "C")
