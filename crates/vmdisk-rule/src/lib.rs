@@ -32,5 +32,5 @@ pub use outcome::Outcome;
 pub use page::Example;
 pub use policy::Policy;
 pub use problem::Problem;
-pub use registry::{TextRule, has_sorted_names, joined};
-pub use rule::{Check, Group, Rule, Severity};
+pub use registry::{has_sorted_names, joined};
+pub use rule::{Check, Group, Rule, Severity, TextRule};

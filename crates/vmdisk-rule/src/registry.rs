@@ -2,39 +2,6 @@
 
 use crate::Rule;
 
-/// A rule of the crate of a syntax, with its check of the text; `F` is the function that checks it.
-pub struct TextRule<F> {
-    /// The rule.
-    pub rule: Rule,
-    /// The function that checks the text; `None` if the reader reports the rule.
-    pub check: Option<F>,
-}
-
-impl<F> TextRule<F> {
-    /// The rules of a list; `N` is its length.
-    ///
-    /// # Panics
-    /// Panics if `N` is not the length of the list.
-    pub const fn rules<const N: usize>(list: &[&'static Self]) -> [&'static Rule; N] {
-        assert!(list.len() == N, "`N` is not the number of rules");
-        let mut rules = [&list[0].rule; N];
-        let mut nth = 0;
-        while nth < N {
-            rules[nth] = &list[nth].rule;
-            nth += 1;
-        }
-        rules
-    }
-}
-
-impl<F> std::ops::Deref for TextRule<F> {
-    type Target = Rule;
-
-    fn deref(&self) -> &Rule {
-        &self.rule
-    }
-}
-
 /// True if a list of rules is sorted by name.
 pub const fn has_sorted_names(rules: &[&Rule]) -> bool {
     let mut nth = 1;

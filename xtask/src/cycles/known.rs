@@ -48,13 +48,10 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-facts/src/direct_io/btrfs.rs",
     ],
     &["vmdisk-facts/src/number.rs", "vmdisk-facts/src/path.rs"],
+    &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
     &[
         "vmdisk-image/src/luks/check.rs",
         "vmdisk-image/src/luks/mod.rs",
-    ],
-    &[
-        "vmdisk-image/src/vmdk/descriptor.rs",
-        "vmdisk-image/src/vmdk/mod.rs",
     ],
     &[
         "vmdisk-libvirt/src/backing_store.rs",
@@ -76,13 +73,23 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-libvirt/src/resolve/mod.rs",
     ],
     &[
+        "vmdisk-libvirt/src/vocabulary/controller.rs",
+        "vmdisk-libvirt/src/vocabulary/disk.rs",
+        "vmdisk-libvirt/src/vocabulary/limits.rs",
+        "vmdisk-libvirt/src/vocabulary/mod.rs",
+        "vmdisk-libvirt/src/vocabulary/rows.rs",
+        "vmdisk-libvirt/src/vocabulary/source.rs",
+    ],
+    &[
         "vmdisk-model/src/address.rs",
         "vmdisk-model/src/frontend.rs",
     ],
     &[
         "vmdisk-model/src/backend.rs",
+        "vmdisk-model/src/controller.rs",
         "vmdisk-model/src/creation.rs",
         "vmdisk-model/src/image.rs",
+        "vmdisk-model/src/value.rs",
     ],
     &[
         "vmdisk-plan/src/plan/aio.rs",
@@ -101,18 +108,5 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-rule/src/reading/missing_value.rs",
         "vmdisk-rule/src/reading/mod.rs",
         "vmdisk-rule/src/rule.rs",
-    ],
-    &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
-    &[
-        "vmdisk-libvirt/src/vocabulary/controller.rs",
-        "vmdisk-libvirt/src/vocabulary/disk.rs",
-        "vmdisk-libvirt/src/vocabulary/limits.rs",
-        "vmdisk-libvirt/src/vocabulary/mod.rs",
-        "vmdisk-libvirt/src/vocabulary/rows.rs",
-        "vmdisk-libvirt/src/vocabulary/source.rs",
-    ],
-    &[
-        "vmdisk-model/src/controller.rs",
-        "vmdisk-model/src/value.rs",
     ],
 ];

@@ -20,13 +20,12 @@ mod xml;
 )]
 mod template;
 
-use vmdisk_rule::{Context, Outcome, Rule, TextRule};
+use vmdisk_rule::{Rule, TextRule};
 
-use crate::document::Document;
-use xml::{Xml, XmlRule};
+pub(crate) use xml::{Xml, XmlRule};
 
 /// The rules of this crate, sorted by name.
-static TEXT_RULES: &[&XmlRule] = &[
+pub(crate) static TEXT_RULES: &[&XmlRule] = &[
     &disk_in_qemu_commandline::RULE,
     &iothread_pinned_on_vcpu::RULE,
     &pci_slot_refused::RULE,
@@ -39,26 +38,3 @@ static TEXT_RULES: &[&XmlRule] = &[
 
 /// The rules of this crate, sorted by name.
 pub static RULES: &[&Rule] = &TextRule::rules::<{ TEXT_RULES.len() }>(TEXT_RULES);
-
-/// Runs the rules about the XML of a document; `text` is the text that it was read from.
-pub fn check(document: &Document, text: &str, context: &Context<'_>, outcome: &mut Outcome) {
-    if document.elements.is_empty() {
-        return;
-    }
-    let xml = Xml {
-        context,
-        text,
-        tree: document.elements.of(text),
-        root: document.root,
-        map: &document.source_map,
-        passthrough: &document.passthrough,
-    };
-    let is_foreign = context.domain.foreign_type().is_some();
-    for XmlRule { rule, check } in TEXT_RULES {
-        if let Some(check) = check
-            && (rule.applies_to_foreign_guests || !is_foreign)
-        {
-            outcome.run(rule, |report| check(&xml, report));
-        }
-    }
-}
