@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::fact::Fact;
 use crate::facts::{Facts, SCHEMA};
-use crate::read::Warning;
+use crate::warning::Warning;
 
 /// Warns of another schema, of ids used twice and of references to ids that do not exist.
 pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {

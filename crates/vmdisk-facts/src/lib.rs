@@ -7,6 +7,7 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 pub mod access;
+mod as_text;
 mod backing;
 pub mod blockdev;
 pub mod btrfs_regime;
@@ -37,6 +38,7 @@ mod read;
 mod reason;
 mod target;
 mod version;
+mod warning;
 
 pub use backing::{NamedFile, named_file};
 pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};
@@ -53,6 +55,7 @@ pub use members::{Member, MemberTable, Owner, ValueKind, is_unstable};
 pub use mount::{Mount, OptionValue};
 pub use needed::FactsNeeded;
 pub use path::{Directory, File, FileKind, ImageHeader};
-pub use read::{FactsError, MAX_BYTES, Read, Warning};
+pub use read::{FactsError, MAX_BYTES, Read};
 pub use target::{Target, TargetError, machine_version};
 pub use version::{Version, VersionError};
+pub use warning::Warning;

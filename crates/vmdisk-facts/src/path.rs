@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::access::{QemuAccess, Socket};
+use crate::as_text::as_text;
 use crate::blockdev::DeviceNumber;
 use crate::fact::Fact;
 
@@ -347,36 +348,6 @@ pub struct BackingFact {
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub format: Fact<String>,
 }
-
-macro_rules! as_text {
-    ($name:ident, $description:literal, $example:literal) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::parse(&text).ok_or_else(|| {
-                    D::Error::custom(format_args!("'{text}' is not {}, such as \"{}\"", $description, $example))
-                })
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "description": $description, "type": "string", "examples": [$example] })
-            }
-        }
-    };
-}
-pub(crate) use as_text;
 
 /// Permission bits, written in octal (`"0600"`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

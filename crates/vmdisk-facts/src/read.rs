@@ -6,6 +6,7 @@ use vmdisk_document::{Entry, Node, SyntaxError, Value, from_node, read_json, rea
 use vmdisk_source::{LineIndex, Position, Span};
 
 use crate::facts::{Facts, SCHEMA_VERSION};
+use crate::warning::Warning;
 
 /// The largest facts file that is read, in bytes: far more than any host needs.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -20,21 +21,6 @@ pub struct Read {
     pub facts: Facts,
     /// Mistakes that did not prevent reading.
     pub warnings: Vec<Warning>,
-}
-
-/// A part of a facts file that was skipped.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Warning {
-    /// Where in the file (`files[2].sise`).
-    pub path: String,
-    /// The problem.
-    pub message: String,
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
-    }
 }
 
 /// Why a facts file could not be read.

@@ -31,6 +31,7 @@ mod phrase;
 mod release;
 mod row;
 mod setting;
+mod since;
 mod speller;
 mod takers;
 
@@ -47,7 +48,8 @@ pub use phrase::{
     ControllerName, DiskName, Phrase, Piece, all_of, apply, check_template, either, one_of, quoted,
 };
 pub use release::{FirstReleases, OLDEST_LIBVIRT, OLDEST_QEMU, OpenVersions};
-pub use row::{FieldRow, Later, LibvirtPlace, Since, Spelling, Unused, ValueForm};
+pub use row::{FieldRow, Later, LibvirtPlace, Spelling, Unused, ValueForm};
 pub use setting::{Setting, Settings, noun, setting};
+pub use since::Since;
 pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;

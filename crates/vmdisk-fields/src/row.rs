@@ -2,10 +2,7 @@
 
 use vmdisk_model::{FieldKind, NetworkProtocol};
 
-use crate::{DeviceModel, Takers};
-
-/// The release of libvirt or QEMU that first knew something: major, minor, micro.
-pub type Since = (u32, u32, u32);
+use crate::{DeviceModel, Since, Takers};
 
 /// A word that came later than its attribute, with the libvirt and the QEMU that first knew it.
 pub type Later = (&'static str, Since, Option<Since>);

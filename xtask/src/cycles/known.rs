@@ -42,13 +42,10 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-facts/src/capability.rs",
         "vmdisk-facts/src/target.rs",
     ],
-    &["vmdisk-facts/src/check.rs", "vmdisk-facts/src/read.rs"],
     &[
         "vmdisk-facts/src/direct_io.rs",
         "vmdisk-facts/src/direct_io/btrfs.rs",
     ],
-    &["vmdisk-facts/src/number.rs", "vmdisk-facts/src/path.rs"],
-    &["vmdisk-fields/src/row.rs", "vmdisk-fields/src/takers.rs"],
     &[
         "vmdisk-image/src/luks/check.rs",
         "vmdisk-image/src/luks/mod.rs",
