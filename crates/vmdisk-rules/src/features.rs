@@ -36,7 +36,7 @@ pub(crate) enum Uses {
     DiskValue(DiskField, &'static str),
     /// Images of each chain that are reached by one of these protocols.
     Protocol(&'static [NetworkProtocol]),
-    /// Images of each chain that set a field.
+    /// Images of each chain that set a field; not sources whose protocol does not use it.
     Image(ImageField),
     /// Images of each chain that meet a condition; the finding is at a field of the image.
     ImageWith(ImageField, fn(&Image) -> bool),
@@ -103,7 +103,11 @@ impl Feature {
             Protocol(protocols) => images(domain, ImageField::NetworkProtocol, |image| {
                 network(image).is_some_and(|network| protocols.contains(&network.protocol))
             }),
-            InImage(field) => images(domain, field, |image| image.has_member(field)),
+            InImage(field) => images(domain, field, |image| {
+                let is_used =
+                    |source: &NetworkSource| vmdisk_fields::image(field).is_of(source.protocol);
+                image.has_member(field) && network(image).is_none_or(is_used)
+            }),
             ImageWith(field, holds) => images(domain, field, holds),
             Other(places) => places(domain),
         }
@@ -264,15 +268,14 @@ fn memfd(domain: &Domain) -> Vec<FieldPath> {
 }
 
 fn ssh_identity(domain: &Domain) -> Vec<FieldPath> {
-    let mut found = images(domain, ImageField::Identity, |image| {
-        network(image).is_some_and(|network| {
-            network.protocol == NetworkProtocol::Ssh && network.identity.is_some()
+    let is_ssh = |source: &NetworkSource| source.protocol == NetworkProtocol::Ssh;
+    let fields = [ImageField::Identity, ImageField::KnownHosts].into_iter();
+    let of_ssh = |field| {
+        images(domain, field, |image| {
+            image.has_member(field) && network(image).is_some_and(is_ssh)
         })
-    });
-    found.extend(images(domain, ImageField::KnownHosts, |image| {
-        image.has_member(ImageField::KnownHosts)
-    }));
-    found
+    };
+    fields.flat_map(of_ssh).collect()
 }
 
 fn statistics(domain: &Domain) -> Vec<FieldPath> {

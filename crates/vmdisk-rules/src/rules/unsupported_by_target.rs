@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 
 use vmdisk_facts::capability::CapabilityRow;
 use vmdisk_facts::{Answer, Basis, Component, Version};
-use vmdisk_fields::{ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase};
+use vmdisk_fields::{
+    ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase, unused_members,
+};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 use vmdisk_source::WordKind;
@@ -218,7 +220,7 @@ fn is_everywhere(row: &CapabilityRow) -> bool {
 
 /// Reports elements, attributes and values that are newer than the target's libvirt; the table of features has priority.
 fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
-    use vmdisk_model::{DiskField, ImageField};
+    use vmdisk_model::{DiskField, ImageField, Protocol};
 
     let libvirt = context.target.libvirt;
     let may_matter = |since| libvirt.is_some() || since > OLDEST_LIBVIRT;
@@ -230,6 +232,15 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
     let of_libvirt = |feature: &&Feature| feature.capability.row().component == Component::Libvirt;
     for feature in FEATURES.iter().filter(of_libvirt) {
         reported.extend(feature.places(context.domain));
+    }
+    // Another libvirt would not use them either.
+    for (index, _, top) in context.images() {
+        for (depth, image) in top.chain().enumerate() {
+            if let Protocol::Network(source) = &image.protocol {
+                let fields = unused_members(source).map(|member| member.field);
+                reported.extend(fields.map(|field| FieldPath::Image(index, depth, field)));
+            }
+        }
     }
     for word in context.versioned_syntax {
         // The type of a source is a field of the disk and one of the image.
