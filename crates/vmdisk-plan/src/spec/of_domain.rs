@@ -100,11 +100,12 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         memory,
         memory_backing,
         firmware,
-        acpi,
-        boot_devices,
-        blkiotune,
-        throttle_groups,
-        default_iothread,
+        // In `report_dropped`.
+        acpi: _,
+        boot_devices: _,
+        blkiotune: _,
+        throttle_groups: _,
+        default_iothread: _,
         iothreads: _,   // counted by `iothreads_of`
         controllers: _, // in `report_controllers`
         disks: _,
@@ -112,52 +113,11 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
     let guest_type = guest_type_of(domain_type.as_ref(), report);
-    let MemoryBacking {
-        huge_pages,
-        source,
-        access,
-        cell_access,
-    } = memory_backing;
-    let hugepages = huge_pages
+    let hugepages = memory_backing
+        .huge_pages
         .as_ref()
         .map(|pages| huge_pages_of(pages, report));
-    for (field, is_set, what) in [
-        (
-            DomainField::MemorySource,
-            source.is_some() || access.is_some(),
-            "the kind of memory, which follows from the disks,",
-        ),
-        (
-            DomainField::NumaCells,
-            !cell_access.is_empty(),
-            "the memory of NUMA cells",
-        ),
-        (
-            DomainField::BootDevices,
-            boot_devices.contains(&BootDevice::Network),
-            "booting from the network",
-        ),
-        (
-            DomainField::Machine,
-            *acpi == Some(Switch::Off),
-            "ACPI, which is switched off,",
-        ),
-        (DomainField::Blkiotune, blkiotune.is_some(), "blkiotune"),
-        (
-            DomainField::ThrottleGroups,
-            !throttle_groups.is_empty(),
-            "throttle groups",
-        ),
-        (
-            DomainField::DefaultIoThread,
-            default_iothread.is_some(),
-            "the threads of QEMU's main loop",
-        ),
-    ] {
-        if is_set {
-            report.report_dropped(FieldPath::Domain(field), what, false);
-        }
-    }
+    report_dropped(domain, report);
     if firmware.is_none() && has_large_sectors(domain) {
         let what = "the machine's own firmware, which a spec replaces with `efi` for a disk with 4096-byte sectors,";
         report.report_dropped(FieldPath::Domain(DomainField::Firmware), what, true);
@@ -173,6 +133,57 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         memory: *memory,
         iothreads: iothreads_of(domain, report),
         hugepages,
+    }
+}
+
+/// Reports settings of a guest that no spec has.
+fn report_dropped(domain: &Domain, report: &mut DroppedFields) {
+    let MemoryBacking {
+        huge_pages: _, // in `guest_of`
+        source,
+        access,
+        cell_access,
+    } = &domain.memory_backing;
+    for (field, is_set, what) in [
+        (
+            DomainField::MemorySource,
+            source.is_some() || access.is_some(),
+            "the kind of memory, which follows from the disks,",
+        ),
+        (
+            DomainField::NumaCells,
+            !cell_access.is_empty(),
+            "the memory of NUMA cells",
+        ),
+        (
+            DomainField::BootDevices,
+            domain.boot_devices.contains(&BootDevice::Network),
+            "booting from the network",
+        ),
+        (
+            DomainField::Machine,
+            domain.acpi == Some(Switch::Off),
+            "ACPI, which is switched off,",
+        ),
+        (
+            DomainField::Blkiotune,
+            domain.blkiotune.is_some(),
+            "blkiotune",
+        ),
+        (
+            DomainField::ThrottleGroups,
+            !domain.throttle_groups.is_empty(),
+            "throttle groups",
+        ),
+        (
+            DomainField::DefaultIoThread,
+            domain.default_iothread.is_some(),
+            "the threads of QEMU's main loop",
+        ),
+    ] {
+        if is_set {
+            report.report_dropped(FieldPath::Domain(field), what, false);
+        }
     }
 }
 
