@@ -279,9 +279,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
                 boot_devices,
                 guest,
             ),
-            "features" if !root.children.iter().any(|it| name_of(it) == "features") => {
-                write_features(&mut writer, *acpi);
-            }
+            "features" => write_features(&mut writer, *acpi, root),
             "devices" => write_devices(&mut writer, domain, kept),
             _ => {}
         }
@@ -300,9 +298,10 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
     writer.finish()
 }
 
-/// Writes ACPI, which is the only feature that is not kept as it was read.
-fn write_features(writer: &mut Writer<'_>, acpi: Option<Switch>) {
-    if acpi == Some(Switch::On) {
+/// Writes ACPI, unless the features are kept as they were read.
+fn write_features(writer: &mut Writer<'_>, acpi: Option<Switch>, root: &UnmodeledParts) {
+    let is_kept = root.children.iter().any(|it| name_of(it) == "features");
+    if acpi == Some(Switch::On) && !is_kept {
         writer.start("features", &NOTHING);
         writer.start("acpi", &NOTHING);
         writer.end();
