@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use vmdisk::trial::{QemuTrialOutcome, StandIn, Trial};
 use vmdisk::write::StorageDaemon;
 use vmdisk::{Document, Severity, Target};
 use vmdisk_qmp::{Launch, QmpError};
 
+use crate::atomic::interrupt;
 use crate::qemu::{self, in_words};
 use crate::stop::{Stop, plain};
 
@@ -20,6 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a QEMU is started again without what it refused.
 const MAX_STARTS: usize = 50;
 
+const SANDBOX: &[&str] = &["-sandbox", "on"];
+
 /// The QEMU to try on.
 pub(crate) struct Tester {
     program: PathBuf,
@@ -27,6 +31,9 @@ pub(crate) struct Tester {
     storage_daemon: Option<PathBuf>,
     /// Its reported capabilities.
     target: Target,
+    /// The options that deny it the system calls that it does not need; none if it was built without seccomp, or the kernel
+    /// was.
+    sandbox: &'static [&'static str],
 }
 
 impl Tester {
@@ -34,7 +41,10 @@ impl Tester {
     pub(crate) fn new(path: &Path) -> Result<Self, Stop> {
         let program = qemu::find(path)?;
         let introspection = qemu::ask_program(&program)?;
+        let empty = Launch::paused(&program).args(["-nodefaults", "-machine", "none"]);
+        let starts = empty.args(SANDBOX).timeout(TIMEOUT).start().is_ok();
         Ok(Tester {
+            sandbox: if starts { SANDBOX } else { &[] },
             storage_daemon: beside(&program, StorageDaemon::PROGRAM),
             program,
             target: introspection.target(),
@@ -47,11 +57,16 @@ impl Tester {
             .target
             .qemu
             .map_or_else(String::new, |version| format!(" {version}"));
+        let without = match self.sandbox {
+            [] => " without its sandbox",
+            _ => "",
+        };
         let mut outcome = QemuTrialOutcome {
-            qemu: format!("QEMU{version}"),
+            qemu: format!("QEMU{version}{without}"),
             ..QemuTrialOutcome::default()
         };
-        let folder = tempfile::tempdir().map_err(|error| plain(&error))?;
+        let folder =
+            interrupt::create(tempfile::tempdir, TempDir::path).map_err(|error| plain(&error))?;
         let Some(path) = folder.path().to_str() else {
             return Err(
                 "the name of the directory for temporary files is not valid UTF-8".to_owned(),
@@ -156,7 +171,9 @@ impl Tester {
     }
 
     fn start(&self, trial: &Trial, without: &[usize]) -> Result<String, QmpError> {
-        let launch = Launch::paused(&self.program).args(trial.words(without));
+        let launch = Launch::paused(&self.program)
+            .args(self.sandbox)
+            .args(trial.words(without));
         let qemu = launch.timeout(TIMEOUT).start()?;
         Ok(qemu.end())
     }
