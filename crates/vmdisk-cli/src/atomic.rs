@@ -2,6 +2,8 @@
 
 mod attributes;
 mod beside;
+pub(crate) mod interrupt;
+mod refusal;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -20,6 +22,8 @@ pub(crate) enum ReplaceError {
     Linked(u64),
     /// Its owner, mode or extended attributes could not be kept.
     Attributes(io::Error),
+    /// The output would destroy what is there.
+    Refused(String),
     /// Something else.
     Io(io::Error),
 }
@@ -47,6 +51,7 @@ impl std::fmt::Display for ReplaceError {
                     crate::stop::plain(error)
                 )
             }
+            ReplaceError::Refused(why) => f.write_str(why),
             ReplaceError::Io(error) => f.write_str(&crate::stop::plain(error)),
         }
     }
@@ -83,13 +88,30 @@ fn like(target: &Path, write: impl Contents) -> Result<Beside, ReplaceError> {
     Ok(beside)
 }
 
-/// Creates a file or replaces it as a whole. A pipe or a device (`/dev/stdout`) is written to directly.
+/// Creates a file or replaces it as a whole. A pipe or a terminal (`/dev/stdout`) is written to directly.
+///
+/// # Errors
+/// Also if the file is one that this run reads, a disk image or a device: every output of the command is written here.
 pub(crate) fn write(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
     write_with(path, |file| file.write_all(contents))
 }
 
 /// As [`write`], with contents that are made while they are written.
 pub(crate) fn write_with(path: &Path, write: impl Contents) -> Result<(), ReplaceError> {
+    refuse(path)?;
+    rewrite(path, write)
+}
+
+/// Fails if [`write`] would refuse to write to a path.
+pub(crate) fn refuse(path: &Path) -> Result<(), ReplaceError> {
+    match refusal::of(path)? {
+        Some(why) => Err(ReplaceError::Refused(why)),
+        None => Ok(()),
+    }
+}
+
+/// As [`write_with`], for a file of this program that the run reads to change it: a baseline, or its cache.
+pub(crate) fn rewrite(path: &Path, write: impl Contents) -> Result<(), ReplaceError> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             let mut out = io::BufWriter::new(File::options().write(true).open(path)?);

@@ -10,6 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::args::{EditArgs, LintArgs};
+use crate::atomic::interrupt;
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
@@ -40,8 +41,8 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
     let before = virsh.whole_definition(&name).map_err(failed)?;
     // Only the user may read it: a definition may have passwords.
     let private = fs::Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new().permissions(private).tempdir();
-    let folder = folder
+    let make = || tempfile::Builder::new().permissions(private).tempdir();
+    let folder = interrupt::create(make, TempDir::path)
         .map_err(|error| Stop::file("create a folder in", &std::env::temp_dir(), plain(&error)))?;
     let file = folder.path().join("domain.xml");
     let write = fs::write(&file, &before);
@@ -166,7 +167,7 @@ fn failed(error: VirshError) -> Stop {
 
 /// Keeps the edited text, and says where it is.
 fn keep(folder: TempDir, file: &Path) -> String {
-    let _ = folder.keep();
+    interrupt::end(&folder.path().to_owned(), || folder.keep());
     format!("the text is in {}", line(&file.display().to_string()))
 }
 

@@ -124,7 +124,10 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Facts(args) => facts::run(&args.0, io, colors),
         Command::Capabilities(args) => capabilities::run(&args.0, io),
         Command::Image(args) => image::run(&args.0, io, colors),
-        Command::Bench(args) => bench::run(&args.0, io, colors),
+        Command::Bench(args) => {
+            atomic::interrupt::is_handled_elsewhere();
+            bench::run(&args.0, io, colors)
+        }
         Command::Config(args) => config::run(&args.0, io),
         Command::Baseline(args) => baseline::command::run(*args.0, io, colors),
         Command::Lsp(args) => lsp::run(&args.0, io, colors),

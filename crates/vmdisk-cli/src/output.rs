@@ -80,3 +80,6 @@ impl<'a> Stream<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

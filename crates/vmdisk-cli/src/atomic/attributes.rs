@@ -86,7 +86,7 @@ mod tests {
 
     use rustix::fs::setxattr;
 
-    use super::super::{ReplaceError, replace, write};
+    use super::super::{ReplaceError, replace, rewrite};
     use super::*;
 
     const LIST: &str = "system.posix_acl_access";
@@ -132,7 +132,7 @@ mod tests {
             if round == 0 {
                 replace(&path, b"before", b"after").unwrap();
             } else {
-                write(&path, b"after").unwrap();
+                rewrite(&path, |file| file.write_all(b"after")).unwrap();
             }
             assert_eq!(fs::read(&path).unwrap(), b"after");
             assert_eq!(read(&path, "user.origin").as_deref(), Some(&b"test"[..]));
@@ -192,7 +192,7 @@ mod tests {
             matches!(refused, Err(ReplaceError::Linked(2))),
             "{refused:?}"
         );
-        let refused = write(&path, b"after");
+        let refused = rewrite(&path, |file| file.write_all(b"after"));
         assert!(
             matches!(refused, Err(ReplaceError::Linked(2))),
             "{refused:?}"

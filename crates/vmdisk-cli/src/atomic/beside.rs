@@ -10,15 +10,18 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::{Builder, NamedTempFile};
 
+use super::interrupt;
 use crate::contents::Contents;
 
 /// How the names begin and end, with six letters or digits between.
 const PREFIX: &str = ".vmdisk-";
 const SUFFIX: &str = ".tmp";
 
+const WHOLE: &str = "only `persist` and `drop` take the file, at the end";
+
 /// A file beside its target, locked while this run lives.
 #[derive(Debug)]
-pub(super) struct Beside(NamedTempFile);
+pub(super) struct Beside(Option<NamedTempFile>);
 
 impl Beside {
     /// Creates a file in `directory`, after the files of killed runs are removed from it.
@@ -32,29 +35,43 @@ impl Beside {
             if let Some(mode) = mode {
                 builder.permissions(Permissions::from_mode(mode));
             }
-            let file = builder.tempfile_in(directory)?;
+            let file = interrupt::create(|| builder.tempfile_in(directory), |file| file.path())?;
             flock(file.as_file(), FlockOperation::LockExclusive)?;
             // Another run may have removed it as abandoned before it was locked.
-            if file.as_file().metadata()?.nlink() > 0 {
-                return Ok(Beside(file));
+            let is_named = file.as_file().metadata()?.nlink() > 0;
+            let beside = Beside(Some(file));
+            if is_named {
+                return Ok(beside);
             }
         }
     }
 
     pub(super) fn write(&mut self, write: impl Contents) -> io::Result<()> {
-        let mut out = BufWriter::new(self.0.as_file_mut());
+        let mut out = BufWriter::new(self.file());
         write(&mut out)?;
         out.flush()
     }
 
     pub(super) fn file(&self) -> &File {
-        self.0.as_file()
+        self.0.as_ref().expect(WHOLE).as_file()
     }
 
     /// Gives the file the name of its target.
-    pub(super) fn persist(self, target: &Path) -> io::Result<()> {
-        self.0.persist(target).map_err(|error| error.error)?;
+    pub(super) fn persist(mut self, target: &Path) -> io::Result<()> {
+        let file = self.0.take().expect(WHOLE);
+        let path = file.path().to_owned();
+        let named = interrupt::end(&path, || file.persist(target));
+        named.map_err(|error| error.error)?;
         Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(file) = self.0.take() {
+            let path = file.path().to_owned();
+            interrupt::end(&path, || drop(file));
+        }
     }
 }
 
@@ -131,7 +148,7 @@ mod tests {
         assert!(at(".vmdisk-config").exists());
         assert!(at(".vmdisk-toolong.tmp").exists());
         assert!(at(".vmdisk-linked.tmp").is_symlink());
-        assert!(writing.0.path().exists());
+        assert!(writing.0.as_ref().unwrap().path().exists());
         writing.persist(&at("target")).unwrap();
         assert!(at("target").exists());
     }

@@ -209,7 +209,7 @@ impl Baseline {
         spooled?;
         if removed + lowered > 0 {
             let write = |out: &mut dyn Write| file::write(out, &mut |out| lines.copy_items(out));
-            atomic::write_with(&self.path, write)
+            atomic::rewrite(&self.path, write)
                 .map_err(|error| Stop::file("write", &self.path, error))?;
         }
         Ok((removed, lowered))

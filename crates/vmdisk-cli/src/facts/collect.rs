@@ -11,6 +11,7 @@ use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::facts::named;
+use crate::input::used;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::Message;
@@ -38,6 +39,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
             asked.push(absolute(path, is_live)?);
         }
     }
+    asked.iter().for_each(|path| used::file(path));
     let mut request = Request::of(&named::wanted(&domains, io)?, clock::now());
     request.paths.splice(0..0, asked.iter().cloned());
     if !is_live {

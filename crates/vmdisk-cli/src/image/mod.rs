@@ -6,9 +6,12 @@ mod look;
 mod shown;
 mod text;
 
+use std::path::Path;
+
 use crate::args::{ImageArgs, TextFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::input::used;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace};
@@ -23,6 +26,11 @@ pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         let path = file.display().to_string();
         match look::look(file, args.chain) {
             Ok(image) => {
+                // The collector opens images, and reads only their headers.
+                used::file(file);
+                for link in &image.links {
+                    used::file(Path::new(&link.location.to_string()));
+                }
                 let findings = finding::about(&image);
                 shown.push(Shown {
                     path,

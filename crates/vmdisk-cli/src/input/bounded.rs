@@ -1,5 +1,5 @@
 //! Reads files and streams up to a limit, because `/dev/zero` has no end. Nothing else in this crate opens a file to read it:
-//! `clippy.toml` disallows the functions of the standard library.
+//! `clippy.toml` disallows the functions of the standard library. What is read here, no output replaces.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 
-use crate::input::watch;
+use crate::input::{used, watch};
 
 /// The limit for every input, facts file, configuration and result.
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -90,7 +90,12 @@ fn up_to(limit: u64, stream: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    used::file(path);
+    Ok(file)
 }
 
 fn too_large(limit: u64) -> io::Error {

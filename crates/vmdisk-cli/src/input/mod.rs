@@ -2,4 +2,5 @@
 
 pub(crate) mod bounded;
 pub(crate) mod owner;
+pub(crate) mod used;
 pub(crate) mod watch;

@@ -39,6 +39,7 @@ use vmdisk::{Document, FixScope, LintOptions};
 
 use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
+use crate::atomic;
 use crate::baseline::known::{Baseline, left_out};
 use crate::baseline::report;
 use crate::baseline::task::BaselineTask;
@@ -46,7 +47,7 @@ use crate::color::Colors;
 use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::hosts::Hosts;
-use crate::input::bounded;
+use crate::input::{bounded, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
@@ -378,30 +379,25 @@ fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
     }
 }
 
-/// A report does not replace what it is about.
+/// A report does not replace what it is about: that is said before the work.
 fn refuse_to_overwrite(args: &LintArgs, inputs: &Inputs, sources: &Sources) -> Result<(), Stop> {
-    let outputs = args.report.iter().map(|(_, file)| file).chain(&args.output);
-    // A file that does not exist is not read.
-    let known = |path: &PathBuf| Some((path.canonicalize().ok()?, path.clone()));
-    let outputs: BTreeMap<PathBuf, PathBuf> = outputs.filter_map(known).collect();
-    if outputs.is_empty() {
+    let mut outputs = args
+        .report
+        .iter()
+        .map(|(_, file)| file)
+        .chain(&args.output)
+        .filter(|file| file.exists())
+        .peekable();
+    if outputs.peek().is_none() {
         return Ok(());
     }
     let read = inputs.files.iter().filter_map(|input| match input.origin {
         Origin::Named | Origin::Found(_) => Some(&input.file),
         Origin::Given(_) | Origin::Stdin => None,
     });
-    for file in read.chain(&sources.files) {
-        let output = file.canonicalize().ok().and_then(|file| outputs.get(&file));
-        if let Some(output) = output {
-            let message = format!(
-                "{} is an input, which the report would replace",
-                output.display()
-            );
-            return Err(Stop::new(message).help("name another file for the report"));
-        }
-    }
-    Ok(())
+    read.chain(&sources.files).for_each(|file| used::file(file));
+    outputs
+        .try_for_each(|file| atomic::refuse(file).map_err(|error| Stop::file("write", file, error)))
 }
 
 /// The facts that are older than `--max-facts-age`, or than a month.

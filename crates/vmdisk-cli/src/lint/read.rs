@@ -9,6 +9,7 @@ use vmdisk::{Document, ReadFailure};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::used;
 use crate::lint::inputs::{Input, Origin};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::plain;
@@ -49,12 +50,17 @@ pub(crate) fn again<'a>(
 
 /// The document that the bytes hold.
 pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
-    vmdisk::read_bytes(bytes).map_err(|failure| message(input, bytes, failure))
+    noted(vmdisk::read_bytes(bytes)).map_err(|failure| message(input, bytes, failure))
 }
 
 /// As [`document`], for a document that is not written.
 pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
-    vmdisk::read_to_lint(bytes).map_err(|failure| message(input, bytes, failure))
+    noted(vmdisk::read_to_lint(bytes)).map_err(|failure| message(input, bytes, failure))
+}
+
+/// No output replaces a disk of the guest.
+fn noted(document: Result<Document, ReadFailure>) -> Result<Document, ReadFailure> {
+    document.inspect(|document| used::disks(document.domain()))
 }
 
 /// A failure to read, with its place.

@@ -392,7 +392,7 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
             Some("write the result with -o to another file, or remove the other names".to_owned())
         }
         ReplaceError::Attributes(_) => Some("run it as the owner of the file".to_owned()),
-        ReplaceError::Io(_) => None,
+        ReplaceError::Refused(_) | ReplaceError::Io(_) => None,
     };
     Box::new(message)
 }

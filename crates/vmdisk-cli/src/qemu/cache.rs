@@ -74,7 +74,7 @@ impl Key {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         if let (Ok(()), Ok(text)) = (made, serde_json::to_vec(&entry)) {
             // The answer is there already; keeping it saves a tenth of a second next time, and no more.
-            let _ = crate::atomic::write(&self.file, &text);
+            let _ = crate::atomic::rewrite(&self.file, |file| file.write_all(&text));
         }
     }
 }

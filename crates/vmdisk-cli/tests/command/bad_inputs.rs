@@ -179,7 +179,7 @@ fn a_pipe_that_nobody_writes_blocks_no_run_that_does_not_name_it() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(
         run.stderr
-            .contains("could not read d/vmdisk.toml: it is not a regular file"),
+            .contains("could not read d/vmdisk.toml: not a regular file"),
         "{run:?}"
     );
 }

@@ -67,6 +67,10 @@ impl Libvirt {
 
     /// Runs `vmdisk edit` with an editor that is a shell script, and with answers on standard input.
     fn edit(&self, script: &str, answers: &str) -> Run {
+        finish(self.edit_command(script), answers.as_bytes())
+    }
+
+    fn edit_command(&self, script: &str) -> Command {
         let editor = self.place.path("editor");
         std::fs::write(&editor, format!("#!/bin/sh\nset -e\n{script}\n")).unwrap();
         std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -77,7 +81,7 @@ impl Libvirt {
             .env_remove("EDITOR")
             .env("VISUAL", format!("{} --wait", editor.display()));
         command.env("TMPDIR", self.place.path(""));
-        finish(command, answers.as_bytes())
+        command
     }
 }
 
@@ -225,6 +229,26 @@ fn an_edited_text_is_kept_if_the_editor_or_virsh_fails() {
         let kept = std::fs::read_to_string(rest.lines().next().unwrap()).unwrap();
         assert!(kept.contains("cache='none'"), "{kept}");
     }
+}
+
+#[test]
+fn a_signal_removes_the_copy_with_passwords() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let folders = || {
+        let entries = std::fs::read_dir(libvirt.place.path("")).unwrap();
+        let entries = entries.map(|entry| entry.unwrap().path());
+        entries
+            .filter(|path| path.join("domain.xml").exists())
+            .count()
+    };
+    let killed = libvirt.edit_command("kill -TERM $PPID; sleep 1").status();
+    assert_eq!(killed.unwrap().code(), None);
+    assert_eq!(folders(), 0);
+    // Without the signal, an edited text is kept, and would be seen here.
+    libvirt.edit("sed -i s/unsafe/none/ \"$2\"\nexit 3", "");
+    assert_eq!(folders(), 1);
 }
 
 #[test]

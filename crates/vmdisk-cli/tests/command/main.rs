@@ -39,6 +39,7 @@ mod reports;
 mod sarif_schema;
 mod scale;
 mod selection;
+mod signals;
 mod specs;
 mod storage;
 mod streams;

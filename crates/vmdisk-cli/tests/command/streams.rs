@@ -229,7 +229,7 @@ fn a_report_replaces_no_file_that_it_is_about() {
             assert_eq!(run.code, 2, "{run:?}");
             assert!(
                 run.stderr
-                    .contains("is an input, which the report would replace"),
+                    .contains(&format!("could not write {output}: this run reads it")),
                 "{run:?}"
             );
             assert_eq!(
