@@ -6,6 +6,8 @@ mod spec;
 mod surroundings;
 mod unsupported;
 
+use std::collections::HashSet;
+
 use vmdisk::model::Scope;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
 use vmdisk::{Completion, Document, Loss, Resolved, Source, Target};
@@ -22,7 +24,7 @@ use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};
-use dropped::{Dropped, place_of};
+use dropped::{Dropped, Places};
 
 /// Reads one document and writes it in another form. What decides over the guest's data and cannot be
 /// carried over refuses the conversion; every other loss is reported.
@@ -54,7 +56,8 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         )
     );
     if args.to != ConvertForm::LibvirtXml && args.to != ConvertForm::Qemu {
-        refuse_lost(&document, &input, &vmdisk::disks_passed_through(&document))?;
+        let places = Places::new(&document, &input);
+        refuse_lost(&places, &vmdisk::disks_passed_through(&document))?;
     }
     if !stays_xml {
         warnings = left_behind(&document, &input, args)?;
@@ -174,23 +177,24 @@ fn end(args: &ConvertArgs, warnings: &[Message], io: &mut Io<'_>, colors: Colors
 }
 
 /// Refuses the conversion if the guest would not find its data without something that is lost.
-fn refuse_lost(document: &Document, input: &Input, losses: &[Loss]) -> Result<(), Stop> {
+fn refuse_lost(places: &Places<'_>, losses: &[Loss]) -> Result<(), Stop> {
     let lost = losses.iter().filter(|loss| loss.changes_guest);
-    let refused: Vec<Message> = lost.map(|loss| dropped(document, input, loss)).collect();
+    let refused: Vec<Message> = lost.map(|loss| dropped(places, loss)).collect();
     match refused.is_empty() {
         true => Ok(()),
         false => Err(Stop(refused)),
     }
 }
 
-fn dropped(document: &Document, input: &Input, loss: &Loss) -> Message {
+fn dropped(places: &Places<'_>, loss: &Loss) -> Message {
+    let document = places.document;
     Dropped {
         owner: document.breadcrumb(loss.at),
         is_of_disk: loss.at.disk().is_some(),
         what: &loss.what,
         changes_guest: loss.changes_guest,
         help: loss.help(document),
-        place: place_of(document, input, loss.place.span),
+        place: places.of(loss.place.span),
     }
     .message()
 }
@@ -201,9 +205,13 @@ fn left_behind(
     input: &Input,
     args: &ConvertArgs,
 ) -> Result<Vec<Message>, Stop> {
-    let losses = vmdisk::losses(document);
-    refuse_lost(document, input, &losses)?;
-    let lost = losses.iter().map(|loss| dropped(document, input, loss));
+    let mut losses = vmdisk::losses(document);
+    // The first of a kind stands for all of them.
+    let mut seen = HashSet::new();
+    losses.retain(|loss| seen.insert((loss.at, loss.what.clone())));
+    let places = Places::new(document, input);
+    refuse_lost(&places, &losses)?;
+    let lost = losses.iter().map(|loss| dropped(&places, loss));
     let mut warnings: Vec<Message> = lost.collect();
     let others = match args.to {
         ConvertForm::LibvirtXml if !args.resolved => vmdisk::not_about_disks_in_xml(document),

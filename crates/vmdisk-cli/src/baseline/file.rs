@@ -8,10 +8,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use vmdisk_source::{LineIndex, Span};
+use vmdisk_source::Span;
 
 use crate::input::bounded;
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::{Stop, plain};
 
 /// Version of the format.
@@ -109,8 +109,7 @@ fn mistake(path: &Path, bytes: Vec<u8>, error: &serde_json::Error) -> Stop {
     let quoted = text.map(|text| {
         let span = span_at(&text, error.line(), error.column());
         MessageText {
-            lines: LineIndex::new(&text),
-            text,
+            text: SharedText::new(text),
             span,
             label: None,
             related: Vec::new(),
@@ -281,7 +280,7 @@ mod tests {
             let Stop(messages) = read_text(&text).unwrap_err();
             let place = messages[0].place.as_ref().unwrap();
             let quoted = place.quoted.as_ref().unwrap();
-            let at = quoted.lines.position(&quoted.text, quoted.span.start).line;
+            let at = quoted.start().line;
             assert!(messages[0].title.contains(title), "{}", messages[0].title);
             assert_eq!((at, title), (line, title), "{text}");
         }

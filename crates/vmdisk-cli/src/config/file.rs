@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
 use vmdisk::{Policy, Severity, Target};
-use vmdisk_source::{LineIndex, Span};
+use vmdisk_source::Span;
 
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::Stop;
 
 /// The name of the file.
@@ -137,8 +137,7 @@ pub(super) fn mistake(
     help: Option<String>,
 ) -> Message {
     let quoted = MessageText {
-        text: text.to_owned(),
-        lines: LineIndex::new(text),
+        text: SharedText::new(text),
         span,
         label: None,
         related: Vec::new(),

@@ -1,11 +1,12 @@
 //! Settings that a conversion drops.
 
-use vmdisk::Document;
-use vmdisk_source::{LineIndex, Span};
+use vmdisk::model::FieldPath;
+use vmdisk::{ConfigFilePart, Document};
+use vmdisk_source::Span;
 
 use crate::lint::config_files;
 use crate::lint::inputs::Input;
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 
 /// Something that is not carried over.
 pub(super) struct Dropped<'a> {
@@ -48,26 +49,58 @@ impl Dropped<'_> {
     }
 }
 
-/// A place in the text of a document, or in a file that it names.
-pub(super) fn place_of(document: &Document, input: &Input, span: Span) -> MessagePlace {
-    let (path, text, start) = match document.config_file_at(span) {
-        Some(part) => (
-            config_files::path_of(input, &part.name)
-                .display()
-                .to_string(),
-            part.span.slice(&document.text).unwrap_or_default(),
-            part.span.start,
-        ),
-        None => (input.path(), document.own_text(), 0),
-    };
-    MessagePlace {
-        path,
-        quoted: Some(MessageText {
-            lines: LineIndex::new(text),
-            text: text.to_owned(),
-            span: Span::new(span.start - start, span.end - start),
-            label: None,
-            related: Vec::new(),
-        }),
+/// The texts that messages about a document quote, shared by all of them: there may be one for each element.
+pub(super) struct Places<'a> {
+    pub(super) document: &'a Document,
+    input: &'a Input,
+    own: SharedText,
+    config_files: Vec<SharedText>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(document: &'a Document, input: &'a Input) -> Self {
+        let of_file = |part: &ConfigFilePart| {
+            SharedText::new(part.span.slice(&document.text).unwrap_or_default())
+        };
+        Places {
+            document,
+            input,
+            own: SharedText::new(document.own_text()),
+            config_files: document.config_files.iter().map(of_file).collect(),
+        }
+    }
+
+    fn file_at(&self, span: Span) -> Option<(&ConfigFilePart, &SharedText)> {
+        let part = self.document.config_file_at(span)?;
+        let mut all = self.document.config_files.iter().zip(&self.config_files);
+        all.find(|(other, _)| *other == part)
+    }
+
+    /// Where a field of the document is written.
+    pub(super) fn of_field(&self, at: FieldPath) -> MessagePlace {
+        self.of(self.document.place(at).span)
+    }
+
+    /// A place in the text of the document, or in a file that it names.
+    pub(super) fn of(&self, span: Span) -> MessagePlace {
+        let (path, text, start) = match self.file_at(span) {
+            Some((part, text)) => (
+                config_files::path_of(self.input, &part.name)
+                    .display()
+                    .to_string(),
+                text.clone(),
+                part.span.start,
+            ),
+            None => (self.input.path(), self.own.clone(), 0),
+        };
+        MessagePlace {
+            path,
+            quoted: Some(MessageText {
+                text,
+                span: Span::new(span.start - start, span.end - start),
+                label: None,
+                related: Vec::new(),
+            }),
+        }
     }
 }

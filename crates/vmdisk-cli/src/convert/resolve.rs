@@ -5,22 +5,23 @@ use std::fmt::Write;
 
 use vmdisk::model::{DiskField, Domain, FieldPath};
 use vmdisk::{Conflict, ConflictKind, Decision, Document, Label, Resolved, breadcrumb, resolve};
-use vmdisk_source::LineIndex;
 
+use super::dropped::Places;
 use crate::lint::inputs::Input;
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::Stop;
 
 /// The guest as libvirt would define it; or the reason, if libvirt would refuse its addresses.
 pub(super) fn resolved(document: &Document, input: &Input) -> Result<Resolved, Stop> {
     let resolved = resolve(document);
+    let places = Places::new(document, input);
     let mut messages: Vec<Message> = resolved
         .conflicts
         .iter()
-        .map(|conflict| message(document, &resolved, input, conflict))
+        .map(|conflict| message(&places, &resolved, conflict))
         .collect();
-    messages.extend(same_targets(document, &resolved, input));
+    messages.extend(same_targets(&places, &resolved));
     if messages.is_empty() {
         Ok(resolved)
     } else {
@@ -28,12 +29,7 @@ pub(super) fn resolved(document: &Document, input: &Input) -> Result<Resolved, S
     }
 }
 
-fn message(
-    document: &Document,
-    resolved: &Resolved,
-    input: &Input,
-    conflict: &Conflict,
-) -> Message {
+fn message(places: &Places<'_>, resolved: &Resolved, conflict: &Conflict) -> Message {
     let Conflict { at, with, kind } = conflict;
     let owner = |at: FieldPath| match at.disk().and_then(|nth| resolved.domain.disks.get(nth)) {
         Some(disk) => format!("disk {}", line(disk.name())),
@@ -67,11 +63,11 @@ fn message(
         help: Some(help.to_owned()),
         ..Message::error(title)
     }
-    .at(place(document, input, *at))
+    .at(places.of_field(*at))
 }
 
 /// Disks with the target name of another one, which libvirt refuses.
-fn same_targets(document: &Document, resolved: &Resolved, input: &Input) -> Vec<Message> {
+fn same_targets(places: &Places<'_>, resolved: &Resolved) -> Vec<Message> {
     let mut seen = BTreeSet::new();
     let disks = resolved.domain.disks.iter().enumerate();
     let named = disks.filter_map(|(nth, disk)| Some((nth, disk.frontend.target.as_deref()?)));
@@ -81,26 +77,9 @@ fn same_targets(document: &Document, resolved: &Resolved, input: &Input) -> Vec<
             help: Some("give one of them another name".to_owned()),
             ..Message::error(format!("two disks have the name {}", line(target)))
         }
-        .at(place(
-            document,
-            input,
-            FieldPath::Disk(nth, DiskField::Target),
-        ))
+        .at(places.of_field(FieldPath::Disk(nth, DiskField::Target)))
     };
     twice.map(message).collect()
-}
-
-fn place(document: &Document, input: &Input, at: FieldPath) -> MessagePlace {
-    MessagePlace {
-        path: input.path(),
-        quoted: Some(MessageText {
-            lines: LineIndex::new(&document.text),
-            text: document.text.clone(),
-            span: document.place(at).span,
-            label: None,
-            related: Vec::new(),
-        }),
-    }
 }
 
 /// The filled-in values: a line for each with its reason, or their number.

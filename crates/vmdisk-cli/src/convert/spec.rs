@@ -4,7 +4,7 @@ use vmdisk::model::Domain;
 use vmdisk::plan::{NotCarried, PlanError, Spec, plan};
 use vmdisk::{Document, Facts, Target, breadcrumb, is_command_line};
 
-use super::dropped::{Dropped, place_of};
+use super::dropped::{Dropped, Places};
 use super::surroundings;
 use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
 
@@ -77,6 +77,7 @@ pub(super) fn written(
     target: &Target,
 ) -> Result<Written, Stop> {
     let (spec, not_carried) = Spec::of_domain(domain);
+    let places = Places::new(document, input);
     let message = |one: &NotCarried| {
         let NotCarried {
             at,
@@ -89,7 +90,7 @@ pub(super) fn written(
             what,
             changes_guest: *changes_guest,
             help: None,
-            place: place_of(document, input, document.place(*at).span),
+            place: places.of_field(*at),
         }
         .message()
     };

@@ -1,10 +1,11 @@
 //! `vmdisk facts show`.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Write as _};
 
 use vmdisk::facts::cgroup::IoMax;
 use vmdisk::facts::host::{Kvm, KvmObstacle};
-use vmdisk::facts::{Fact, FileKind};
+use vmdisk::facts::{BlockDevice, Fact, FileKind};
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, HostIndex};
 
@@ -221,25 +222,120 @@ fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
     }
 }
 
+/// Each device with those directly below it, which have rows of their own.
 fn add_devices(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
     for device in &facts.blockdevs {
-        let name = device
-            .paths
-            .first()
-            .cloned()
-            .unwrap_or_else(|| told(&device.dev));
-        let below: Vec<String> = index
-            .walk_down(device)
-            .iter()
-            .skip(1)
-            .map(|below| below.kind.to_string())
-            .collect();
+        let below = index.below(device);
         let on = if below.is_empty() {
             String::new()
         } else {
-            format!(" on {}", below.join(", "))
+            format!(" on {}", names(below))
         };
         let size = told(&device.size.as_ref().map(|size| Bytes(*size)));
-        rows.row("device", format!("{name}: {}, {size}{on}", device.kind));
+        rows.row(
+            "device",
+            format!("{}: {}, {size}{on}", name(device), device.kind),
+        );
+    }
+    if let Some(cycle) = cycle(facts, index) {
+        rows.row("contradiction", format!("below itself: {}", names(cycle)));
+    }
+}
+
+fn name(device: &BlockDevice) -> String {
+    let path = device.paths.first().cloned();
+    path.unwrap_or_else(|| told(&device.dev))
+}
+
+fn names(devices: Vec<&BlockDevice>) -> String {
+    let names: Vec<String> = devices.into_iter().map(name).collect();
+    names.join(", ")
+}
+
+/// Devices each of which is directly below the one before, and the first below the last; `None` without such devices.
+fn cycle<'a>(facts: &'a Facts, index: &HostIndex<'a>) -> Option<Vec<&'a BlockDevice>> {
+    let mut done = HashSet::new();
+    for top in &facts.blockdevs {
+        // The way down to a device, each step with the devices that are still to be visited below it.
+        let mut way = Vec::new();
+        let mut steps = HashMap::new();
+        let mut next = Some(top);
+        loop {
+            match next.take() {
+                Some(device) if done.contains(device.id.as_str()) => {}
+                Some(device) => {
+                    if let Some(first) = steps.insert(device.id.as_str(), way.len()) {
+                        let cycle = way.into_iter().skip(first);
+                        return Some(cycle.map(|(device, _)| device).collect());
+                    }
+                    way.push((device, index.below(device)));
+                }
+                None => {}
+            }
+            let Some((device, below)) = way.last_mut() else {
+                break;
+            };
+            next = below.pop();
+            if next.is_none() {
+                steps.remove(device.id.as_str());
+                done.insert(device.id.as_str());
+                way.pop();
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Facts with devices, each on the devices with these numbers.
+    fn devices(below: &[&[usize]]) -> Facts {
+        let device = |(nth, below): (usize, &&[usize])| {
+            let slaves: Vec<String> = below.iter().map(|nth| format!("b{nth}")).collect();
+            let (id, path) = (format!("b{nth}"), format!("/dev/dm-{nth}"));
+            serde_json::json!({"id": id, "paths": [path], "kind": "linear", "slaves": slaves})
+        };
+        let devices: Vec<_> = below.iter().enumerate().map(device).collect();
+        let schema = "https://github.com/vmdisk/vmdisk/facts/1";
+        let facts =
+            serde_json::json!({"schema": schema, "schema_version": "1.0", "blockdevs": devices});
+        Facts::from_json(&facts.to_string()).unwrap().facts
+    }
+
+    #[test]
+    fn only_devices_that_are_below_themselves_are_a_cycle() {
+        let found = |below: &[&[usize]]| {
+            let facts = devices(below);
+            cycle(&facts, &HostIndex::new(&facts)).map(names)
+        };
+        assert_eq!(found(&[]), None);
+        assert_eq!(
+            found(&[&[1, 2], &[3], &[3], &[]]),
+            None,
+            "two ways to one device"
+        );
+        assert_eq!(found(&[&[0]]).unwrap(), "/dev/dm-0");
+        let ring = found(&[&[1], &[2, 4], &[3], &[1], &[]]).unwrap();
+        assert_eq!(ring, "/dev/dm-1, /dev/dm-2, /dev/dm-3");
+    }
+
+    #[test]
+    fn a_device_has_the_devices_directly_below_it() {
+        let shown = text(&devices(&[&[1], &[2], &[]]));
+        assert!(
+            shown.ends_with(
+                "device         /dev/dm-0: linear, not collected on /dev/dm-1\n\
+                 device         /dev/dm-1: linear, not collected on /dev/dm-2\n\
+                 device         /dev/dm-2: linear, not collected\n"
+            ),
+            "{shown}"
+        );
+        let ring = text(&devices(&[&[1], &[0]]));
+        assert!(
+            ring.ends_with("contradiction  below itself: /dev/dm-0, /dev/dm-1\n"),
+            "{ring}"
+        );
     }
 }

@@ -3,7 +3,6 @@
 use vmdisk::plan::{Plan, facts_after};
 use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint, lint_generated};
-use vmdisk_source::LineIndex;
 
 use super::spec::{Asked, AskedText};
 use super::write::refused;
@@ -161,12 +160,10 @@ fn message(diagnostic: Diagnostic, spec: Option<&AskedText>) -> Message {
     let Some((path, spec)) = spec.and_then(|spec| Some((spec.path.clone()?, spec))) else {
         return message;
     };
-    let text = &spec.document.text;
     message.at(MessagePlace {
         path,
         quoted: Some(MessageText {
-            lines: LineIndex::new(text),
-            text: text.clone(),
+            text: spec.shared.clone(),
             span: place.span,
             label,
             related: Vec::new(),

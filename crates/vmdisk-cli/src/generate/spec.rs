@@ -6,14 +6,14 @@ use vmdisk::plan::{
     DiskSpec, GuestSpec, Plan, PlanError, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, plan,
 };
 use vmdisk::{Document, Facts, Target};
-use vmdisk_source::{LineIndex, Span};
+use vmdisk_source::Span;
 
 use crate::args::GenerateArgs;
 use crate::input::bounded;
 use crate::io::Io;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::sanitize;
 use crate::stop::{Stop, plain};
 
@@ -31,6 +31,7 @@ pub(super) struct Asked<'a> {
 #[derive(Debug)]
 pub(super) struct AskedText {
     pub(super) document: Document,
+    pub(super) shared: SharedText,
     /// The file that has this text; `None` if the spec is not in one file.
     pub(super) path: Option<String>,
 }
@@ -39,7 +40,7 @@ pub(super) struct AskedText {
 #[derive(Debug)]
 struct File {
     name: String,
-    text: String,
+    text: SharedText,
     /// Number of disks in it; those of the command line come after.
     disks: usize,
 }
@@ -65,7 +66,8 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
             Ok(disk) => spec.disks.push(disk),
             Err(errors) => {
                 let name = one_liner_name(&args.disks, number);
-                messages.extend(errors.iter().map(|error| message(&name, text, error)));
+                let shared = SharedText::new(text);
+                messages.extend(errors.iter().map(|error| message(&name, &shared, error)));
             }
         }
     }
@@ -173,9 +175,11 @@ fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
     match Spec::from_yaml(&text) {
         Ok(spec) => {
             let disks = spec.disks.len();
+            let text = SharedText::new(text);
             Ok((spec, File { name, text, disks }))
         }
         Err(errors) => {
+            let text = SharedText::new(text);
             let messages = errors.iter().map(|error| message(&name, &text, error));
             Err(Stop(messages.collect()))
         }
@@ -189,9 +193,10 @@ impl Asked<'_> {
             .file
             .as_ref()
             .filter(|_| self.one_liners.is_empty() && self.options.is_empty());
-        let text = file.map_or_else(|| self.spec.to_yaml(), |file| file.text.clone());
+        let text = file.map_or_else(|| self.spec.to_yaml(), |file| file.text.text().to_owned());
         let document = vmdisk::read(&text).ok()?;
         Some(AskedText {
+            shared: SharedText::new(text),
             document: document.planned_for(facts, target)?,
             path: file.map(|file| file.name.clone()),
         })
@@ -228,10 +233,14 @@ impl Asked<'_> {
                 let start = SpecPlace { line: 1, column: 1 };
                 error.place = DiskSpec::place_in_one_liner(text, &below).or(Some(start));
                 error.help = error.help.map(|help| DiskSpec::help_in_one_liner(&help));
-                message(&one_liner_name(self.one_liners, number), text, &error)
+                message(
+                    &one_liner_name(self.one_liners, number),
+                    &SharedText::new(text),
+                    &error,
+                )
             }
             (None, Some(file)) => {
-                error.place = Spec::place_in_yaml(&file.text, at);
+                error.place = Spec::place_in_yaml(file.text.text(), at);
                 message(&file.name, &file.text, &error)
             }
             (None, None) => Message {
@@ -247,16 +256,16 @@ impl Asked<'_> {
 }
 
 /// An error with its place in a text.
-fn message(path: &str, text: &str, error: &SpecError) -> Message {
+fn message(path: &str, shared: &SharedText, error: &SpecError) -> Message {
     let quoted = error.place.map(|place| {
-        let lines = LineIndex::new(text);
-        let start = offset(text, lines.line_start(text, place.line), place.column);
+        let text = shared.text();
+        let line_start = shared.lines().line_start(text, place.line);
+        let start = offset(text, line_start, place.column);
         let span = Span::new(start, start + word(&text[start..]));
         let at = error.at.to_string();
         MessageText {
             span,
-            text: text.to_owned(),
-            lines,
+            text: shared.clone(),
             label: (!at.is_empty() && span.slice(text) != Some(&at)).then_some(at),
             related: Vec::new(),
         }

@@ -6,12 +6,12 @@ use std::io;
 use std::path::Path;
 
 use vmdisk::{Document, ReadFailure};
-use vmdisk_source::{LineIndex, Span};
+use vmdisk_source::Span;
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::used;
 use crate::lint::inputs::{Input, Origin};
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
 
 /// The bytes of a file that the caller named.
@@ -77,8 +77,7 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         .ok()
         .filter(|text| !text.is_empty() && !text.contains('\0') && span != Span::empty(0))
         .map(|text| MessageText {
-            lines: LineIndex::new(text),
-            text: text.to_owned(),
+            text: SharedText::new(text),
             span,
             label: None,
             related,

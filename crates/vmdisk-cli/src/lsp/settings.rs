@@ -161,7 +161,7 @@ fn error_of(stop: &Stop) -> SettingsError {
         let place = message.place.as_ref();
         let at = place.map(|place| match &place.quoted {
             Some(quoted) => {
-                let position = quoted.lines.position(&quoted.text, quoted.span.start);
+                let position = quoted.start();
                 format!("{}:{}:{}: ", place.path, position.line, position.column)
             }
             None => format!("{}: ", place.path),

@@ -29,7 +29,7 @@ pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> Stri
 pub(crate) fn failure(path: &str, message: &Message) -> String {
     let place = message.place.as_ref();
     let quoted = place.and_then(|place| place.quoted.as_ref());
-    let start = quoted.map(|quoted| quoted.lines.position(&quoted.text, quoted.span.start));
+    let start = quoted.map(|quoted| quoted.start());
     let at = start.map_or_else(String::new, |start| {
         format!("{}:{}:", start.line, start.column)
     });

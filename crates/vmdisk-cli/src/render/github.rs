@@ -28,7 +28,7 @@ pub(crate) fn failure(checked: &Checked, message: &Message) -> String {
         .as_ref()
         .and_then(|place| place.quoted.as_ref());
     if let Some(quoted) = quoted {
-        let start = quoted.lines.position(&quoted.text, quoted.span.start);
+        let start = quoted.start();
         let _ = write!(out, ",line={},col={}", start.line, start.column);
     }
     let mut text = message.title.clone();

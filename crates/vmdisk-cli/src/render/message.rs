@@ -1,6 +1,8 @@
 //! Messages that are not findings: unreadable inputs, invalid settings, warnings.
 
-use vmdisk_source::{LineIndex, Span};
+use std::sync::Arc;
+
+use vmdisk_source::{LineIndex, Position, Span};
 
 use crate::render::block::{Block, Heading, Quoted};
 
@@ -29,11 +31,38 @@ pub(crate) struct MessagePlace {
 /// A place in a text that is kept for the message.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageText {
-    pub(crate) text: String,
-    pub(crate) lines: LineIndex,
+    pub(crate) text: SharedText,
     pub(crate) span: Span,
     pub(crate) label: Option<String>,
     pub(crate) related: Vec<(Span, String)>,
+}
+
+/// A text with its lines. There may be a message about each of its elements, so they share it.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedText(Arc<(String, LineIndex)>);
+
+impl SharedText {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let lines = LineIndex::new(&text);
+        SharedText(Arc::new((text, lines)))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0.0
+    }
+
+    pub(crate) fn lines(&self) -> &LineIndex {
+        &self.0.1
+    }
+}
+
+impl MessageText {
+    /// Where it begins.
+    pub(crate) fn start(&self) -> Position {
+        let text = &self.text;
+        text.lines().position(text.text(), self.span.start)
+    }
 }
 
 impl Message {
@@ -72,8 +101,8 @@ impl Message {
             title: &self.title,
             path: self.place.as_ref().map(|place| place.path.as_str()),
             quoted: text.map(|text| Quoted {
-                text: &text.text,
-                lines: &text.lines,
+                text: text.text.text(),
+                lines: text.text.lines(),
                 span: text.span,
                 label: text.label.as_deref(),
                 snippet: true,

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::lint::caveats::Caveats;
 use crate::lint::checked::{Checked, DocumentReport, Tally, Unchecked};
 use crate::lint::document::{Content, Document, Outcome, Renderer};
-use crate::render::message::{Message, MessagePlace, MessageText};
+use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::render::summary::{Missed, Summary};
 use crate::render::{View, concise, github, human};
 
@@ -218,8 +218,7 @@ fn sample() -> Vec<Checked> {
                 ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {
                     path: "d/broken.xml".to_owned(),
                     quoted: Some(MessageText {
-                        text: broken.to_owned(),
-                        lines: LineIndex::new(broken),
+                        text: SharedText::new(broken),
                         span: Span::new(end, end + 9),
                         label: None,
                         related: vec![(Span::new(open, open + 9), "opened here".to_owned())],

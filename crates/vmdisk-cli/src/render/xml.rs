@@ -94,5 +94,5 @@ fn one_per_line(texts: &[String]) -> String {
 /// The line and column of a message, if it has a place in a text.
 pub(crate) fn position(message: &Message) -> Option<vmdisk_source::Position> {
     let quoted = message.place.as_ref()?.quoted.as_ref()?;
-    Some(quoted.lines.position(&quoted.text, quoted.span.start))
+    Some(quoted.start())
 }

@@ -861,3 +861,30 @@ fn an_x86_pc_keeps_acpi_on_or_off_between_libvirt_and_qemu() {
         assert_eq!(xml.stdout.contains(features), has_acpi, "{spec}: {xml:?}");
     }
 }
+
+#[test]
+fn elements_of_one_kind_are_refused_once_for_each_disk() {
+    let disk = |name: &str, extra: &str| {
+        format!(
+            "<disk type='file'><driver name='qemu' type='raw'/><source file='/srv/{name}'/>\
+             <target dev='{name}' bus='virtio'/>{extra}</disk>"
+        )
+    };
+    let text = format!(
+        "<domain type='kvm'><name>a</name><devices>{}{}</devices></domain>",
+        disk("vda", &"<foo/>".repeat(3)),
+        disk("vdb", "<foo/><bar/>")
+    );
+    let place = Place::with(&[("a.xml", &text)]);
+    let run = place.run(&["convert", "--to", "qemu", "a.xml"]);
+    assert_eq!(run.code, 2);
+    let refused = run.stderr.lines().filter(|line| line.starts_with("error"));
+    assert_eq!(
+        refused.collect::<Vec<_>>(),
+        [
+            "error: disk vda: `<foo>` cannot be carried over",
+            "error: disk vdb: `<foo>` cannot be carried over",
+            "error: disk vdb: `<bar>` cannot be carried over"
+        ]
+    );
+}

@@ -559,7 +559,7 @@ fn failure(message: &Message) -> Failure<'_> {
         .as_ref()
         .and_then(|place| place.quoted.as_ref());
     let at = |offset: fn(Span) -> usize| {
-        quoted.map(|quoted| position(&quoted.text, &quoted.lines, offset(quoted.span)))
+        quoted.map(|quoted| position(quoted.text.text(), quoted.text.lines(), offset(quoted.span)))
     };
     Failure {
         message: &message.title,

@@ -473,7 +473,8 @@ fn unreadable<'a>(at: &SarifInput<'a>, message: &'a Message) -> Notification<'a>
         .place
         .as_ref()
         .and_then(|place| place.quoted.as_ref());
-    let region = quoted.map(|quoted| region_of_span(&quoted.text, &quoted.lines, quoted.span));
+    let region =
+        quoted.map(|quoted| region_of_span(quoted.text.text(), quoted.text.lines(), quoted.span));
     let mut said = message.title.clone();
     for more in message.notes.iter().chain(&message.help) {
         said.push('\n');
