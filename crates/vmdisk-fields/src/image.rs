@@ -1,7 +1,7 @@
 //! The fields of an image, and of its source.
 
 use vmdisk_model::NetworkProtocol::{Ftp, Ftps, Http, Https, Iscsi, Nbd, Nfs, Rbd, Ssh, Vxhs};
-use vmdisk_model::{FieldType, Fields, ImageField, NetworkProtocol, NetworkSource, Switch};
+use vmdisk_model::{Fields, ImageField, NetworkProtocol, NetworkSource, Switch};
 
 use crate::Unused::{Dropped, Ignored, Refused, RefusedAtStart};
 use crate::ValueForm::YesNo;
@@ -48,6 +48,13 @@ rows! {
     ReconnectDelay: "a delay of reconnecting", libvirt("source/reconnect/@delay", (9, 2, 0)).of(&[Nbd], Dropped)
         .node("reconnect-delay").spec("reconnect-delay");
     Identity: "an identity", libvirt("source/identity", (7, 0, 0)).of(&[Nfs, Ssh], Dropped).spec("identity");
+    User: "an owner of files", libvirt("source/identity/@user", (7, 0, 0)).of(&[Nfs], Dropped).spec("user");
+    Group: "a group of files", libvirt("source/identity/@group", (7, 0, 0)).of(&[Nfs], Dropped).spec("group");
+    Username: "a name to log in with", libvirt("source/identity/@username", (9, 8, 0)).of(&[Ssh], Dropped)
+        .spec("username");
+    KeyFile: "a key file", libvirt("source/identity/@keyfile", (9, 8, 0)).of(&[Ssh], Dropped).path().spec("keyfile");
+    AgentSocket: "a socket of an SSH agent", libvirt("source/identity/@agentsock", (9, 8, 0)).of(&[Ssh], Dropped)
+        .path().spec("agent-socket");
     KnownHosts: "known hosts", libvirt("source/knownHosts/@path", (9, 8, 0)).of(&[Ssh], Dropped).path()
         .spec("known-hosts");
     Pool: "a pool", libvirt("source/@pool", (1, 0, 5));
@@ -62,58 +69,6 @@ rows! {
     Authentication: "a login", libvirt("source/auth", (3, 9, 0)).of(LOGIN, Refused).spec("auth");
     Reservations: "reservations", libvirt("source/reservations", (4, 4, 0)).node("pr-manager");
     MetadataCacheSize: "a metadata cache", libvirt("format/metadata_cache", (7, 0, 0));
-}
-
-/// A part of the identity that is presented to a server.
-#[derive(Clone, Copy, Debug)]
-pub struct IdentityPart {
-    /// The attribute of libvirt's `<identity>`.
-    pub libvirt: &'static str,
-    /// The key of a spec.
-    pub spec: &'static str,
-    /// What people call it, as the object of a sentence.
-    pub noun: &'static str,
-    /// The protocols that have it.
-    pub protocols: &'static [NetworkProtocol],
-    /// True if the value is a path of the host.
-    pub is_path: bool,
-}
-
-/// The parts of an identity, in the order of [`NetworkIdentity::parts`]. libvirt drops those of another protocol.
-pub const IDENTITY: [IdentityPart; 5] = [
-    part("user", "user", "an owner of files", &[Nfs], false),
-    part("group", "group", "a group of files", &[Nfs], false),
-    part(
-        "username",
-        "username",
-        "a name to log in with",
-        &[Ssh],
-        false,
-    ),
-    part("keyfile", "keyfile", "a key file", &[Ssh], true),
-    part(
-        "agentsock",
-        "agent-socket",
-        "a socket of an SSH agent",
-        &[Ssh],
-        true,
-    ),
-];
-
-const fn part(
-    libvirt: &'static str,
-    spec: &'static str,
-    noun: &'static str,
-    protocols: &'static [NetworkProtocol],
-    is_path: bool,
-) -> IdentityPart {
-    IdentityPart {
-        libvirt,
-        spec,
-        noun,
-        protocols,
-        is_path,
-    }
 }
 
 /// A member of a network source that its protocol does not have.
@@ -131,56 +86,30 @@ pub struct UnusedMember {
 
 /// The members of a network source that are set, and that its protocol does not have.
 pub fn unused_members(source: &NetworkSource) -> impl Iterator<Item = UnusedMember> {
-    let member = |field, noun, (protocols, unused)| UnusedMember {
-        field,
-        noun,
-        protocols,
-        unused,
-    };
-    let is_used = |field: ImageField| match field {
+    let fields = NetworkSource::FIELDS.iter().copied();
+    let set = fields.filter(|field| match field {
         // A switch that is off says what is the case anyway.
         ImageField::Tls => source.tls == Some(Switch::On),
-        // Its parts belong to different protocols.
-        ImageField::Identity => false,
-        _ => source.has(field),
-    };
-    let fields = NetworkSource::FIELDS.iter().copied();
-    let members = fields
-        .filter(move |field| is_used(*field))
-        .filter_map(move |field| {
-            let row = image(field);
-            Some(member(field, row.noun, row.protocols?))
-        });
-    let parts = source
-        .identity
-        .iter()
-        .flat_map(|identity| IDENTITY.iter().zip(identity.parts()));
-    let parts = parts.filter(|(_, value)| value.is_some());
-    let parts = parts
-        .map(move |(part, _)| member(ImageField::Identity, part.noun, (part.protocols, Dropped)));
-    members
-        .chain(parts)
-        .filter(|member| !member.protocols.contains(&source.protocol))
+        _ => source.has(*field),
+    });
+    set.filter_map(|field| {
+        let row = image(field);
+        let (protocols, unused) = row.protocols?;
+        (!protocols.contains(&source.protocol)).then_some(UnusedMember {
+            field,
+            noun: row.noun,
+            protocols,
+            unused,
+        })
+    })
 }
 
 /// Removes the members of a network source that libvirt accepts for its protocol and does not use.
 pub fn remove_ignored_members(source: &mut NetworkSource) {
     let unused: Vec<UnusedMember> = unused_members(source).collect();
-    let ignored = unused
-        .iter()
-        .filter(|member| matches!(member.unused, Dropped | Ignored));
-    for member in ignored.filter(|member| member.field != ImageField::Identity) {
-        source
-            .field_mut(member.field)
-            .into_iter()
-            .for_each(FieldType::clear);
-    }
-    let protocol = source.protocol;
-    let parts = source
-        .identity
-        .iter_mut()
-        .flat_map(|identity| IDENTITY.iter().zip(identity.parts_mut()));
-    for (_, value) in parts.filter(|(part, _)| !part.protocols.contains(&protocol)) {
-        *value = None;
+    for UnusedMember { field, unused, .. } in unused {
+        if let (Dropped | Ignored, Some(slot)) = (unused, source.field_mut(field)) {
+            slot.clear();
+        }
     }
 }

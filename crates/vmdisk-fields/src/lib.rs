@@ -38,10 +38,7 @@ mod takers;
 pub use controller::{CONTROLLER_FIELDS, controller};
 pub use device_model::DeviceModel;
 pub use disk::{DISK_FIELDS, disk};
-pub use image::{
-    IDENTITY, IMAGE_FIELDS, IdentityPart, UnusedMember, image, remove_ignored_members,
-    unused_members,
-};
+pub use image::{IMAGE_FIELDS, UnusedMember, image, remove_ignored_members, unused_members};
 pub use label::Label;
 pub use limit::{LIMIT_FIELDS, LimitRow, limit};
 pub use phrase::{

@@ -280,6 +280,16 @@ field_enum! {
         ReconnectDelay in Source,
         /// Identity presented to a server.
         Identity in Source,
+        /// Owner of files.
+        User in Identity,
+        /// Group of files.
+        Group in Identity,
+        /// User name.
+        Username in Identity,
+        /// Private key.
+        KeyFile in Identity,
+        /// Socket of the agent that has the keys.
+        AgentSocket in Identity,
         /// Keys of known servers.
         KnownHosts in Source,
         /// Pool of a volume.

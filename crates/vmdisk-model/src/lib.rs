@@ -85,9 +85,7 @@ pub use iothread::{DefaultIoThread, IoThread, IoThreadId, IoThreadQueues, Pollin
 pub use iotune::{Iotune, IotuneLimits};
 pub use machine::{Architecture, BootDevice, DomainType, Firmware, MachineType};
 pub use memory::{HugePages, MemoryAccess, MemoryBacking, MemorySource};
-pub use network::{
-    Cookie, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport,
-};
+pub use network::{Cookie, NetworkHost, NetworkProtocol, NetworkSource, NetworkTransport};
 pub use pool::{LocatedVolume, PoolType, StoragePool, StorageVolume, VolumeNotLocated, VolumeType};
 pub use size::{Bytes, SizeError};
 pub use statistics::{LatencyHistogram, Statistics};

@@ -121,47 +121,6 @@ pub struct Cookie {
     pub value: String,
 }
 
-/// Identity presented to a server; libvirt `source/identity`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NetworkIdentity {
-    /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
-    pub user: Option<String>,
-    /// Group of files on NFS (libvirt 7.0).
-    pub group: Option<String>,
-    /// Who logs in over ssh (libvirt 9.8).
-    pub username: Option<String>,
-    /// File with the private key for ssh (libvirt 9.8).
-    pub keyfile: Option<String>,
-    /// Socket of the ssh agent (libvirt 9.8).
-    pub agent_socket: Option<String>,
-}
-
-impl NetworkIdentity {
-    /// Its parts, in the order of libvirt.
-    pub const fn parts(&self) -> [&Option<String>; 5] {
-        let NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = self;
-        [user, group, username, keyfile, agent_socket]
-    }
-
-    /// The same, mutable.
-    pub const fn parts_mut(&mut self) -> [&mut Option<String>; 5] {
-        let NetworkIdentity {
-            user,
-            group,
-            username,
-            keyfile,
-            agent_socket,
-        } = self;
-        [user, group, username, keyfile, agent_socket]
-    }
-}
-
 /// Storage that is reached over a network; libvirt `type='network'`.
 ///
 /// The rows of vmdisk-fields say which protocol has which member; libvirt reads most of them for any protocol.
@@ -193,8 +152,16 @@ pub struct NetworkSource {
     pub readahead: Option<Bytes>,
     /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
     pub timeout: Option<u64>,
-    /// As whom; nfs and ssh.
-    pub identity: Option<NetworkIdentity>,
+    /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
+    pub user: Option<String>,
+    /// Group of files on NFS (libvirt 7.0).
+    pub group: Option<String>,
+    /// Who logs in over ssh (libvirt 9.8).
+    pub username: Option<String>,
+    /// File with the private key for ssh (libvirt 9.8).
+    pub keyfile: Option<String>,
+    /// Socket of the ssh agent (libvirt 9.8).
+    pub agent_socket: Option<String>,
     /// File with the keys of known ssh servers (libvirt 9.8).
     pub known_hosts: Option<String>,
     /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
@@ -216,7 +183,11 @@ fields! {
         cookies: Cookies,
         readahead: Readahead,
         timeout: Timeout,
-        identity: Identity,
+        user: User,
+        group: Group,
+        username: Username,
+        keyfile: KeyFile,
+        agent_socket: AgentSocket,
         known_hosts: KnownHosts,
         reconnect_delay: ReconnectDelay;
         // Never unset.
@@ -245,7 +216,11 @@ impl NetworkSource {
             cookies: Vec::new(),
             readahead: None,
             timeout: None,
-            identity: None,
+            user: None,
+            group: None,
+            username: None,
+            keyfile: None,
+            agent_socket: None,
             known_hosts: None,
             reconnect_delay: None,
         }

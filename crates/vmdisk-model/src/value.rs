@@ -4,8 +4,8 @@ use crate::{
     Address, AioMode, Authentication, BackendSource, Bytes, CacheMode, Cookie, DetectZeroes,
     Device, Discard, DomainType, Encryption, ErrorPolicy, Format, Geometry, GeometryTranslation,
     Image, IoThreadId, IoThreadQueues, Iotune, MemoryAccess, MemorySource, NetworkHost,
-    NetworkIdentity, ReadErrorPolicy, Reservations, ScsiControllerModel, Sgio, Slice, Snapshot,
-    StartupPolicy, Statistics, Switch, TargetBus, Tray, VirtioModel,
+    ReadErrorPolicy, Reservations, ScsiControllerModel, Sgio, Slice, Snapshot, StartupPolicy,
+    Statistics, Switch, TargetBus, Tray, VirtioModel,
 };
 
 /// The value of one field, without the syntax that it is written in.
@@ -287,7 +287,6 @@ structures! {
     Option<Authentication>, Option::is_some;
     Option<Box<Image>>, Option::is_some;
     Option<Encryption>, Option::is_some;
-    Option<NetworkIdentity>, Option::is_some;
     Option<Reservations>, Option::is_some;
     Option<Slice>, Option::is_some;
     Vec<Cookie>, |cookies| !cookies.is_empty();

@@ -478,12 +478,9 @@ fn what_no_spec_says_of_a_server_is_told() {
         });
         assert_eq!(found, told);
     }
-    let fred = NetworkIdentity {
-        username: Some("fred".to_owned()),
-        ..NetworkIdentity::default()
-    };
+    let fred = || Some("fred".to_owned());
     assert_eq!(
-        of(Ssh, &|_, source| source.identity = Some(fred.clone())),
+        of(Ssh, &|_, source| source.username = fred()),
         [at(I::Identity)]
     );
 }

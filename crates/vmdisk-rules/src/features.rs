@@ -268,14 +268,17 @@ fn memfd(domain: &Domain) -> Vec<FieldPath> {
 }
 
 fn ssh_identity(domain: &Domain) -> Vec<FieldPath> {
-    let is_ssh = |source: &NetworkSource| source.protocol == NetworkProtocol::Ssh;
-    let fields = [ImageField::Identity, ImageField::KnownHosts].into_iter();
-    let of_ssh = |field| {
-        images(domain, field, |image| {
-            image.has_member(field) && network(image).is_some_and(is_ssh)
+    use ImageField::{AgentSocket, Identity, KeyFile, KnownHosts, Username};
+    let of_ssh = |at, fields: &[ImageField]| {
+        images(domain, at, |image| {
+            let is_ssh = |source: &NetworkSource| source.protocol == NetworkProtocol::Ssh;
+            let mut fields = fields.iter();
+            network(image).is_some_and(is_ssh) && fields.any(|field| image.has_member(*field))
         })
     };
-    fields.flat_map(of_ssh).collect()
+    let mut found = of_ssh(Identity, &[Username, KeyFile, AgentSocket]);
+    found.extend(of_ssh(KnownHosts, &[KnownHosts]));
+    found
 }
 
 fn statistics(domain: &Domain) -> Vec<FieldPath> {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use vmdisk::{LintOptions, lint, read};
 use vmdisk_facts::Version;
 use vmdisk_fields::{Unused, image};
-use vmdisk_libvirt::vocabulary::{Pick, source_of};
 use vmdisk_libvirt::{UnmodeledContent, write_disk};
 use vmdisk_model::*;
 use vmdisk_tests::{LibvirtBuild, libvirts};
@@ -19,119 +18,59 @@ const RULES: [&str; 5] = [
     "unsupported-by-target",
 ];
 
-/// A member of a network source.
-struct Member {
-    field: ImageField,
-    /// The attribute of an identity; empty for other members.
-    part: &'static str,
+/// The members of a network source that some protocols lack.
+fn members() -> Vec<ImageField> {
+    let fields = NetworkSource::FIELDS.iter().copied();
+    let fields = fields.filter(|field| image(*field).protocols.is_some());
+    fields.chain([ImageField::Authentication]).collect()
 }
 
-fn members() -> Vec<Member> {
-    let fields = NetworkSource::FIELDS
-        .iter()
-        .filter(|field| image(**field).protocols.is_some() && **field != ImageField::Identity);
-    let fields = fields.chain([&ImageField::Authentication]);
-    let parts = ["user", "group", "username", "keyfile", "agentsock"];
-    let parts = parts.iter().map(|part| Member {
-        field: ImageField::Identity,
-        part,
-    });
-    let fields = fields.map(|field| Member {
-        field: *field,
-        part: "",
-    });
-    fields.chain(parts).collect()
+/// Sets a member to something that no other member has.
+fn set(field: ImageField, image: &mut Image) {
+    let Protocol::Network(source) = &mut image.protocol else {
+        panic!("it is on a network");
+    };
+    let text = || "planted".to_owned();
+    let is_set = match (field, field.kind()) {
+        (ImageField::Cookies, _) => {
+            let (name, value) = ("name".to_owned(), text());
+            source.cookies.push(Cookie { name, value });
+            true
+        }
+        (ImageField::Authentication, _) => {
+            let is_rbd = source.protocol == NetworkProtocol::Rbd;
+            let uuid = "11111111-2222-3333-4444-555555555555".to_owned();
+            image.authentication = Some(Authentication {
+                username: Some(text()),
+                secret: Some(Secret {
+                    secret_type: Some(if is_rbd { "ceph" } else { "iscsi" }.to_owned()),
+                    reference: SecretReference::Uuid(uuid),
+                }),
+            });
+            true
+        }
+        // QEMU has them as numbers.
+        (ImageField::User | ImageField::Group, _) => source.set(field, "+77"),
+        // The default of TLS is off, and certificates are verified.
+        (ImageField::Tls, _) => source.set(field, Switch::On),
+        (_, Some(FieldKind::Switch)) => source.set(field, Switch::Off),
+        (_, Some(FieldKind::Text)) => source.set(field, text()),
+        (_, Some(FieldKind::Number)) => source.set(field, 77_u32),
+        (_, Some(FieldKind::Count)) => source.set(field, 77_u64),
+        (_, Some(FieldKind::Size)) => source.set(field, Bytes(77_824)),
+        _ => false,
+    };
+    assert!(is_set, "a {field:?} needs a value here");
 }
 
-impl Member {
-    fn name(&self) -> String {
-        format!("{:?} {}", self.field, self.part)
-    }
-
-    /// Sets the member to something that no other member has.
-    fn set(&self, image: &mut Image) {
-        let Protocol::Network(source) = &mut image.protocol else {
-            panic!("it is on a network");
-        };
-        let text = || Some("planted".to_owned());
-        match self.field {
-            ImageField::Identity => {
-                let identity = source.identity.get_or_insert_default();
-                match self.part {
-                    "user" => identity.user = Some("+77".to_owned()),
-                    "group" => identity.group = Some("+77".to_owned()),
-                    "username" => identity.username = text(),
-                    "keyfile" => identity.keyfile = text(),
-                    _ => identity.agent_socket = text(),
-                }
-            }
-            ImageField::Cookies => {
-                let (name, value) = ("name".to_owned(), "planted".to_owned());
-                source.cookies.push(Cookie { name, value });
-            }
-            ImageField::Authentication => {
-                let is_rbd = source.protocol == NetworkProtocol::Rbd;
-                let uuid = "11111111-2222-3333-4444-555555555555".to_owned();
-                image.authentication = Some(Authentication {
-                    username: text(),
-                    secret: Some(Secret {
-                        secret_type: Some(if is_rbd { "ceph" } else { "iscsi" }.to_owned()),
-                        reference: SecretReference::Uuid(uuid),
-                    }),
-                });
-            }
-            field => {
-                let is_set = match field.kind() {
-                    Some(FieldKind::Text) => source.set(field, "planted"),
-                    // The default of TLS is off, and certificates are verified.
-                    Some(FieldKind::Switch) if field == ImageField::Tls => {
-                        source.set(field, Switch::On)
-                    }
-                    Some(FieldKind::Switch) => source.set(field, Switch::Off),
-                    Some(FieldKind::Number) => source.set(field, 77_u32),
-                    Some(FieldKind::Count) => source.set(field, 77_u64),
-                    Some(FieldKind::Size) => source.set(field, Bytes(77_824)),
-                    _ => false,
-                };
-                assert!(is_set, "a {field:?} needs a value here");
-            }
-        }
-    }
-
-    /// The protocols that have it, and the reaction of libvirt to the others.
-    fn protocols(&self) -> (&'static [NetworkProtocol], Unused) {
-        let (protocols, unused) = image(self.field).protocols.expect("it is in the table");
-        match self.part {
-            "" => (protocols, unused),
-            "user" | "group" => (&[NetworkProtocol::Nfs], unused),
-            _ => (&[NetworkProtocol::Ssh], unused),
-        }
-    }
-
-    /// The libvirt that first knew it.
-    fn since(&self) -> Version {
-        let (_, identity) = source_of("network").child("identity").expect("it has one");
-        let Pick::Element(identity) = identity.pick else {
-            panic!("it has one table");
-        };
-        let of_part = identity.attribute(self.part).map(|part| part.since);
-        let since = of_part.or(image(self.field).libvirt.since);
-        let (major, minor, micro) = since.expect("libvirt has it");
-        Version(major, minor, micro)
-    }
-
-    /// True if a protocol that has it passes it to QEMU; the rest is for nbdkit.
-    fn is_passed(&self) -> bool {
-        match self.field {
-            ImageField::Query => true,
-            ImageField::Identity => matches!(self.part, "user" | "group" | "username"),
-            field => image(field).node.is_some(),
-        }
-    }
+/// True if a protocol that has the member passes it to QEMU; the rest is for nbdkit.
+fn is_passed_on(field: ImageField) -> bool {
+    use ImageField::{Group, Query, User, Username};
+    matches!(field, Query | User | Group | Username) || image(field).node.is_some()
 }
 
 /// A guest with a source that has what its protocol needs, and one member more.
-fn guest(protocol: NetworkProtocol, member: Option<&Member>) -> String {
+fn guest(protocol: NetworkProtocol, member: Option<ImageField>) -> String {
     let name = match protocol {
         NetworkProtocol::Iscsi => "iqn.2026-11.com.example:a/3",
         NetworkProtocol::Nfs => "/pool/image",
@@ -140,15 +79,12 @@ fn guest(protocol: NetworkProtocol, member: Option<&Member>) -> String {
     let hosts = vec![NetworkHost::tcp("server", None)];
     let mut source = NetworkSource::new(protocol, Some(name.to_owned()), hosts);
     if protocol == NetworkProtocol::Ssh {
-        source.identity = Some(NetworkIdentity {
-            username: Some("someone".to_owned()),
-            keyfile: Some("/key".to_owned()),
-            ..NetworkIdentity::default()
-        });
+        source.username = Some("someone".to_owned());
+        source.keyfile = Some("/key".to_owned());
     }
     let mut image = Image::new(Some(Format::Raw), Protocol::Network(Box::new(source)));
     if let Some(member) = member {
-        member.set(&mut image);
+        set(member, &mut image);
     }
     let mut disk = Disk::new(Frontend::new("sda", TargetBus::Sata), image);
     if protocol.is_curl() {
@@ -216,7 +152,7 @@ fn reported(xml: &str, libvirt: &LibvirtBuild) -> Vec<&'static str> {
 
 /// The difference between a libvirt and the table; `None` if they agree.
 fn difference(
-    member: &Member,
+    member: ImageField,
     protocol: NetworkProtocol,
     libvirt: &LibvirtBuild,
     plain: &Made,
@@ -224,24 +160,25 @@ fn difference(
 ) -> Option<String> {
     let is_kept = made.definition != plain.definition;
     // The login needs the daemon that has the secrets.
-    let is_passed = made.line != plain.line && member.field != ImageField::Authentication;
-    let (protocols, unused) = member.protocols();
-    let is_known = libvirt.version >= member.since();
+    let is_passed = made.line != plain.line && member != ImageField::Authentication;
+    let (protocols, unused) = image(member).protocols.expect("it is in the table");
+    let (major, minor, micro) = image(member).libvirt.since.expect("libvirt has it");
+    let is_known = libvirt.version >= Version(major, minor, micro);
     let is_its_own = protocols.contains(&protocol);
     let (rule, expected) = match (is_its_own, unused) {
-        (true, _) if is_known => (None, (true, is_kept, member.is_passed())),
+        (true, _) if is_known => (None, (true, is_kept, is_passed_on(member))),
         // What is older than the member drops it.
         (true, _) => (Some("unsupported-by-target"), (true, false, false)),
         (false, Unused::Dropped) => (Some("source-option-ignored"), (true, false, false)),
         (false, Unused::Ignored) => (Some("source-option-ignored"), (true, true, false)),
         (false, Unused::RefusedAtStart) => (Some("network-server-refused"), (true, true, true)),
-        (false, Unused::Refused) if member.field == ImageField::Authentication => {
+        (false, Unused::Refused) if member == ImageField::Authentication => {
             (Some("login-refused"), (false, true, false))
         }
         (false, Unused::Refused) => (Some("network-source-refused"), (false, true, true)),
     };
     let found = (made.definition.is_some(), is_kept, is_passed);
-    let starts = match member.field {
+    let starts = match member {
         ImageField::Authentication => made.definition.is_some(),
         _ => made.line.is_some(),
     };
@@ -260,10 +197,9 @@ fn difference(
     if found == expected && starts != refuses && is_right {
         return None;
     }
-    let name = member.name();
     let version = libvirt.version;
     Some(format!(
-        "libvirt {version}, {protocol}, {name}: (defined, kept, passed) is {found:?}, not {expected:?}; \
+        "libvirt {version}, {protocol}, {member:?}: (defined, kept, passed) is {found:?}, not {expected:?}; \
          starts: {starts}; {rules:?}, not {rule:?}\n{}",
         made.said
     ))
@@ -276,7 +212,7 @@ fn each_member_of_each_protocol_is_kept_dropped_ignored_or_refused_as_the_table_
         let mut guests = Vec::new();
         for protocol in NetworkProtocol::ALL {
             guests.push(guest(*protocol, None));
-            guests.extend(members.iter().map(|member| guest(*protocol, Some(member))));
+            guests.extend(members.iter().map(|member| guest(*protocol, Some(*member))));
         }
         let made = made_by(&libvirt, &guests);
         let mut wrong = Vec::new();
@@ -292,11 +228,9 @@ fn each_member_of_each_protocol_is_kept_dropped_ignored_or_refused_as_the_table_
             }
             cells += made.len();
             let cells = members.iter().zip(made);
-            wrong.extend(
-                cells.filter_map(|(member, made)| {
-                    difference(member, *protocol, &libvirt, plain, made)
-                }),
-            );
+            wrong.extend(cells.filter_map(|(member, made)| {
+                difference(*member, *protocol, &libvirt, plain, made)
+            }));
         }
         println!(
             "libvirt {}: {cells} members of protocols, {} differences; without a driver: {gone:?}",

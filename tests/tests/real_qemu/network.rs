@@ -74,18 +74,12 @@ fn full(protocol: NetworkProtocol, port: u32, storage: &Storage) -> Image {
             source.snapshot = Some("before".to_owned());
         }
         NetworkProtocol::Nfs => {
-            source.identity = Some(NetworkIdentity {
-                user: Some("+1000".to_owned()),
-                group: Some("+1000".to_owned()),
-                ..NetworkIdentity::default()
-            });
+            source.user = Some("+1000".to_owned());
+            source.group = Some("+1000".to_owned());
             login = None;
         }
         NetworkProtocol::Ssh => {
-            source.identity = Some(NetworkIdentity {
-                username: Some("someone".to_owned()),
-                ..NetworkIdentity::default()
-            });
+            source.username = Some("someone".to_owned());
             login = None;
         }
         NetworkProtocol::Http => source.query = Some("a=b".to_owned()),

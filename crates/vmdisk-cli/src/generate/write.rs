@@ -51,10 +51,7 @@ fn nfs_without_identity(domain: &Domain) -> Vec<Message> {
     let is_nfs = |disk: &&Disk| match disk.backend.image().map(|image| &image.protocol) {
         Some(Protocol::Network(source)) => {
             source.protocol == NetworkProtocol::Nfs
-                && source
-                    .identity
-                    .as_ref()
-                    .is_none_or(|identity| identity.user.is_none() || identity.group.is_none())
+                && (source.user.is_none() || source.group.is_none())
         }
         _ => false,
     };

@@ -1,9 +1,8 @@
 //! `<source protocol='…'>`: network storage.
 
-use vmdisk_fields::{IDENTITY as IDENTITY_PARTS, image};
+use vmdisk_fields::image;
 use vmdisk_model::{
-    Cookie, Fields, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
-    NetworkTransport,
+    Cookie, Fields, ImageField, NetworkHost, NetworkProtocol, NetworkSource, NetworkTransport,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
@@ -24,7 +23,7 @@ const IDENTITY: &str = "source/identity";
 /// True for a field that has an element with one attribute.
 fn is_leaf(field: ImageField) -> bool {
     let place = image(field).libvirt;
-    place.is_attribute() && place.element() != AT
+    place.is_attribute() && !matches!(place.element(), AT | IDENTITY)
 }
 
 /// The place of the elements of such a field below a source, outermost first: the path and the name of each.
@@ -75,7 +74,7 @@ pub(super) fn read(
         read_leaf(reader, source, elements(*field), &mut network, depth, kept);
     }
     network.cookies = read_cookies(reader, source, depth, kept);
-    network.identity = read_identity(reader, source, protocol, depth, kept);
+    read_identity(reader, source, &mut network, depth, kept);
     Some(network)
 }
 
@@ -186,28 +185,26 @@ fn unquoted(value: &str) -> &str {
 fn read_identity(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
-    protocol: NetworkProtocol,
+    network: &mut NetworkSource,
     depth: usize,
     kept: &mut UnmodeledContent,
-) -> Option<NetworkIdentity> {
-    let node = source.child("identity")?;
+) {
+    let Some(node) = source.child("identity") else {
+        return;
+    };
     let mut element = reader.open_child(source, node, source.owner);
-    let mut identity = NetworkIdentity::default();
-    for (part, value) in IDENTITY_PARTS.iter().zip(identity.parts_mut()) {
-        *value = element.take_text(part.libvirt);
-    }
-    if protocol == NetworkProtocol::Ssh {
-        if identity.username.is_none() {
+    plain::read_attributes(&mut element, network);
+    if network.protocol == NetworkProtocol::Ssh {
+        if network.username.is_none() {
             let message = "`username` of `<identity>` is missing".to_owned();
             reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
-        if identity.keyfile.is_none() && identity.agent_socket.is_none() {
+        if network.keyfile.is_none() && network.agent_socket.is_none() {
             let message = "`keyfile` or `agentsock` of `<identity>` is missing".to_owned();
             reader.problem(&MISSING_VALUE, element.at, element.tag, message);
         }
     }
     kept.note(UnmodeledPath::deep(IDENTITY, depth), reader.close(element));
-    Some(identity)
 }
 
 /// Writes the attributes of a network source.
@@ -227,16 +224,17 @@ pub(super) fn write_children<'k>(
         match field {
             ImageField::Hosts => write_hosts(writer, &network.hosts, depth, kept),
             ImageField::Cookies => write_cookies(writer, &network.cookies, depth, kept),
-            ImageField::Identity => write_identity(writer, network.identity.as_ref(), depth, kept),
-            _ if is_leaf(*field) => write_leaf(writer, *field, network, depth, kept),
+            // With the other parts of the identity.
+            ImageField::User => write_element(writer, *field, network, depth, kept),
+            _ if is_leaf(*field) => write_element(writer, *field, network, depth, kept),
             // An attribute.
             _ => {}
         }
     }
 }
 
-/// Writes an element with one attribute, if it is set or parts of it were kept.
-fn write_leaf<'k>(
+/// Writes the element around a field, if an attribute of it is set or parts of it were kept.
+fn write_element<'k>(
     writer: &mut Writer<'k>,
     field: ImageField,
     network: &NetworkSource,
@@ -246,13 +244,15 @@ fn write_leaf<'k>(
     let mut spec = source_of("network");
     let mut opened = 0;
     for (path, name) in elements(field) {
-        let child = spec.child(name);
-        let is_written = network.has(field) || kept.has_within(path, depth);
-        let Some((_, child)) = child.filter(|_| is_written) else {
+        let Some((_, child)) = spec.child(name) else {
             break;
         };
-        writer.start(name, kept.at(UnmodeledPath::deep(path, depth)));
         spec = child.pick.element("network", None);
+        let is_set = network.has(field) || plain::has_attribute(spec, network);
+        if !is_set && !kept.has_within(path, depth) {
+            break;
+        }
+        writer.start(name, kept.at(UnmodeledPath::deep(path, depth)));
         plain::write_attributes(writer, spec, network, |_| false);
         opened += 1;
     }
@@ -285,20 +285,6 @@ fn write_hosts<'k>(
         writer.optional("socket", socket.as_ref());
         writer.end();
     }
-}
-
-fn write_identity<'k>(
-    writer: &mut Writer<'k>,
-    identity: Option<&NetworkIdentity>,
-    depth: usize,
-    kept: &'k UnmodeledContent,
-) {
-    let Some(identity) = identity else { return };
-    writer.start("identity", kept.at(UnmodeledPath::deep(IDENTITY, depth)));
-    for (part, value) in IDENTITY_PARTS.iter().zip(identity.parts()) {
-        writer.optional(part.libvirt, value.as_ref());
-    }
-    writer.end();
 }
 
 fn write_cookies<'k>(

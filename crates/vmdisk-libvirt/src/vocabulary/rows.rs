@@ -64,7 +64,8 @@ pub(super) const fn leaf(field: ImageField) -> &'static ElementSpec {
 }
 
 /// The number of fields of a network source that are elements.
-pub(super) const ELEMENTS_OF_NETWORK: usize = OF_NETWORK.len() - count_of_network("source");
+pub(super) const ELEMENTS_OF_NETWORK: usize =
+    OF_NETWORK.len() - count_of_network("source") - count_of_network("source/identity");
 
 /// The elements of a network source: of each field, then `others`.
 pub(super) const fn network_children<const N: usize>(others: &[ChildSpec]) -> [ChildSpec; N] {
@@ -72,7 +73,8 @@ pub(super) const fn network_children<const N: usize>(others: &[ChildSpec]) -> [C
     let (mut next, mut at) = (0, 0);
     while at < OF_NETWORK.len() {
         let field = OF_NETWORK[at];
-        if !is_on(image(field), "source") {
+        let is_part = is_on(image(field), "source/identity");
+        if !is_part && !is_on(image(field), "source") {
             children[next] = image_child(field, network_element(field));
             // Only lists of servers can be repeated.
             children[next].repeats = matches!(field, ImageField::Hosts);

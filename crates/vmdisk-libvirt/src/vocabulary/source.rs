@@ -91,8 +91,8 @@ static NETWORK: ElementSpec = {
     ];
     const ATTRIBUTES: [AttributeSpec; OWN.len() + count_of_network("source")] =
         gather_of_network(OWN, "source");
-    static CHILDREN: [ChildSpec; ELEMENTS_OF_NETWORK + VOLUME_CHILDREN.len()] =
-        network_children(VOLUME_CHILDREN);
+    static CHILDREN: [ChildSpec; ELEMENTS_OF_NETWORK + NETWORK_CHILDREN.len()] =
+        network_children(NETWORK_CHILDREN);
     of_type(&ATTRIBUTES, &CHILDREN)
 };
 
@@ -102,7 +102,6 @@ pub(super) const fn network_element(field: ImageField) -> &'static ElementSpec {
         ImageField::Hosts => &HOST,
         ImageField::Initiator => &INITIATOR,
         ImageField::Cookies => &COOKIES,
-        ImageField::Identity => &IDENTITY,
         _ => leaf(field),
     }
 }
@@ -174,7 +173,10 @@ const LOCAL_CHILDREN: &[ChildSpec] = &[
     PRIVATE,
 ];
 
-const VOLUME_CHILDREN: &[ChildSpec] = &[
+const VOLUME_CHILDREN: &[ChildSpec] = NETWORK_CHILDREN.split_at(1).1;
+
+const NETWORK_CHILDREN: &[ChildSpec] = &[
+    image_child(ImageField::Identity, &IDENTITY),
     image_child(ImageField::Authentication, &AUTH),
     LABELS,
     image_child(ImageField::Encryption, &ENCRYPTION),
@@ -334,13 +336,11 @@ static COOKIE: ElementSpec = ElementSpec::new("cookie")
     .attributes(&[attribute("name", (6, 2, 0), Text)])
     .content(Text);
 
-static IDENTITY: ElementSpec = ElementSpec::new("identity").attributes(&[
-    attribute("user", (7, 0, 0), Text),
-    attribute("group", (7, 0, 0), Text),
-    attribute("username", (9, 8, 0), Text),
-    attribute("keyfile", (9, 8, 0), Text),
-    attribute("agentsock", (9, 8, 0), Text),
-]);
+static IDENTITY: ElementSpec = {
+    const PARTS: [AttributeSpec; count_of_network("source/identity")] =
+        gather_of_network(&[], "source/identity");
+    ElementSpec::new("identity").attributes(&PARTS)
+};
 
 /// `Switch` is written `on`/`off` in a driver and `yes`/`no` in a source.
 pub(crate) fn switch_from_yes_no(word: &str) -> Option<Switch> {

@@ -27,25 +27,6 @@ fn host() -> impl Strategy<Value = NetworkHost> {
         })
 }
 
-fn identity() -> impl Strategy<Value = NetworkIdentity> {
-    (
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-        of(nasty()),
-    )
-        .prop_map(
-            |(user, group, username, keyfile, agent_socket)| NetworkIdentity {
-                user,
-                group,
-                username,
-                keyfile,
-                agent_socket,
-            },
-        )
-}
-
 /// A value of this kind; none of a field that has more than one.
 fn value(kind: FieldKind) -> BoxedStrategy<Option<FieldValue>> {
     match kind {
@@ -70,13 +51,11 @@ fn network() -> impl Strategy<Value = NetworkSource> {
         select(NetworkProtocol::ALL),
         vec(host(), 0..3),
         vec(cookie, 0..3),
-        of(identity()),
         kinds.map(value).collect::<Vec<_>>(),
     )
-        .prop_map(|(protocol, hosts, cookies, identity, values)| {
+        .prop_map(|(protocol, hosts, cookies, values)| {
             let mut source = NetworkSource::new(protocol, None, hosts);
             source.cookies = cookies;
-            source.identity = identity;
             for (field, value) in NetworkSource::FIELDS.iter().zip(values) {
                 let is_set = value.is_none_or(|value| source.set(*field, value));
                 assert!(is_set, "{field:?}");
@@ -192,9 +171,18 @@ fn complete(image: &mut Image) {
         SecretReference::Usage(_) | SecretReference::File { .. } | SecretReference::Object(_) => {}
     };
     if let Protocol::Network(network) = &mut image.protocol {
-        if let (NetworkProtocol::Ssh, Some(identity)) = (network.protocol, &mut network.identity) {
-            identity.username = some(identity.username.take());
-            identity.keyfile = some(identity.keyfile.take());
+        let fields = [
+            ImageField::User,
+            ImageField::Group,
+            ImageField::Username,
+            ImageField::KeyFile,
+            ImageField::AgentSocket,
+        ];
+        if network.protocol == NetworkProtocol::Ssh
+            && fields.iter().any(|field| network.has(*field))
+        {
+            network.username = some(network.username.take());
+            network.keyfile = some(network.keyfile.take());
         }
         if network.protocol != NetworkProtocol::Nbd {
             network.name = some(network.name.take());

@@ -214,7 +214,7 @@ macro_rules! backends {
 
             /// The keys that a kind of backend has.
             pub(crate) fn keys_of(kind: &str) -> Vec<&'static str> {
-                match kind { $( $key => <$type>::group_keys(), )+ _ => Vec::new() }
+                match kind { $( $key => <$type>::keys(), )+ _ => Vec::new() }
             }
 
             fn read_kind(kind: &str, keys: &mut Keys<'_>) -> Result<Option<Self>, Noted> {

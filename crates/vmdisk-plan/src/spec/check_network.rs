@@ -5,15 +5,17 @@
 
 use core::net::Ipv6Addr;
 
-use vmdisk_fields::{IDENTITY, Unused, image};
-use vmdisk_model::{FieldValue, Fields, Format, ImageField, NetworkIdentity, NetworkProtocol};
+use vmdisk_fields::{Unused, image};
+use vmdisk_model::{FieldValue, Fields, Format, ImageField, NetworkProtocol};
 
 use super::SpecPath;
 use super::access::DeviceAccess;
 use super::check_direct::check_secret;
 use super::check_path::{check_path, check_socket_length};
 use super::faults::Faults;
-use super::network::{AuthenticationSpec, NetworkHostSpec, NetworkSpec, PROTOCOLS};
+use super::network::{
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS,
+};
 use super::node::shortened;
 use super::section::{all_of, list_of};
 use super::value::Word;
@@ -288,23 +290,34 @@ fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
 
 fn check_identity(
     protocol: NetworkProtocol,
-    identity: &NetworkIdentity,
+    identity: &NetworkIdentitySpec,
     at: &SpecPath,
     faults: &mut Faults,
 ) {
-    for (part, value) in IDENTITY.iter().zip(identity.parts()) {
-        let Some(value) = value else { continue };
+    for field in NetworkIdentitySpec::FIELDS {
+        let (row, Some(value)) = (image(*field), identity.get(*field)) else {
+            continue;
+        };
+        let (Some(key), Some((owners, _))) = (row.spec, row.protocols) else {
+            continue;
+        };
         // Other protocols have no identity.
-        if !part.protocols.contains(&protocol) && [Nfs, Ssh].contains(&protocol) {
-            let (key, owner) = (part.spec, part.protocols[0]);
+        if !owners.contains(&protocol) && [Nfs, Ssh].contains(&protocol) {
+            let owner = owners[0];
             let message = format!("{protocol} has no `{key}`, which belongs to {owner}");
             faults.refuse(at.key(key), message);
         }
-        if part.is_path {
-            check_path(value, at.key(part.spec), faults);
+        if row.is_path {
+            check_path(&value.to_string(), at.key(key), faults);
         }
     }
-    let [user, group, username, keyfile, agent_socket] = identity.parts();
+    let NetworkIdentitySpec {
+        user,
+        group,
+        username,
+        keyfile,
+        agent_socket,
+    } = identity;
     if protocol == Nfs && user.is_none() && group.is_none() {
         faults.refuse(at.clone(), "the owner is missing: set `user` or `group`");
     }

@@ -121,7 +121,7 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
         let kinds = list_of(BackendSpec::KINDS);
         return Some(format!("use a key of the backend instead: {kinds}"));
     }
-    if IotuneSpec::group_keys().contains(&key) {
+    if IotuneSpec::keys().contains(&key) {
         return Some(format!("write `{key}` in the group `iotune`"));
     }
     let kinds: Vec<&str> = BackendSpec::KINDS
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_key_is_that_of_the_table_of_fields() {
-        let keys = DiskSpec::group_keys();
+        let keys = DiskSpec::keys();
         let of_fields = vmdisk_fields::DISK_FIELDS
             .iter()
             .filter_map(|field| vmdisk_fields::disk(*field).spec);

@@ -81,9 +81,9 @@ section! {
 
 /// Names the place of a key that is written at the top, but belongs to the guest or to a disk.
 fn explain_unknown_key(key: &str, _: &Value) -> Option<String> {
-    if GuestSpec::group_keys().contains(&key) {
+    if GuestSpec::keys().contains(&key) {
         Some(format!("write `{key}` below `guest`"))
-    } else if DiskSpec::group_keys().contains(&key) {
+    } else if DiskSpec::keys().contains(&key) {
         Some(format!("write `{key}` in an item of `disks`"))
     } else {
         None
@@ -303,7 +303,7 @@ impl Reading {
     /// Reads the values of a spec; what fits together is not checked.
     pub(crate) fn of(value: Value) -> Self {
         let mut reader = Reader::new(Vec::new());
-        reader.of_disk = DiskSpec::group_keys();
+        reader.of_disk = DiskSpec::keys();
         let spec = Spec::read(value, &mut reader);
         Reading {
             spec,

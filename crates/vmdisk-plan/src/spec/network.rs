@@ -3,8 +3,8 @@
 use schemars::{Schema, json_schema};
 use vmdisk_document::Value;
 use vmdisk_model::{
-    Authentication, Bytes, Fields, Format, Image, ImageField, NetworkHost, NetworkIdentity,
-    NetworkProtocol, NetworkSource, Protocol, Secret,
+    Authentication, Bytes, Fields, Format, Image, ImageField, NetworkHost, NetworkProtocol,
+    NetworkSource, Protocol, Secret,
 };
 
 use super::access::DeviceAccess;
@@ -89,12 +89,10 @@ section! {
     }
 }
 
-/// The identity presented to the server.
-pub type NetworkIdentitySpec = NetworkIdentity;
-
 section! {
     /// The identity presented to the server.
-    impl for NetworkIdentity {
+    #[derive(Default)]
+    pub struct NetworkIdentitySpec {
         /// Owner of files on nfs: a name, or `+` and a number; QEMU without libvirt accepts only numbers.
         user: Option<String> = "user",
         /// Group of files on nfs, in the same way.
@@ -105,6 +103,16 @@ section! {
         keyfile: Option<String> = "keyfile",
         /// Socket of the ssh agent (libvirt 9.8).
         agent_socket: Option<String> = "agent-socket",
+    }
+}
+
+vmdisk_model::fields! {
+    impl ImageField for NetworkIdentitySpec {
+        user: User,
+        group: Group,
+        username: Username,
+        keyfile: KeyFile,
+        agent_socket: AgentSocket
     }
 }
 
@@ -250,6 +258,19 @@ fn read_host(node: Value, reader: &mut Reader) -> Option<NetworkHostSpec> {
     })
 }
 
+/// Copies the fields that are set.
+pub(super) fn copy<F: Copy>(
+    fields: &[F],
+    from: &impl Fields<Field = F>,
+    to: &mut impl Fields<Field = F>,
+) {
+    for field in fields {
+        if let Some(value) = from.get(*field) {
+            to.set(*field, value);
+        }
+    }
+}
+
 impl NetworkSpec {
     /// A disk behind a server with every option left open.
     pub fn new(protocol: NetworkProtocol) -> Self {
@@ -297,12 +318,10 @@ impl NetworkSpec {
     pub(crate) fn to_image(&self, format: Format) -> Image {
         let hosts = self.hosts.iter().flatten().map(NetworkHostSpec::to_model);
         let mut source = NetworkSource::new(self.protocol, None, hosts.collect());
-        for field in Self::FIELDS {
-            if let Some(value) = self.get(*field) {
-                source.set(*field, value);
-            }
+        copy(Self::FIELDS, self, &mut source);
+        if let Some(identity) = &self.identity {
+            copy(NetworkIdentitySpec::FIELDS, identity, &mut source);
         }
-        source.identity.clone_from(&self.identity);
         let mut image = Image::new(Some(format), Protocol::Network(Box::new(source)));
         image.authentication = self.auth.as_ref().map(|auth| auth.to_model(self.protocol));
         image

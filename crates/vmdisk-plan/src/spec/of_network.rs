@@ -2,15 +2,16 @@
 
 use vmdisk_fields::{Unused, UnusedMember, remove_ignored_members, unused_members};
 use vmdisk_model::{
-    Authentication, Device, Disk, DiskField, FieldPath, Fields, Format, Image, ImageField,
-    NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource, NetworkTransport, Secret,
+    Authentication, Device, Disk, DiskField, FieldPath, Format, Image, ImageField, NetworkHost,
+    NetworkProtocol, NetworkSource, NetworkTransport, Secret,
 };
 
 use super::access::DeviceAccess;
 use super::check_network::format_in_name;
 use super::dropped::DroppedFields;
 use super::network::{
-    AuthenticationSpec, NetworkHostSpec, NetworkSpec, PROTOCOLS, SecretSpec, secret_type,
+    AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, PROTOCOLS, SecretSpec,
+    copy, secret_type,
 };
 
 /// The backend of a source on a network; `None` if no spec can say it.
@@ -60,16 +61,11 @@ pub(super) fn network_of(
     let format = image.format.unwrap_or(Format::Raw);
     let is_lun = disk.frontend.effective_device() == Device::Lun;
     let mut spec = NetworkSpec::new(protocol);
-    for field in NetworkSpec::FIELDS {
-        if let Some(value) = source.get(*field) {
-            spec.set(*field, value);
-        }
-    }
+    copy(NetworkSpec::FIELDS, &source, &mut spec);
     spec.hosts = (!servers.is_empty()).then_some(servers);
     let is_raw = format == Format::Raw && format_in_name(source.name.as_deref()).is_none();
     spec.format = (!is_raw).then_some(format);
-    let identity = source.identity.as_ref();
-    spec.identity = identity.and_then(|identity| identity_of(nth, protocol, identity, report));
+    spec.identity = identity_of(nth, &source, report);
     let login = image.authentication.as_ref();
     spec.auth = login.and_then(|login| login_of(nth, protocol, login, report));
     spec.access = is_lun.then_some(DeviceAccess::Lun);
@@ -104,21 +100,19 @@ fn host_of(host: &NetworkHost) -> Option<NetworkHostSpec> {
 
 fn identity_of(
     nth: usize,
-    protocol: NetworkProtocol,
-    identity: &NetworkIdentity,
+    source: &NetworkSource,
     report: &mut DroppedFields,
-) -> Option<NetworkIdentity> {
-    if *identity == NetworkIdentity::default() {
-        return None;
-    }
+) -> Option<NetworkIdentitySpec> {
+    let mut identity = NetworkIdentitySpec::default();
+    copy(NetworkIdentitySpec::FIELDS, source, &mut identity);
     let has_key = identity.keyfile.is_some() || identity.agent_socket.is_some();
-    if protocol == NetworkProtocol::Ssh && !has_key {
+    if identity.username.is_some() && !has_key {
         // libvirt refuses it, and QEMU alone has the keys of its user.
         let what = "the user name without a key or an agent";
         report.report_dropped(FieldPath::Image(nth, 0, ImageField::Identity), what, false);
         return None;
     }
-    Some(identity.clone())
+    (identity != NetworkIdentitySpec::default()).then_some(identity)
 }
 
 fn login_of(

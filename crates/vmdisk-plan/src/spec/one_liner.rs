@@ -142,7 +142,7 @@ impl DiskSpec {
     /// assert_eq!(help, "write `shareable=on` for both, or `firmware: efi`");
     /// ```
     pub fn help_in_one_liner(help: &str) -> String {
-        let mut keys = DiskSpec::group_keys();
+        let mut keys = DiskSpec::keys();
         keys.extend(
             BackendSpec::KINDS
                 .iter()
@@ -565,9 +565,9 @@ impl Tree {
             path.insert(0, kind);
         }
         if let [first] = path[..]
-            && nearest(first, &DiskSpec::group_keys()).is_none()
+            && nearest(first, &DiskSpec::keys()).is_none()
             && nearest(first, keys).is_none()
-            && let Some(limit) = nearest(first, &IotuneSpec::group_keys())
+            && let Some(limit) = nearest(first, &IotuneSpec::keys())
         {
             let message = format!("unknown key `{}`", shortened(key));
             self.refuse(part.column, message).help =

@@ -79,11 +79,6 @@ pub(crate) trait SpecValue: Sized {
     /// The usual value, to be named where a required one is missing.
     const USUAL: Option<&'static str> = None;
 
-    /// Every key of a group, in the order in which it is written.
-    fn group_keys() -> Vec<&'static str> {
-        Vec::new()
-    }
-
     /// Reads it; `None` after an error was noted.
     fn read(node: Value, reader: &mut Reader) -> Option<Self>;
 
@@ -347,35 +342,22 @@ macro_rules! section {
             $( $(#[doc = $field_doc])+ pub $field: $type, )*
         }
 
-        $crate::spec::section::section! {
-            $(#[doc = $doc])+
-            impl for $name {
-                $( $(#[doc = $field_doc])+ $field: $type = $key, )*
-            }
-            $(unknown keys: $explain;)?
-        }
-    };
-    // A group that is a type of the model.
-    (
-        $(#[doc = $doc:literal])+
-        impl for $name:ident {
-            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal, )*
-        }
-        $(unknown keys: $explain:path;)?
-    ) => {
-        impl $crate::spec::section::SpecValue for $name {
-            fn group_keys() -> Vec<&'static str> {
+        impl $name {
+            /// Every key, in the order in which it is written.
+            pub(crate) fn keys() -> Vec<&'static str> {
                 #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut keys = Vec::new();
                 $( keys.extend(<$type as $crate::spec::section::Slot>::keys($key)); )*
                 keys
             }
+        }
 
+        impl $crate::spec::section::SpecValue for $name {
             fn read(
                 node: vmdisk_document::Value,
                 reader: &mut $crate::spec::section::Reader,
             ) -> Option<Self> {
-                let known = Self::group_keys();
+                let known = Self::keys();
                 #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut keys = $crate::spec::section::Keys::new(node, reader, &known)?;
                 $( let $field = <$type as $crate::spec::section::Slot>::take(&mut keys, $key); )*

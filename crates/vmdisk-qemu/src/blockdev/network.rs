@@ -338,10 +338,9 @@ impl Writer<'_> {
             .with("driver", "nfs")
             .with("server", server)
             .with("path", path);
-        let identity = source.identity.clone().unwrap_or_default();
-        for (key, owner) in [("user", identity.user), ("group", identity.group)] {
+        for (key, owner) in [("user", &source.user), ("group", &source.group)] {
             let Some(owner) = owner else { continue };
-            let number = owner.strip_prefix('+').unwrap_or(&owner).parse::<u32>();
+            let number = owner.strip_prefix('+').unwrap_or(owner).parse::<u32>();
             match number {
                 Ok(number) => node.push(key, number),
                 Err(_) => self.problem_with_help(
@@ -361,14 +360,13 @@ impl Writer<'_> {
         let path = self.needs_name(layer, source, "path")?;
         let mut node = JsonObject::new().with("driver", "ssh").with("path", path);
         node.push("server", self.inet_object(layer, source.protocol, host)?);
-        let identity = source.identity.clone().unwrap_or_default();
-        let mut user = identity.username;
+        let mut user = source.username.clone();
         if let Some(login) = &layer.image.authentication {
             if let (Some(own), Some(other)) = (&login.username, &user)
                 && own != other
             {
                 let message = format!("the login name is '{own}'; '{other}' is not used");
-                self.leave_out(layer.at(ImageField::Identity), message);
+                self.leave_out(layer.at(ImageField::Username), message);
             }
             user = login.username.clone().or(user);
             if login.secret.is_some() {
@@ -379,9 +377,10 @@ impl Writer<'_> {
             }
         }
         node.push_some("user", user);
-        if identity.keyfile.is_some() || identity.agent_socket.is_some() {
+        let mut keys = [ImageField::KeyFile, ImageField::AgentSocket].into_iter();
+        if let Some(keys) = keys.find(|field| source.has(*field)) {
             self.leave_out(
-                layer.at(ImageField::Identity),
+                layer.at(keys),
                 "QEMU logs in with the keys of its own user's ssh agent; other keys need libvirt, which starts nbdkit",
             );
         }

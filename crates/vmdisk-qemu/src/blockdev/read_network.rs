@@ -2,8 +2,8 @@
 
 use vmdisk_model::{
     Authentication, Bytes, Encryption, EncryptionEngine, EncryptionFormat, FieldKind, FieldValue,
-    Fields, Image, ImageField, NetworkHost, NetworkIdentity, NetworkProtocol, NetworkSource,
-    Protocol, Secret, Switch,
+    Fields, Image, ImageField, NetworkHost, NetworkProtocol, NetworkSource, Protocol, Secret,
+    Switch,
 };
 
 use super::read::NodeReader;
@@ -261,22 +261,14 @@ fn read_nfs(view: &View<'_>) -> Option<Image> {
     let name = text(view, "path")?;
     let mut source = NetworkSource::new(NetworkProtocol::Nfs, Some(name), servers(view));
     let owner = |key: &str| number::<u32>(view, key).map(|number| format!("+{number}"));
-    let identity = NetworkIdentity {
-        user: owner("user"),
-        group: owner("group"),
-        ..NetworkIdentity::default()
-    };
-    source.identity = Some(identity).filter(|identity| *identity != NetworkIdentity::default());
+    (source.user, source.group) = (owner("user"), owner("group"));
     Some(image(source))
 }
 
 fn read_ssh(view: &View<'_>) -> Option<Image> {
     let name = text(view, "path")?;
     let mut source = NetworkSource::new(NetworkProtocol::Ssh, Some(name), servers(view));
-    source.identity = text(view, "user").map(|username| NetworkIdentity {
-        username: Some(username),
-        ..NetworkIdentity::default()
-    });
+    source.username = text(view, "user");
     Some(image(source))
 }
 
@@ -398,10 +390,7 @@ fn from_url(url: &WrittenUrl) -> Option<Image> {
         return None;
     }
     if protocol == NetworkProtocol::Ssh {
-        source.identity = username.take().map(|username| NetworkIdentity {
-            username: Some(username),
-            ..NetworkIdentity::default()
-        });
+        source.username = username.take();
     }
     let mut image = image(source);
     image.authentication = login(username, None);

@@ -119,18 +119,16 @@ fn network(source: &mut NetworkSource, login: &mut Option<Authentication>) {
             Some(name)
         }
     });
-    let mut identity = source.identity.take().unwrap_or_default();
-    (identity.keyfile, identity.agent_socket) = (None, None);
+    (source.keyfile, source.agent_socket) = (None, None);
     if protocol == NetworkProtocol::Ssh {
         let login = login.take().and_then(|login| login.username);
-        identity.username = login.or(identity.username);
+        source.username = login.or(source.username.take());
     }
     if protocol == NetworkProtocol::Nfs {
-        for owner in [&mut identity.user, &mut identity.group] {
+        for owner in [&mut source.user, &mut source.group] {
             *owner = owner
                 .take()
                 .map(|owner| format!("+{}", owner.trim_start_matches('+')));
         }
     }
-    source.identity = Some(identity).filter(|identity| *identity != NetworkIdentity::default());
 }

@@ -22,16 +22,6 @@ fn source_mut(image: &mut Image) -> &mut NetworkSource {
     source
 }
 
-fn identity(image: &mut Image) -> &mut NetworkIdentity {
-    source_mut(image)
-        .identity
-        .get_or_insert_with(NetworkIdentity::default)
-}
-
-fn of_identity(image: &Image) -> NetworkIdentity {
-    source(image).identity.clone().unwrap_or_default()
-}
-
 fn secret() -> Secret {
     Secret {
         secret_type: None,
@@ -115,33 +105,33 @@ const MEMBERS: &[Member] = &[
     ),
     (
         "user",
-        ImageField::Identity,
-        |image| identity(image).user = Some("+7".to_owned()),
-        |image| of_identity(image).user.is_some(),
+        ImageField::User,
+        |image| source_mut(image).user = Some("+7".to_owned()),
+        |image| source(image).user.is_some(),
     ),
     (
         "group",
-        ImageField::Identity,
-        |image| identity(image).group = Some("+7".to_owned()),
-        |image| of_identity(image).group.is_some(),
+        ImageField::Group,
+        |image| source_mut(image).group = Some("+7".to_owned()),
+        |image| source(image).group.is_some(),
     ),
     (
         "username",
-        ImageField::Identity,
-        |image| identity(image).username = Some("u".to_owned()),
-        |image| of_identity(image).username.is_some(),
+        ImageField::Username,
+        |image| source_mut(image).username = Some("u".to_owned()),
+        |image| source(image).username.is_some(),
     ),
     (
         "keyfile",
-        ImageField::Identity,
-        |image| identity(image).keyfile = Some("/srv/key".to_owned()),
-        |image| of_identity(image).keyfile.is_some(),
+        ImageField::KeyFile,
+        |image| source_mut(image).keyfile = Some("/srv/key".to_owned()),
+        |image| source(image).keyfile.is_some(),
     ),
     (
         "agent",
-        ImageField::Identity,
-        |image| identity(image).agent_socket = Some("/srv/agent".to_owned()),
-        |image| of_identity(image).agent_socket.is_some(),
+        ImageField::AgentSocket,
+        |image| source_mut(image).agent_socket = Some("/srv/agent".to_owned()),
+        |image| source(image).agent_socket.is_some(),
     ),
     (
         "known hosts",
@@ -303,7 +293,7 @@ fn no_member_of_any_protocol_is_lost_in_silence() {
 #[test]
 fn keys_and_known_hosts_of_an_ssh_server_are_left_out_in_different_words() {
     let mut image = plain(NetworkProtocol::Ssh);
-    identity(&mut image).keyfile = Some("/k".to_owned());
+    source_mut(&mut image).keyfile = Some("/k".to_owned());
     source_mut(&mut image).known_hosts = Some("/h".to_owned());
     let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
     let line = super::line(&disks([disk]), "qemu=10.0");

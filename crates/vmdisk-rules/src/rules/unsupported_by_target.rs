@@ -249,7 +249,15 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
             .disk()
             .filter(|index| word.at == FieldPath::Disk(*index, DiskField::SourceType))
             .map(|index| FieldPath::Image(index, 0, ImageField::Source));
-        if reported.contains(&word.at) || twin.is_some_and(|twin| reported.contains(&twin)) {
+        // The parts of an identity are reported together.
+        let around = match word.at {
+            FieldPath::Image(index, depth, field) => field
+                .parent()
+                .map(|around| FieldPath::Image(index, depth, around)),
+            _ => None,
+        };
+        let mut same = [Some(word.at), twin, around].into_iter().flatten();
+        if same.any(|at| reported.contains(&at)) {
             continue;
         }
         let (major, minor, micro) = word.since;

@@ -203,15 +203,6 @@ impl Redactor {
             cookie.name = self.name(&cookie.name);
             cookie.value = self.name(&cookie.value);
         }
-        if let Some(identity) = &mut source.identity {
-            for (part, value) in vmdisk_fields::IDENTITY.iter().zip(identity.parts_mut()) {
-                if part.is_path {
-                    path(value)
-                } else {
-                    name(value)
-                }
-            }
-        }
     }
 
     fn secret(&self, secret: &mut Secret) {
