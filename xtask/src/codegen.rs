@@ -114,7 +114,8 @@ pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> 
 fn page(rule: &Rule) -> anyhow::Result<String> {
     let mut out =
         String::from("<!-- Made by `cargo xtask codegen` from the rule's source. -->\n\n");
-    let mut examples = rule.examples().into_iter();
+    let shown = |example: &Example| !example.says("hidden");
+    let mut examples = rule.examples().into_iter().filter(shown);
     let mut current: Option<Example> = None;
     for line in rule.explain().lines() {
         let fence = line.strip_prefix("```");

@@ -76,3 +76,30 @@ pub fn lacking_in(version: Version) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::Fact;
+
+    #[test]
+    fn a_vendor_lacks_it_in_its_builds_of_one_version() {
+        for (vendor, version, release, expected) in [
+            ("rhel", Version(5, 14, 0), "5.14.0-69.el9", false),
+            ("rhel", Version(5, 14, 0), "5.14.0-70.13.1.el9_0", true),
+            ("rhel", Version(5, 14, 0), "5.14.0-361.el9", true),
+            ("rhel", Version(5, 14, 0), "5.14.0-362.8.1.el9_3", false),
+            ("rhel", Version(5, 15, 0), "5.15.0-70.el9", false),
+            ("debian", Version(5, 14, 0), "5.14.0-70-amd64", false),
+            ("rhel", Version(5, 14, 0), "5.14.0", false),
+        ] {
+            let kernel = Kernel {
+                release: Fact::Known(release.to_owned()),
+                version: Fact::Known(version),
+                vendor: Fact::Known(vendor.to_owned()),
+                ..Kernel::default()
+            };
+            assert_eq!(lacking(&kernel).is_some(), expected, "{vendor} {release}");
+        }
+    }
+}

@@ -198,10 +198,9 @@ impl MemberTable {
             return None;
         }
         let recorded = *self.releases.get(first as usize)?;
-        let is_known =
-            |row: &&CapabilityRow| row.since <= recorded && names(row.probe, owner, name);
+        let is_known = |row: &&CapabilityRow| names(row.probe, owner, name);
         let known = capability::TABLE.iter().find(is_known);
-        Some(known.map_or(recorded, |row| row.since))
+        Some(known.map_or(recorded, |row| row.since.min(recorded)))
     }
 
     /// Reduces recordings, the oldest first.

@@ -155,6 +155,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_mount_is_read_only_if_its_options_agree() {
+        let with = |options: &[(&str, bool)]| {
+            let options = options.iter().map(|(name, is_set)| {
+                ((*name).to_owned(), Fact::Known(OptionValue::Flag(*is_set)))
+            });
+            let mount = Mount {
+                options: options.collect(),
+                ..Mount::default()
+            };
+            mount.read_only().known()
+        };
+        for (options, expected) in [
+            (&[("ro", true), ("rw", false)][..], Some(true)),
+            (&[("ro", false), ("rw", true)], Some(false)),
+            (&[("ro", true)], Some(true)),
+            (&[("rw", true)], Some(false)),
+            (&[("ro", true), ("rw", true)], None),
+            (&[("ro", false), ("rw", false)], None),
+            (&[], None),
+        ] {
+            assert_eq!(with(options), expected, "{options:?}");
+        }
+    }
+
+    #[test]
     fn escapes_of_the_kernel_are_undone_and_other_backslashes_stay() {
         assert_eq!(
             unescaped("/srv/sp\\040ace\\011tab\\012end\\134x"),

@@ -356,7 +356,7 @@ pub struct Mode(pub u32);
 impl Mode {
     fn parse(text: &str) -> Option<Self> {
         // `from_str_radix` alone would let a sign through.
-        let octal = !text.is_empty() && text.bytes().all(|b| (b'0'..=b'7').contains(&b));
+        let octal = text.bytes().all(|b| (b'0'..=b'7').contains(&b));
         if !octal {
             return None;
         }
@@ -387,7 +387,7 @@ pub struct Inode {
 impl Inode {
     fn parse(text: &str) -> Option<Self> {
         let (device, number) = text.split_once('/')?;
-        let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        let digits = number.bytes().all(|b| b.is_ascii_digit());
         if !digits {
             return None;
         }
@@ -413,8 +413,9 @@ mod tests {
     #[test]
     fn permission_bits_are_octal_text() {
         assert_eq!(Mode::parse("0600"), Some(Mode(0o600)));
+        assert_eq!(Mode::parse("7777"), Some(Mode(0o7777)));
         assert_eq!(Mode(0o600).to_string(), "0600");
-        for bad in ["", "+600", "0800", "77777", "rw"] {
+        for bad in ["", "+600", "0800", "10000", "77777", "rw"] {
             assert_eq!(Mode::parse(bad), None, "{bad}");
         }
     }
@@ -430,7 +431,7 @@ mod tests {
         };
         assert_eq!(inode.to_string(), "0:45/257");
         assert_eq!(Inode::parse("0:45/257"), Some(inode));
-        for bad in ["0:45", "0:45/", "0:45/+1", "x/1"] {
+        for bad in ["0:45", "0:45/", "0:45/+1", "0:45/1x", "x/1"] {
             assert_eq!(Inode::parse(bad), None, "{bad}");
         }
     }

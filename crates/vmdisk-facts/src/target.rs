@@ -278,10 +278,9 @@ mod tests {
                 .to_string()
                 .starts_with("qemu: 'ten' is not a version")
         );
-        assert_eq!(
-            "qemu=10,qemu=11".parse::<Target>(),
-            Err(TargetError::Twice("qemu"))
-        );
+        for (text, key) in [("qemu=10,qemu=11", "qemu"), ("arch=a,arch=a", "arch")] {
+            assert_eq!(text.parse::<Target>(), Err(TargetError::Twice(key)));
+        }
         assert_eq!(
             "machine=".parse::<Target>(),
             Err(TargetError::Empty("machine"))

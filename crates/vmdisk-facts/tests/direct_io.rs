@@ -451,3 +451,22 @@ fn every_verdict_has_a_reason() {
         assert!(!because.is_empty() && !because.ends_with('.'), "{because}");
     }
 }
+
+#[test]
+fn what_is_missing_is_named_unless_the_reason_has_a_detail() {
+    let detail = |profile: &str, nocow: &str| {
+        let btrfs = format!("kind: btrfs, btrfs: {{data_profile: {profile}}}");
+        let file = format!("present: true, nocow: {nocow}");
+        let facts = host("6, 12, 77", &btrfs, PLAIN, "nocow: true", &file);
+        match HostIndex::new(&facts).direct_io("/i/a.img") {
+            Fact::Unknown(unknown) => unknown.detail.to_string(),
+            Fact::Known(_) | Fact::Absent | Fact::NotCollected => "known".to_owned(),
+        }
+    };
+    let (bare, detailed) = ("{unknown: permission}", "{unknown: permission, detail: x}");
+    assert_eq!(detail(bare, "true"), "the btrfs data profile");
+    assert_eq!(detail(detailed, "true"), "x");
+    assert_eq!(detail("[single]", bare), "the NOCOW flag");
+    assert_eq!(detail("[single]", detailed), "x");
+    assert_eq!(detail("[single]", "true"), "known");
+}

@@ -143,6 +143,19 @@ fn walking_down_ends_although_the_facts_have_a_cycle() {
 }
 
 #[test]
+fn a_disk_that_is_named_twice_is_below_its_partition_once() {
+    let text = HOST.replace(
+        "partition: {parent: disk,",
+        "slaves: [disk], partition: {parent: disk,",
+    );
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let part = index.device("part").unwrap();
+    assert_eq!(part.slaves, ["disk"]);
+    assert_eq!(ids(&index.below(part)), ["disk"]);
+}
+
+#[test]
 fn a_loop_device_is_above_the_storage_of_its_file() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);

@@ -8,6 +8,7 @@ pub struct Example {
     /// The words after the language in the fence: `reported`, `not-reported` or `fixed`, then `facts-NAME` for
     /// `fixtures/facts/NAME.json` (repeated for several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
     /// `single-tenant` or `lab` for a policy. `beside-NAME` names `fixtures/beside/NAME.xml`, another guest of the host.
+    /// The pages leave out a `hidden` example, which only holds a condition.
     pub words: Vec<String>,
     /// The text between the fences.
     pub text: String,
@@ -48,10 +49,7 @@ pub(crate) fn explain(rule: &Rule) -> String {
         rule.severity,
         rule.group.as_str()
     );
-    for line in lines(rule.page) {
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
+    push_shown(&mut out, rule.page);
     out.push_str(&allow_it(rule));
     out.push_str("\n## Evidence\n");
     for evidence in rule.evidence {
@@ -59,6 +57,22 @@ pub(crate) fn explain(rule: &Rule) -> String {
     }
     out.push_str(&format!("\n## Versions\nSince vmdisk {}.\n", rule.since));
     out
+}
+
+/// Adds the text of a page without its hidden examples.
+fn push_shown(out: &mut String, page: &str) {
+    let mut is_hidden = false;
+    for line in lines(page) {
+        let fence = line.strip_prefix("```");
+        if fence.is_some_and(|info| info.split(',').any(|word| word == "hidden")) {
+            is_hidden = true;
+        } else if is_hidden {
+            is_hidden = fence.is_none();
+        } else {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
 }
 
 /// The section on allowing findings of a rule.

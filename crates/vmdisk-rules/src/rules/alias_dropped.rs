@@ -57,6 +57,19 @@ declare_rule! {
     ///   <alias name='virtio-disk0'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <alias name=''/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     pub(super) static RULE = {
         name: "alias-dropped",
         group: Group::Clarity,

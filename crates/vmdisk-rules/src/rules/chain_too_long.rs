@@ -98,6 +98,33 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,facts-backing-chains
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/long-8.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,facts-backing-chains
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/loop.qcow2'/>
+    ///   <backingStore type='file'>
+    ///     <format type='qcow2'/>
+    ///     <source file='/srv/img/loop-below.qcow2'/>
+    ///     <backingStore type='file'>
+    ///       <format type='qcow2'/>
+    ///       <source file='/srv/img/loop.qcow2'/>
+    ///     </backingStore>
+    ///   </backingStore>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "chain-too-long",
         group: Group::Performance,

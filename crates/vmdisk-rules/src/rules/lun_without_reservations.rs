@@ -50,6 +50,14 @@ declare_rule! {
     ///   <target dev='sda' bus='scsi'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <disk type='block' device='lun' rawio='yes'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/disk/by-id/wwn-0x5000c500a1b2c3d4'/>
+    ///   <target dev='sda' bus='scsi'/>
+    ///   <shareable/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "lun-without-reservations",
         group: Group::Clarity,

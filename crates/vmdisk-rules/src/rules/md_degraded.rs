@@ -60,6 +60,20 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-checked,hidden,facts-conditions
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/vg0/mirrored'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,facts-conditions
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/vg0/plain'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "md-degraded",
         group: Group::DataSafety,

@@ -65,6 +65,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,qemu-7.2
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+    ///   <source file='/srv/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "qcow2-discard-corruption",
         group: Group::DataSafety,

@@ -50,6 +50,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden,facts-mounted-partition
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/sdf2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "source-is-mounted",
         group: Group::DataSafety,

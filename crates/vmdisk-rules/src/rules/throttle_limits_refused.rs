@@ -59,6 +59,26 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.iops-total=500,throttling.iops-total-max=1000
     /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=1000000000000000
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=1000000000000001
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=5,throttling.bps-total-max=9,throttling.bps-write-max=9
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=5,throttling.bps-total-max=9,throttling.bps-read-max=9
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=5,throttling.bps-write=5
+    /// ```
     pub(super) static RULE = {
         name: "throttle-limits-refused",
         group: Group::Startup,

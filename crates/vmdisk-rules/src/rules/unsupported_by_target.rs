@@ -107,6 +107,11 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```args,reported,hidden,qemu-11.1
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=gluster,node-name=f0,volume=vol,path=a.img,server.0.type=inet,server.0.host=a.example,server.0.port=24007 \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
     pub(super) static RULE = {
         name: "unsupported-by-target",
         group: Group::Startup,

@@ -12,7 +12,7 @@ use super::{Document, add_other_guests, count, facts_named, policy_of, target_of
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 19] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 20] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
@@ -36,6 +36,10 @@ const NOT_ON_COMMAND_LINES: [(&str, &str); 19] = [
     (
         "known-bad-build",
         "some of the bugs are in libvirt, which has no part in a command line",
+    ),
+    (
+        "lun-without-reservations",
+        "the capability of `rawio` is given to the program, and is no option",
     ),
     ("missing-value", OF_THE_TEXT),
     (

@@ -5,6 +5,7 @@
 )]
 
 mod command_lines;
+mod texts;
 mod unfinished;
 
 use std::path::{Path, PathBuf};
