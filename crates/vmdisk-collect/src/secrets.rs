@@ -1,6 +1,7 @@
 //! Removal of credentials from image names.
 
-/// Returns an image name without passwords: in `user:password@`, in rbd's `key=`, and in fields of `json:` with such names.
+/// Returns an image name without passwords: in `user:password@`, in the query of an address, which may be signed, in rbd's
+/// `key=`, and in fields of `json:` with such names.
 ///
 /// ```
 /// assert_eq!(vmdisk_collect::without_secrets("https://joe:hunter2@server/a.qcow2"), "https://joe:redacted@server/a.qcow2");
@@ -16,6 +17,12 @@ pub fn without_secrets(name: &str) -> String {
             && let Some(colon) = name[start..at].find(':').map(|colon| start + colon)
         {
             name.replace_range(colon + 1..at, GONE);
+        }
+        if let Some(query) = name[start..].find('?').map(|mark| start + mark + 1) {
+            let end = name[query..]
+                .find('"')
+                .map_or(name.len(), |quote| query + quote);
+            name.replace_range(query..end, GONE);
         }
     }
     for key in [
@@ -66,6 +73,14 @@ mod tests {
                 "https://joe:redacted@server/a.qcow2",
             ),
             ("https://joe@server/a@b:c", "https://joe@server/a@b:c"),
+            (
+                "https://server/a.qcow2?X-Amz-Signature=abc&x=1",
+                "https://server/a.qcow2?redacted",
+            ),
+            (
+                r#"json:{"file":{"url":"https://server/a?sig=abc"}}"#,
+                r#"json:{"file":{"url":"https://server/a?redacted"}}"#,
+            ),
             (
                 "rbd:pool/img:id=admin:key=AQBsecret==:mon_host=a",
                 "rbd:pool/img:id=admin:key=redacted:mon_host=a",

@@ -190,6 +190,8 @@ impl Redactor {
                     });
                     parts.collect::<Vec<_>>().join("/")
                 }
+                // An address may be signed.
+                ImageField::Query => self.secret_text(&text),
                 _ if vmdisk_fields::image(*field).is_path => self.path(&text),
                 _ => self.name(&text),
             };
@@ -201,7 +203,15 @@ impl Redactor {
         }
         for cookie in &mut source.cookies {
             cookie.name = self.name(&cookie.name);
-            cookie.value = self.name(&cookie.value);
+            cookie.value = self.secret_text(&cookie.value);
+        }
+    }
+
+    /// A text that may be a secret, which no level keeps.
+    fn secret_text(&self, text: &str) -> String {
+        match self.level() {
+            Level::Full => "redacted".to_owned(),
+            Level::Shareable | Level::Minimal => self.name(text),
         }
     }
 

@@ -19,8 +19,8 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
 
 /// The treatment of the text of a key.
 enum Treatment {
-    /// It is one of few words, or a number.
-    Keep,
+    /// It is made of known words and numbers; others become tokens.
+    Words,
     /// It is the id by which parts of the file refer to each other.
     Id,
     /// It is the reason why an answer is missing.
@@ -83,6 +83,15 @@ impl Redactor {
                 // The members of a list have the list's key.
                 Value::Array(all) => pending.extend(all.iter_mut().map(|one| (one, group, key))),
                 Value::Object(map) => {
+                    // Boot parameters, mount options and services, which a file written by hand may name freely.
+                    if self.level() != Level::Full
+                        && ["cmdline", "options", "services"].contains(&key)
+                    {
+                        *map = std::mem::take(map)
+                            .into_iter()
+                            .map(|(inner, one)| (self.words(&inner), one))
+                            .collect();
+                    }
                     pending.extend(
                         map.iter_mut()
                             .map(|(inner, one)| (one, key, inner.as_str())),
@@ -95,7 +104,8 @@ impl Redactor {
     fn text(&self, text: &str, group: &str, key: &str) -> String {
         match (self.level(), treatment(group, key)) {
             (_, Treatment::ImageName) => self.image_name(text),
-            (Level::Full, _) | (_, Treatment::Keep) => text.to_owned(),
+            (Level::Full, _) => text.to_owned(),
+            (_, Treatment::Words) => self.words(text),
             (_, Treatment::Id) if is_collected_id(text) => text.to_owned(),
             (_, Treatment::Reason) => {
                 let reason = Reason::from(text);
@@ -105,7 +115,7 @@ impl Redactor {
             }
             (_, Treatment::Program) => match text.rsplit_once('/') {
                 Some((folder, name)) if name.starts_with("qemu") => {
-                    format!("{}/{name}", self.path(folder))
+                    format!("{}/{}", self.path(folder), self.words(name))
                 }
                 _ => self.path(text),
             },
@@ -129,13 +139,13 @@ fn treatment(group: &str, key: &str) -> Treatment {
     match (group, key) {
         (_, "unknown") => Treatment::Reason,
         ("qemu", "path") => Treatment::Program,
-        // Distributions choose the paths of programs and the names of packages.
-        ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Keep,
+        // Distributions choose the names of programs and packages; what somebody added to them is a name.
+        ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Words,
         (
             "cpu" | "kvm" | "limits" | "memory" | "cmdline" | "services" | "dio" | "security"
             | "lvm_config",
             _,
-        ) => Treatment::Keep,
+        ) => Treatment::Words,
         ("host", "id" | "class" | "boot") => Treatment::Name,
         ("backing", "path") | (_, "data_file") => Treatment::ImageName,
         (_, "detail") => Treatment::Drop,
@@ -153,7 +163,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "xino" | "size" | "huge" | "mode" | "logbufs" | "logbsize" | "space_cache"
             | "subvolid" | "timeo" | "retrans" | "rsize" | "wsize" | "nconnect" | "actimeo"
             | "max_read" | "blksize" | "dax",
-        ) => Treatment::Keep,
+        ) => Treatment::Words,
         (_, "id" | "mount" | "fs" | "devices" | "slaves" | "holders" | "partitions" | "parent") => {
             Treatment::Id
         }
@@ -167,7 +177,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "primarycache" | "version" | "cpus" | "label" | "cipher" | "options" | "transport"
             | "host" | "cache_type" | "provisioning_mode" | "consistency" | "read_policy"
             | "security_driver" | "namespaces" | "lock_manager",
-        ) => Treatment::Keep,
+        ) => Treatment::Words,
         (_, _) => Treatment::Name,
     }
 }

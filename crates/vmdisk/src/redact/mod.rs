@@ -16,5 +16,6 @@
 mod domain;
 mod facts;
 mod token;
+mod words;
 
 pub use token::{Level, Redactor};

@@ -224,7 +224,7 @@ impl Redactor {
 }
 
 fn has_credentials(name: &str) -> bool {
-    ["@", "key", "password", "cookie", "secret", "token"]
+    ["@", "?", "key", "password", "cookie", "secret", "token"]
         .iter()
         .any(|word| name.contains(word))
 }
