@@ -40,7 +40,7 @@ rows! {
         .node("initiator-name").spec("initiator");
     SslVerify: "a switch for verifying certificates", libvirt("source/ssl/@verify", (6, 2, 0)).form(YesNo)
         .of(&[Https, Ftps], Dropped).node("sslverify").spec("ssl-verify");
-    Cookies: "cookies", libvirt("source/cookies", (6, 2, 0)).of(WEB, Dropped).node("cookie-secret");
+    Cookies: "a list of cookies", libvirt("source/cookies", (6, 2, 0)).of(WEB, Dropped).node("cookie-secret");
     Readahead: "a readahead", libvirt("source/readahead/@size", (6, 2, 0)).of(CURL, Dropped)
         .node("readahead").spec("readahead");
     Timeout: "a timeout", libvirt("source/timeout/@seconds", (6, 2, 0)).of(CURL, Dropped)
@@ -55,7 +55,7 @@ rows! {
     KeyFile: "a key file", libvirt("source/identity/@keyfile", (9, 8, 0)).of(&[Ssh], Dropped).path().spec("keyfile");
     AgentSocket: "a socket of an SSH agent", libvirt("source/identity/@agentsock", (9, 8, 0)).of(&[Ssh], Dropped)
         .path().spec("agent-socket");
-    KnownHosts: "known hosts", libvirt("source/knownHosts/@path", (9, 8, 0)).of(&[Ssh], Dropped).path()
+    KnownHosts: "a file of known hosts", libvirt("source/knownHosts/@path", (9, 8, 0)).of(&[Ssh], Dropped).path()
         .spec("known-hosts");
     Pool: "a pool", libvirt("source/@pool", (1, 0, 5));
     Volume: "a volume", libvirt("source/@volume", (1, 0, 5));

@@ -23,7 +23,7 @@ impl Label for ImageField {
     fn label(self) -> &'static str {
         let place = image(self).libvirt;
         match place.element() {
-            "source" => place.place,
+            "source" | "source/identity" => place.place,
             element if place.is_attribute() => element,
             _ => place.place,
         }
