@@ -16,6 +16,7 @@ mod libvirts;
 mod lines;
 mod meanings;
 mod memory;
+mod mutants;
 mod new_rule;
 mod qemus;
 mod race;
@@ -93,6 +94,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         jobs: u16,
     },
+    /// Change conditions of crates, one at a time, and print the changes that no test notices
+    Mutants(mutants::Arguments),
     /// Write the file of a new rule from the template of its crate, and add the rule to the crate's list
     NewRule(new_rule::Arguments),
     /// Download QEMU 5.2, 7.2, 10.0 and 11.1 from the system's mirror and unpack them without installation
@@ -143,6 +146,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Libvirts { folder } => libvirts::run(folder),
         Chore::Lines { checkout } => lines::run(checkout),
         Chore::Memory { count, jobs } => memory::run(&count, jobs),
+        Chore::Mutants(arguments) => mutants::run(&arguments),
         Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),

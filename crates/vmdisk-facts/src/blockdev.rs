@@ -455,6 +455,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_device_mapper_makes_volumes_containers_and_paths() {
+        use BlockKind as Kind;
+        for kind in [Kind::Lvm, Kind::LvmThin, Kind::CryptLuks2, Kind::Multipath] {
+            assert!(kind.is_device_mapper(), "{kind}");
+        }
+        for kind in [Kind::Disk, Kind::Md, Kind::Loop, Kind::Zram] {
+            assert!(!kind.is_device_mapper(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_queue_is_empty_until_something_of_it_was_collected() {
+        let queue = Queue::default();
+        assert!(queue.is_empty());
+        let wbt_lat_usec = Fact::Absent;
+        assert!(
+            !Queue {
+                wbt_lat_usec,
+                ..queue
+            }
+            .is_empty()
+        );
+    }
+
+    #[test]
     fn a_kind_reads_back_from_its_own_word() {
         for kind in BlockKind::NAMED {
             assert_eq!(BlockKind::from(kind.as_str().to_owned()), *kind);

@@ -416,6 +416,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_probe_answers_in_both_ways() {
+        for (has, expected) in [
+            (true, Answer::Yes(Basis::Probed)),
+            (false, Answer::No(Basis::Probed)),
+        ] {
+            let mut target: Target = "qemu=7.2".parse().unwrap();
+            target.probed.insert(Capability::DiscardNoUnref, has);
+            assert_eq!(target.can(Capability::DiscardNoUnref), expected);
+        }
+    }
+
+    #[test]
     fn versions_that_were_not_tried_have_no_answer() {
         let answer = |target: &str| {
             let target: Target = target.parse().unwrap();

@@ -99,3 +99,21 @@ impl Introspection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_version_of_the_format_is_refused() {
+        let text = |version: u32| {
+            format!(
+                r#"{{"schema_version": {version}, "qemu": [10, 0, 0], "package": "", "arch": "x86_64",
+                    "capabilities": {{}}, "unknown": {{}}, "machines": [], "members": {{}}}}"#
+            )
+        };
+        Introspection::from_json(&text(INTROSPECTION_VERSION)).unwrap();
+        let later = Introspection::from_json(&text(INTROSPECTION_VERSION + 1)).unwrap_err();
+        assert!(matches!(later, IntrospectionError::Version(_)), "{later}");
+    }
+}

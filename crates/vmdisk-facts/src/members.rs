@@ -157,7 +157,7 @@ impl MemberTable {
         let next = if is_recorded { last } else { last + 1 };
         let answer = if next == self.releases.len() {
             // A later release may have new ones, and has what was removed no more.
-            release(last).filter(|has| *has || here != 0)
+            release(last).filter(|_| here != 0)
         } else {
             release(last).filter(|_| release(last) == release(next))
         };
@@ -505,6 +505,49 @@ mod tests {
             table.find(Owner::Device("disk"), "size").unwrap().kind,
             ValueKind::Any
         );
+        assert_eq!(
+            table.find(Owner::Device("disk"), "serial").unwrap().kind,
+            ValueKind::Text
+        );
+    }
+
+    #[test]
+    fn the_table_of_capabilities_knows_releases_between_the_recorded_ones() {
+        let table = reduced();
+        let old = table.releases_with(Owner::Device("disk"), "old");
+        assert_eq!(old, [Version(5, 2, 0)]);
+        let recorded = MemberTable::recorded();
+        for (owner, name, expected) in [
+            (
+                Owner::Device("virtio-blk-pci"),
+                "iothread-vq-mapping",
+                Some(Version(9, 0, 0)),
+            ),
+            (
+                Owner::Device("virtio-blk-pci"),
+                "in_order",
+                Some(Version(10, 0, 0)),
+            ),
+            (Owner::Device("virtio-blk-pci"), "serial", None),
+            (
+                Owner::Node("qcow2"),
+                "discard-no-unref",
+                Some(Version(8, 1, 0)),
+            ),
+            (
+                Owner::Object("iothread"),
+                "thread-pool-min",
+                Some(Version(7, 1, 0)),
+            ),
+        ] {
+            assert_eq!(recorded.first_release(owner, name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_unstable_members_begin_with_x_or_underscores() {
+        let names = ["x-data-plane", "__com.redhat_x", "serial", "xattr"];
+        assert_eq!(names.map(is_unstable), [true, true, false, false]);
     }
 
     #[test]

@@ -41,9 +41,7 @@ impl<T: Clone> Memo<T> {
         }
         let answer = compute();
         if let Ok(mut slots) = self.slots.try_lock() {
-            if slots.is_empty() {
-                slots.resize_with(SLOTS, || None);
-            }
+            slots.resize_with(SLOTS, || None);
             slots[slot] = Some(Kept {
                 path: path.into(),
                 answer: answer.clone(),

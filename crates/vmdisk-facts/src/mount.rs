@@ -154,17 +154,40 @@ pub fn unescaped(field: &str) -> String {
 mod tests {
     use super::*;
 
+    fn mount(options: &[(&str, OptionValue)]) -> Mount {
+        let options = options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Fact::Known(value.clone())));
+        Mount {
+            options: options.collect(),
+            ..Mount::default()
+        }
+    }
+
+    #[test]
+    fn a_mount_drops_flushes_without_barriers() {
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        for (options, expected) in [
+            (&[("barrier", text("0"))][..], Some(true)),
+            (&[("barrier", text("none"))], Some(true)),
+            (&[("barrier", text("1"))], None),
+            (&[("nobarrier", OptionValue::Flag(true))], Some(true)),
+            (&[("nobarrier", OptionValue::Flag(false))], Some(false)),
+        ] {
+            assert_eq!(
+                mount(options).drops_flushes().known(),
+                expected,
+                "{options:?}"
+            );
+        }
+    }
+
     #[test]
     fn a_mount_is_read_only_if_its_options_agree() {
-        let with = |options: &[(&str, bool)]| {
-            let options = options.iter().map(|(name, is_set)| {
-                ((*name).to_owned(), Fact::Known(OptionValue::Flag(*is_set)))
-            });
-            let mount = Mount {
-                options: options.collect(),
-                ..Mount::default()
-            };
-            mount.read_only().known()
+        let with = |options: &[(&'static str, bool)]| {
+            let flag = |(name, is_set): &(&'static str, bool)| (*name, OptionValue::Flag(*is_set));
+            let options: Vec<_> = options.iter().map(flag).collect();
+            mount(&options).read_only().known()
         };
         for (options, expected) in [
             (&[("ro", true), ("rw", false)][..], Some(true)),

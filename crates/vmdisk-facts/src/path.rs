@@ -411,6 +411,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn observations_are_empty_until_something_was_collected() {
+        let dio = Dio::default();
+        assert!(dio.is_empty());
+        let mem = Fact::Known(512);
+        assert!(!Dio { mem, ..dio }.is_empty());
+    }
+
+    #[test]
     fn permission_bits_are_octal_text() {
         assert_eq!(Mode::parse("0600"), Some(Mode(0o600)));
         assert_eq!(Mode::parse("7777"), Some(Mode(0o7777)));

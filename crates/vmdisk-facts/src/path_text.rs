@@ -47,6 +47,7 @@ mod tests {
     fn doubled_slashes_and_lone_dots_mean_nothing() {
         for (given, tidied) in [
             ("/a//b", "/a/b"),
+            ("./.", ""),
             ("/a/./b", "/a/b"),
             ("/a/b/", "/a/b"),
             ("/a/.", "/a"),

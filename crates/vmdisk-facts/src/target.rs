@@ -309,6 +309,31 @@ mod tests {
     }
 
     #[test]
+    fn machine_types_and_members_of_another_qemu_are_ignored() {
+        let here = Target {
+            qemu: Some(Version(7, 2, 0)),
+            machines: ["q35".to_owned()].into(),
+            members: Some(Default::default()),
+            ..Target::default()
+        };
+        let asked = |text: &str| text.parse::<Target>().unwrap();
+        for same in ["libvirt=9.0", "qemu=7.2"] {
+            let target = asked(same).or(here.clone());
+            assert_eq!(
+                (target.machines, target.members),
+                (here.machines.clone(), here.members.clone())
+            );
+        }
+        let other = asked("qemu=10.0").or(here.clone());
+        assert_eq!((other.machines, other.members), (Default::default(), None));
+        let own = Target {
+            machines: ["pc".to_owned()].into(),
+            ..Target::default()
+        };
+        assert!(own.or(here).machines.contains("pc"));
+    }
+
+    #[test]
     fn probes_of_another_version_are_ignored() {
         let here = Target {
             qemu: Some(Version(7, 2, 0)),

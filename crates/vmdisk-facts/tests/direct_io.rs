@@ -470,3 +470,18 @@ fn what_is_missing_is_named_unless_the_reason_has_a_detail() {
     assert_eq!(detail("[single]", detailed), "x");
     assert_eq!(detail("[single]", "true"), "known");
 }
+
+#[test]
+fn the_data_mode_of_ext4_itself_takes_precedence_over_the_option() {
+    let journal = AcceptedButBuffered(Buffered::Ext4DataJournal);
+    for (mode, option, expected) in [
+        ("journal", "data: null", journal),
+        ("ordered", "data: journal", Direct),
+        ("ordered", "data: null", Direct),
+    ] {
+        let filesystem = format!("kind: ext4, ext4: {{data_mode: {mode}}}");
+        let facts = host("6, 1, 0", &filesystem, option, "", "present: true");
+        let found = verdict(&facts).map(|(effect, _)| effect);
+        assert_eq!(found, Some(expected), "{mode}, {option}");
+    }
+}

@@ -170,6 +170,32 @@ fn a_loop_device_is_above_the_storage_of_its_file() {
 }
 
 #[test]
+fn a_disk_under_two_devices_of_a_file_system_is_one_leaf() {
+    let text = HOST.replace(
+        "kind: ext4, devices: [part]",
+        "kind: ext4, devices: [part, thin]",
+    );
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let leaves = index.leaves_of("/x.img").map(|leaves| ids(&leaves));
+    assert_eq!(leaves, Fact::Known(vec!["disk".to_owned()]));
+}
+
+#[test]
+fn the_compression_flag_is_that_of_the_file_if_there_is_one() {
+    let text = HOST
+        .replace("nocow: true}", "nocow: true, compressed: true}")
+        .replace(
+            "nocow: false, inode",
+            "nocow: false, compressed: false, inode",
+        );
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert_eq!(index.compressed("/vm/a.img"), Fact::Known(false));
+    assert_eq!(index.compressed("/vm/missing.img"), Fact::Known(true));
+}
+
+#[test]
 fn observations_of_a_directory_hold_for_new_files() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);
