@@ -1,6 +1,7 @@
 //! The life of a session: requests, notifications and their order.
 
 use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::{
@@ -103,7 +104,14 @@ impl<W: Write> Server<'_, W> {
                 self.state = State::ShutDown;
                 Ok(Value::Null)
             }
-            (State::Running, _) => self.ask(&method, params),
+            (State::Running, _) => {
+                let ask = AssertUnwindSafe(|| self.ask(&method, params));
+                catch_unwind(ask).unwrap_or_else(|_| {
+                    // What it found so far may be half of a result.
+                    self.documents.forget();
+                    Err((ErrorCode::InternalError, a_bug("could not be answered")))
+                })
+            }
         };
         let response = match answer {
             Ok(result) => Response::new_ok(id, result),
@@ -305,6 +313,14 @@ fn unchecked(rules: &[&str]) -> String {
             rules.join(", ")
         ),
     }
+}
+
+/// The message about what panicked.
+fn a_bug(what: &str) -> String {
+    format!(
+        "{what} because of a bug in vmdisk; please report it at {}/issues",
+        env!("CARGO_PKG_REPOSITORY")
+    )
 }
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, (ErrorCode, String)> {

@@ -16,6 +16,9 @@ mod counting;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod image_header;
 
+#[path = "../../../crates/vmdisk-lsp/tests/support/session.rs"]
+mod session;
+
 /// One reader, and what must hold of it.
 #[derive(Clone, Copy)]
 pub struct Target {
@@ -77,6 +80,13 @@ pub const TARGETS: &[Target] = &[
         check: spec::check,
         held_at_least: 1 << 20,
         held_for_each_byte: 2048,
+    },
+    Target {
+        name: "language-server",
+        check: session::check,
+        // The schema of specs, and answers at 512 positions, each with all attributes of an element.
+        held_at_least: 32 << 20,
+        held_for_each_byte: COMMAND_LINE_BYTE,
     },
 ];
 

@@ -220,11 +220,9 @@ fn line_place<'t>(
     let is_flow = |at: usize| text[at..end].starts_with(['{', '[']);
     let steps = |stack: &[(usize, Step<'t>)]| stack.iter().map(|(_, step)| *step).collect();
     let colon = content
-        .char_indices()
-        .find(|(at, character)| {
-            let rest = &content[at + 1..];
-            *character == ':' && (rest.is_empty() || rest.starts_with([' ', '\r']))
-        })
+        .match_indices(':')
+        .map(|(at, colon)| (at, &content[at + colon.len()..]))
+        .find(|(_, rest)| rest.is_empty() || rest.starts_with([' ', '\r']))
         .map(|(at, _)| from + at)
         .filter(|_| !is_flow(from));
     let value = match colon {
