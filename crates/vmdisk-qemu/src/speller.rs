@@ -99,14 +99,12 @@ impl Speller for CommandLineSpeller<'_> {
 
     fn field(&self, at: FieldPath) -> Option<String> {
         let named = |name: &str| Some(format!("`{name}`"));
-        if let Some((_, key)) = written_key(self.document, at) {
-            let is_pair = self
-                .document
-                .slots
-                .options
-                .values()
-                .any(|slot| slot.values.contains_key(&key));
-            if is_pair || !matches!(at, FieldPath::Disk(_, DiskField::Cache)) {
+        if let Some((option, key)) = written_key(self.document, at) {
+            let options = &self.document.slots.options;
+            let is_pair = |slot: &SlotOption| slot.values.contains_key(&key);
+            if !matches!(at, FieldPath::Disk(_, DiskField::Cache))
+                || options.get(&option).is_some_and(is_pair)
+            {
                 return named(&key);
             }
         }

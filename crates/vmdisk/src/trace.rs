@@ -118,7 +118,12 @@ fn trace_on<'d>(
     let mut others = Vec::new();
     for diagnostic in findings {
         let mut is_attached = false;
-        for traced in &mut disks {
+        let before = |nth: usize| disks.partition_point(|traced| traced.disk.index < nth);
+        let near = match diagnostic.at.disk() {
+            Some(nth) => before(nth)..before(nth + 1),
+            None => 0..disks.len(),
+        };
+        for traced in &mut disks[near] {
             let (index, rule) = (traced.disk.index, diagnostic.rule.name);
             let step = vmdisk_trace::step_of(domain, index, &traced.path, rule, diagnostic.at);
             if let Some(step) = step {
