@@ -121,12 +121,45 @@ fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
     } else {
         return Err(not_ours(text));
     };
-    Ok(Document {
+    within_limits(Document {
         source,
         config_files: Vec::new(),
         lines: OnceLock::new(),
         has_expansion: OnceLock::new(),
         text: text.to_owned(),
+    })
+}
+
+/// The most disks of a document: no guest has as many, and a report about more of them is of no use.
+const MAX_DISKS: usize = 20_000;
+
+/// The document; or a failure at the first disk that is too many.
+fn within_limits(document: Document) -> Result<Document, ReadFailure> {
+    let first = FieldPath::Disk(MAX_DISKS, DiskField::Disk);
+    let excess = match &document.source {
+        // Its plan is without disks that have mistakes.
+        Source::Spec(planned) => planned.spec.disk_span(MAX_DISKS),
+        Source::LibvirtXml(_) | Source::QemuCommandLine(_) => {
+            let disk = document.domain().disks.get(MAX_DISKS);
+            disk.map(|_| document.nearest_place(first).span)
+        }
+    };
+    let Some(span) = excess else {
+        return Ok(document);
+    };
+    let kind = match &document.source {
+        Source::LibvirtXml(_) => {
+            ReadFailureKind::LibvirtXml(vmdisk_libvirt::ReadFailureKind::TooLarge)
+        }
+        Source::QemuCommandLine(_) => ReadFailureKind::QemuCommandLine,
+        Source::Spec(_) => ReadFailureKind::Spec,
+    };
+    Err(ReadFailure {
+        kind,
+        span,
+        message: format!("more than {MAX_DISKS} disks"),
+        help: Some("split it: no guest has as many disks".to_owned()),
+        related: Vec::new(),
     })
 }
 
@@ -185,7 +218,7 @@ pub fn read_with_config_files(
     }
     let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
     let document = vmdisk_qemu::read_with(&joined, text.len(), &spans)?;
-    Ok(Document {
+    within_limits(Document {
         source: Source::QemuCommandLine(Box::new(document)),
         config_files: parts,
         lines: OnceLock::new(),

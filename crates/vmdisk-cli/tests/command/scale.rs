@@ -357,3 +357,33 @@ fn a_page_about_thousands_of_fixes_on_one_line_has_no_diff_of_that_line() {
     assert_eq!(page.matches("</code> fixes it").count(), 2000);
     assert!(page.len() < 30_000_000, "{}", page.len());
 }
+
+#[test]
+fn more_disks_than_any_guest_has_are_refused() {
+    const MOST: usize = 20_000;
+    let xml = |disks: usize| {
+        let disk = "<disk type='block'/>\n".repeat(disks);
+        format!("<domain><devices>\n{disk}</devices></domain>")
+    };
+    let line = |disks| format!("qemu-system-x86_64{}", " -drive if=virtio".repeat(disks));
+    let spec = |disks| {
+        format!(
+            "version: 1\ndisks:\n{}",
+            "- {raw: {path: /a}}\n".repeat(disks)
+        )
+    };
+    for (name, text) in [
+        ("a.xml", &xml as &dyn Fn(usize) -> String),
+        ("a.args", &line),
+        ("a.yaml", &spec),
+    ] {
+        let place = Place::with(&[(name, &text(MOST + 1))]);
+        for command in ["lint", "trace"] {
+            let run = place.run(&[command, name]);
+            let said = format!("{}{}", run.stdout, run.stderr);
+            assert_eq!(run.code, 2, "{command} {name}: {said}");
+            assert!(said.contains("more than 20000 disks"), "{name}: {said}");
+        }
+        assert!(vmdisk::read(&text(MOST)).is_ok(), "{name}");
+    }
+}

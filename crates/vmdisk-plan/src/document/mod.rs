@@ -91,6 +91,11 @@ pub fn is_spec(text: &str) -> bool {
 }
 
 impl SpecDocument {
+    /// The place of a disk in the list of the spec; `None` if there are not so many.
+    pub fn disk_span(&self, number: usize) -> Option<Span> {
+        Some(self.yaml.root.get("disks")?.item(number)?.span)
+    }
+
     /// Reads a spec, past all mistakes in its values.
     ///
     /// # Errors
