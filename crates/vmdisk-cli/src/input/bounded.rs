@@ -57,6 +57,17 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
 
 /// Opens a regular file. Opening a device can have an effect, and opening a pipe would wait.
 pub(crate) fn regular_file(path: &Path) -> io::Result<File> {
+    let file = open_regular(path)?;
+    used::file(path);
+    Ok(file)
+}
+
+/// Fails if [`regular_file`] would. The file is not read, so that an output may replace it.
+pub(crate) fn check_regular_file(path: &Path) -> io::Result<()> {
+    open_regular(path).map(drop)
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
     let refuse = || Err(io::Error::other("not a regular file"));
     if !path.metadata()?.is_file() {
         return refuse();
@@ -90,12 +101,7 @@ fn up_to(limit: u64, stream: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags.bits().cast_signed();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    used::file(path);
-    Ok(file)
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 fn too_large(limit: u64) -> io::Error {
