@@ -343,7 +343,7 @@ fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
     }
 }
 
-/// Lets a declaration stand where nothing was concluded, and never against what was tried or observed.
+/// Uses the declared verdict only if nothing was observed or concluded.
 fn with_declared(concluded_fact: Fact<DirectIo>, dio: &Dio) -> Fact<DirectIo> {
     let Fact::Known(declared) = &dio.verdict else {
         return concluded_fact;

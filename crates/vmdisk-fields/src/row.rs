@@ -99,7 +99,7 @@ pub enum Unused {
 pub enum Spelling {
     /// As this property.
     Named(&'static str),
-    /// Not on the device itself: the code of the device sees to it.
+    /// Not on the device itself: set by device-specific code.
     Elsewhere,
     /// Not at all.
     Unknown,
@@ -114,11 +114,11 @@ pub struct FieldRow {
     pub kind: Option<FieldKind>,
     /// Where libvirt writes it.
     pub libvirt: LibvirtPlace,
-    /// Which disks libvirt lets have it.
+    /// Disks on which libvirt accepts it.
     pub takers: Takers,
     /// True if libvirt refuses it on a disk that a vhost-user daemon serves.
     pub is_refused_on_vhost_user: bool,
-    /// The QEMU that first did it, where libvirt hands it on and older ones that libvirt ran with could not.
+    /// First QEMU release with it, if libvirt also supports older ones.
     pub qemu_since: Option<Since>,
     /// False for an option of the driver, the id or the nodes of a device, and for options that QEMU does not have.
     pub is_of_the_device: bool,

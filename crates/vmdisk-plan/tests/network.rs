@@ -228,11 +228,11 @@ fn what_no_server_takes_is_refused_at_its_key() {
         ("rbd:a/b,tls=on", "network.tls: rbd has no `tls`"),
         (
             "https://a/x,readahead=1000",
-            "network.readahead: QEMU reads whole sectors",
+            "network.readahead: readahead must be a multiple of 512 bytes",
         ),
         (
             "https://a/x,timeout=20000",
-            "network.timeout: QEMU waits 1 to 10000 seconds",
+            "network.timeout: timeout must be 1 to 10000 seconds",
         ),
         (
             "rbd:a/b,config-file=ceph.conf",

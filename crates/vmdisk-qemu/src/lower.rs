@@ -12,7 +12,7 @@ use crate::device::read::DiskReader;
 use crate::device::read_controller::read_controllers;
 use crate::index::Index;
 use crate::machine_read::read_machine;
-use crate::notes::{Noted, Notes};
+use crate::notes::{FinishedNotes, Notes};
 use crate::object::read_iothread::{IoThreadIds, read_iothreads, read_main_loop};
 use crate::object::read_memory::read_memory_backing;
 use crate::object::read_throttle::FilterGroups;
@@ -105,7 +105,7 @@ impl<'a> Lowered<'a> {
     }
 
     /// The model and the notes.
-    pub(crate) fn finish(self) -> (Domain, Noted) {
+    pub(crate) fn finish(self) -> (Domain, FinishedNotes) {
         (self.domain, self.notes.finish())
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Notes<'a> {
 }
 
 /// The notes of a command line during lowering.
-pub(crate) struct Noted {
+pub(crate) struct FinishedNotes {
     pub(crate) map: SourceMap<FieldPath>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) open: BTreeSet<FieldPath>,
@@ -75,7 +75,7 @@ impl<'a> Notes<'a> {
     }
 
     /// All notes.
-    pub(crate) fn finish(self) -> Noted {
+    pub(crate) fn finish(self) -> FinishedNotes {
         let mut slots = self.slots;
         slots.fill(self.options);
         let mut open = self.open;
@@ -89,7 +89,7 @@ impl<'a> Notes<'a> {
                 open.extend(fields.filter(|at| self.map.place(*at).is_none()));
             }
         }
-        Noted {
+        FinishedNotes {
             map: self.map,
             problems: self.problems,
             open,

@@ -12,7 +12,7 @@ use crate::Policy;
 /// A missing input of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Missing {
-    /// The missing fact, such as `file system of /srv/a.img`; empty where nobody reads it.
+    /// The missing fact, such as `file system of /srv/a.img`; empty unless `names_missing`.
     pub what: String,
     /// The reason why it is missing, such as `no facts were given` or `permission`.
     pub why: Cow<'static, str>,
@@ -61,7 +61,7 @@ pub struct Context<'a> {
     pub versioned_syntax: &'a [VersionedSyntax<FieldPath>],
     /// The program that receives the configuration.
     pub consumer: Consumer,
-    /// False if nobody reads what was missing: [`Missing::what`] is empty then, and only the reason is there.
+    /// True if [`Missing::what`] is filled in; otherwise only the reason is.
     pub names_missing: bool,
     /// Fields whose values a shell or systemd fills in later; `None` where nothing is filled in.
     pub open_fields: Option<&'a BTreeSet<FieldPath>>,

@@ -100,7 +100,7 @@ fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType
     foreign.filter(|_| !rule.applies_to_foreign_guests)
 }
 
-/// True if a rule about QEMU applies to a guest of another hypervisor.
+/// Reports as not checked that a guest of another hypervisor is none of QEMU's.
 fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
     let what = format!("a guest of type '{}'", domain_type.as_wire());
     report.not_checked(

@@ -47,11 +47,11 @@ struct Kind<'a> {
 /// On which hosts of a fleet something was found, by their numbers, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundOn {
-    /// Where it was found.
+    /// The hosts on which it was found.
     pub affected: Vec<usize>,
-    /// The searched path that does not exist.
+    /// The hosts on which it was checked and not found.
     pub not_affected: Vec<usize>,
-    /// Where the rule could not look.
+    /// The hosts on which it could not be checked.
     pub not_checked: Vec<usize>,
 }
 

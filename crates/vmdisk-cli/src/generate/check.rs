@@ -4,7 +4,7 @@ use vmdisk::plan::{Plan, facts_after};
 use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint, lint_generated};
 
-use super::spec::{Asked, AskedText};
+use super::spec::{GenerateInput, GenerateText};
 use super::write::refused;
 use crate::args::{GenerateArgs, GenerateForm};
 use crate::render::message::{Message, MessagePlace, MessageText};
@@ -19,7 +19,11 @@ pub(super) struct Check<'a> {
 
 impl Check<'_> {
     /// Lints a plan in the requested form. Errors refuse; warnings are returned, in the words of the spec.
-    pub(super) fn plan(&self, plan: &Plan, asked: &Asked<'_>) -> Result<Vec<Message>, Stop> {
+    pub(super) fn plan(
+        &self,
+        plan: &Plan,
+        asked: &GenerateInput<'_>,
+    ) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
         let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));
         // The warning of the writer names the secret and its object.
@@ -61,9 +65,9 @@ impl Check<'_> {
         &self,
         text: &str,
         plan: &Plan,
-        asked: &Asked<'_>,
+        asked: &GenerateInput<'_>,
         target: &Target,
-    ) -> Result<(Vec<Diagnostic>, Option<AskedText>), Stop> {
+    ) -> Result<(Vec<Diagnostic>, Option<GenerateText>), Stop> {
         let found = self.findings(text, plan)?;
         if found.is_empty() {
             return Ok((found, None));
@@ -87,7 +91,7 @@ impl Check<'_> {
         &self,
         text: &str,
         plan: &Plan,
-        spec: Option<&AskedText>,
+        spec: Option<&GenerateText>,
     ) -> Result<Vec<Diagnostic>, Stop> {
         let document = vmdisk::read(text).map_err(|failure| {
             Stop::new(format!(
@@ -118,7 +122,7 @@ impl Check<'_> {
     pub(super) fn judge(
         &self,
         found: Vec<Diagnostic>,
-        spec: Option<&AskedText>,
+        spec: Option<&GenerateText>,
     ) -> Result<Vec<Message>, Stop> {
         let message = |found| message(found, spec);
         let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) = found
@@ -136,7 +140,7 @@ impl Check<'_> {
     }
 }
 
-fn message(diagnostic: Diagnostic, spec: Option<&AskedText>) -> Message {
+fn message(diagnostic: Diagnostic, spec: Option<&GenerateText>) -> Message {
     let Diagnostic {
         rule,
         severity,

@@ -9,7 +9,7 @@ use vmdisk::{Diagnostic, Document, Facts, Source};
 use vmdisk_source::apply_edits;
 
 use super::check::Check;
-use super::spec::Asked;
+use super::spec::GenerateInput;
 use super::write::Written;
 use crate::lint::inputs::{Input, Origin};
 use crate::lint::read;
@@ -45,7 +45,7 @@ impl Existing {
     /// Plans the disks around what the domain has.
     pub(super) fn plan(
         &self,
-        asked: &Asked<'_>,
+        asked: &GenerateInput<'_>,
         facts: &Facts,
         check: &Check<'_>,
     ) -> Result<Plan, Stop> {

@@ -23,7 +23,7 @@ use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::Stop;
 use check::Check;
-use spec::Asked;
+use spec::GenerateInput;
 use write::Written;
 
 /// Runs the command.
@@ -86,7 +86,7 @@ fn too_little_space(shortage: SpaceShortage) -> Message {
 /// Disks for a domain that exists, in its text.
 fn added(
     path: &Path,
-    asked: &Asked<'_>,
+    asked: &GenerateInput<'_>,
     facts: &Facts,
     check: &Check<'_>,
 ) -> Result<(Plan, Written), Stop> {
@@ -105,7 +105,11 @@ fn added(
 }
 
 /// A new guest.
-fn new(asked: &Asked<'_>, facts: &Facts, check: &Check<'_>) -> Result<(Plan, Written), Stop> {
+fn new(
+    asked: &GenerateInput<'_>,
+    facts: &Facts,
+    check: &Check<'_>,
+) -> Result<(Plan, Written), Stop> {
     let Check { args, target, .. } = check;
     let plan = plan(&asked.spec, facts, target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;

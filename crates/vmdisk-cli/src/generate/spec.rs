@@ -19,7 +19,7 @@ use crate::stop::{Stop, plain};
 
 /// A spec, and the texts that it comes from.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct GenerateInput<'a> {
     pub(super) spec: Spec,
     file: Option<File>,
     one_liners: &'a [String],
@@ -29,7 +29,7 @@ pub(super) struct Asked<'a> {
 
 /// A spec as a document, for findings about the guest that is planned from it.
 #[derive(Debug)]
-pub(super) struct AskedText {
+pub(super) struct GenerateText {
     pub(super) document: Document,
     pub(super) shared: SharedText,
     /// The file that has this text; `None` if the spec is not in one file.
@@ -46,7 +46,7 @@ struct File {
 }
 
 /// The spec that the arguments ask for.
-pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a>, Stop> {
+pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<GenerateInput<'a>, Stop> {
     let (mut spec, file) = match &args.spec {
         Some(path) => {
             let (spec, file) = from_file(path, io)?;
@@ -87,7 +87,7 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Asked<'a
         guest.memory = args.memory.or(guest.memory);
         guest.vcpus = args.vcpus.or(guest.vcpus);
     }
-    Ok(Asked {
+    Ok(GenerateInput {
         spec,
         file,
         one_liners: &args.disks,
@@ -138,7 +138,7 @@ fn is_one_liner(path: &Path) -> bool {
 /// The plan of a spec by its text, where nothing is known of the host.
 pub(crate) fn planned(name: String, text: &str, target: &Target) -> Result<(Spec, Plan), Stop> {
     let (spec, file) = from_text(name, text.to_owned())?;
-    let asked = Asked {
+    let asked = GenerateInput {
         spec,
         file: Some(file),
         one_liners: &[],
@@ -186,16 +186,16 @@ fn from_text(name: String, text: String) -> Result<(Spec, File), Stop> {
     }
 }
 
-impl Asked<'_> {
+impl GenerateInput<'_> {
     /// The spec as a document that is planned for a host; `None` if it cannot be read again.
-    pub(super) fn text(&self, facts: &Facts, target: &Target) -> Option<AskedText> {
+    pub(super) fn text(&self, facts: &Facts, target: &Target) -> Option<GenerateText> {
         let file = self
             .file
             .as_ref()
             .filter(|_| self.one_liners.is_empty() && self.options.is_empty());
         let text = file.map_or_else(|| self.spec.to_yaml(), |file| file.text.text().to_owned());
         let document = vmdisk::read(&text).ok()?;
-        Some(AskedText {
+        Some(GenerateText {
             shared: SharedText::new(text),
             document: document.planned_for(facts, target)?,
             path: file.map(|file| file.name.clone()),

@@ -48,12 +48,12 @@ pub(crate) struct DataFile {
 }
 
 /// Looks at files, until one does not answer.
-struct Looker {
+struct ImageReader {
     has_timed_out: bool,
     seen: HashMap<FileIdentity, (Option<u64>, Option<u64>)>,
 }
 
-impl Looker {
+impl ImageReader {
     fn read(&mut self, path: &Path) -> Result<ImageFile, ImageFileError> {
         if self.has_timed_out {
             return Err(ImageFileError::Refused(
@@ -74,11 +74,11 @@ impl Looker {
 
 /// Looks at an image, and at the files it names if `is_followed`.
 pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileError> {
-    let mut looker = Looker {
+    let mut reader = ImageReader {
         has_timed_out: false,
         seen: HashMap::new(),
     };
-    let file = looker.read(path)?;
+    let file = reader.read(path)?;
     let top = Top {
         identity: file.identity,
         location: Name::from(path.as_os_str().as_bytes()),
@@ -88,7 +88,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
     };
     let walked = chain::walk(top, |reference| {
         if is_followed {
-            follow(&mut looker, reference)
+            follow(&mut reader, reference)
         } else {
             Resolution::NotFollowed {
                 reason: "not followed; use --chain".to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
         .links
         .into_iter()
         .map(|link| {
-            let (length, allocated) = looker.seen.get(&link.identity).copied().unwrap_or_default();
+            let (length, allocated) = reader.seen.get(&link.identity).copied().unwrap_or_default();
             Link {
                 opened_as: link.opened_as(),
                 format_differs: link.format_differs(),
@@ -123,7 +123,7 @@ pub(crate) fn look(path: &Path, is_followed: bool) -> Result<Image, ImageFileErr
             .map(|reference| {
                 let place = chain::place(&link.location, &reference);
                 let found = match &place {
-                    ResolvedName::Path(name) if is_followed => Some(looker.read(as_path(name))),
+                    ResolvedName::Path(name) if is_followed => Some(reader.read(as_path(name))),
                     _ => None,
                 };
                 DataFile {
@@ -149,7 +149,7 @@ fn uses_data_files(header: &Header) -> bool {
     }
 }
 
-fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolution<FileIdentity> {
+fn follow(reader: &mut ImageReader, reference: &Reference<'_>) -> Resolution<FileIdentity> {
     let name = match &reference.place {
         ResolvedName::Path(name) => name,
         ResolvedName::WorkingDirectory(_) => {
@@ -161,7 +161,7 @@ fn follow(looker: &mut Looker, reference: &Reference<'_>) -> Resolution<FileIden
             return not_followed("there is nothing it could be relative to");
         }
     };
-    match looker.read(as_path(name)) {
+    match reader.read(as_path(name)) {
         Ok(file) => Resolution::Found(Box::new(Found {
             identity: file.identity,
             location: name.clone(),

@@ -36,7 +36,7 @@ pub(crate) fn inside(
         *writer.get_mut() = &mut out;
         contents(&mut writer)
     })();
-    written.expect("memory takes every byte");
+    written.expect("writing to a Vec cannot fail");
     out
 }
 

@@ -78,7 +78,7 @@ pub(super) fn write(traced: &Traced) -> String {
             .collect(),
     };
     let mut out = Vec::new();
-    harmless::pretty(&mut out, &envelope).expect("memory takes every byte");
+    harmless::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 

@@ -119,7 +119,7 @@ pub(crate) fn read_image(
             .or_else(|| source.peek("protocol").and(other())),
         "volume" => match volume::read(reader, &mut source) {
             Ok(source) => source.map(Protocol::Volume),
-            Err(volume::Told) => other(),
+            Err(volume::ErrorReported) => other(),
         },
         "nvme" => match nvme::read(reader, &mut source, depth, kept) {
             Some(source) => Some(Protocol::Nvme(source)),

@@ -8,13 +8,13 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 /// A problem was reported.
-pub(super) struct Told;
+pub(super) struct ErrorReported;
 
 /// Reads a volume; `None` without a name.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     source: &mut Element<'_>,
-) -> Result<Option<VolumeSource>, Told> {
+) -> Result<Option<VolumeSource>, ErrorReported> {
     let is_named = |name| source.peek(name).is_some_and(|text| !text.is_empty());
     match (is_named("pool"), is_named("volume")) {
         (true, true) => Ok(source
@@ -32,7 +32,7 @@ pub(super) fn read(
                 format!("`{missing}` is missing: a volume source requires pool and volume");
             let (at, tag) = (source.at, source.tag);
             reader.problem(&MISSING_VALUE, at, tag, message);
-            Err(Told)
+            Err(ErrorReported)
         }
     }
 }

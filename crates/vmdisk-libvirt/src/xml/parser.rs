@@ -278,7 +278,12 @@ impl<'t> Parser<'t> {
         }
         let attributes = &self.tree.attributes[first..];
         if let Some((one, other)) = written_twice(self.text, attributes) {
-            return Err(twice(self.text, self.slice(element), one, other));
+            return Err(attribute_repeated(
+                self.text,
+                self.slice(element),
+                one,
+                other,
+            ));
         }
         if are_plain {
             return Ok(has_prefixes);
@@ -321,7 +326,7 @@ impl<'t> Parser<'t> {
         }
         let attributes = &self.tree.attributes[first..];
         match self.prefixes.same_name(self.tree.of(self.text), attributes) {
-            Some((one, other)) => Err(twice(self.text, element, one, other)),
+            Some((one, other)) => Err(attribute_repeated(self.text, element, one, other)),
             None => Ok(undeclared),
         }
     }
@@ -528,7 +533,12 @@ impl<'t> Parser<'t> {
 }
 
 /// Reports two equal attributes.
-fn twice(text: &str, element: &str, first: &AttributeData, second: &AttributeData) -> ReadFailure {
+fn attribute_repeated(
+    text: &str,
+    element: &str,
+    first: &AttributeData,
+    second: &AttributeData,
+) -> ReadFailure {
     let (one, other) = (first.name(text), second.name(text));
     let message = match one == other {
         true => format!("attribute `{one}` of `<{element}>` is written twice"),

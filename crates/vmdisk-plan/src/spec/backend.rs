@@ -9,7 +9,9 @@ use super::direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec
 use super::encryption::EncryptionSpec;
 use super::network::NetworkSpec;
 use super::node::describe;
-use super::section::{GroupSchema, Keys, Noted, Reader, Slot, SpecValue, all_of, list_of, section};
+use super::section::{
+    ErrorReported, GroupSchema, Keys, Reader, Slot, SpecValue, all_of, list_of, section,
+};
 
 section! {
     /// A drive without a medium.
@@ -217,7 +219,7 @@ macro_rules! backends {
                 match kind { $( $key => <$type>::keys(), )+ _ => Vec::new() }
             }
 
-            fn read_kind(kind: &str, keys: &mut Keys<'_>) -> Result<Option<Self>, Noted> {
+            fn read_kind(kind: &str, keys: &mut Keys<'_>) -> Result<Option<Self>, ErrorReported> {
                 match kind {
                     $( $key => Ok(keys.read::<$type>($key)?.map(BackendSpec::$variant)), )+
                     _ => Ok(None),
@@ -310,7 +312,7 @@ impl Slot for BackendSpec {
                         .inside(at, |reader| reader.refuse(below).help = Some(help));
                     None
                 }
-                Err(Noted) => None,
+                Err(ErrorReported) => None,
             },
             [] => {
                 let kinds = list_of(BackendSpec::KINDS);

@@ -1,4 +1,4 @@
-//! Values of backends that no tool of the field takes.
+//! Checks the values of backends.
 
 use vmdisk_model::{Bytes, Format, Qcow2Preallocation};
 

@@ -1,4 +1,4 @@
-//! What no server, libvirt or QEMU takes of a disk behind a server.
+//! Checks network backends: name, servers and the options of each protocol.
 //!
 //! Which member a protocol has, and how many servers: libvirt's `qemuDomainValidateStorageSource`, its parser
 //! `virDomainDiskSourceNetworkParse`, and what QEMU's own drivers refuse.
@@ -30,8 +30,10 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     let protocol = network.protocol;
     if !PROTOCOLS.contains(&protocol) {
         let message = format!("current QEMU does not support {protocol}");
-        faults.refuse(at.key("protocol"), message).help =
-            Some(format!("it speaks {}", list_of(NetworkProtocol::ALL_WORDS)));
+        faults.refuse(at.key("protocol"), message).help = Some(format!(
+            "supported protocols: {}",
+            list_of(NetworkProtocol::ALL_WORDS)
+        ));
         return;
     }
     let name = network.name.as_deref();
@@ -40,7 +42,7 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     check_hosts(protocol, hosts, at, faults);
     check_members(network, at, faults);
     if let Some(size) = network.readahead {
-        let message = format!("QEMU reads whole sectors of 512 bytes ahead, not {size}");
+        let message = format!("readahead must be a multiple of 512 bytes");
         let is_fit = size.0 > 0 && size.0.is_multiple_of(512);
         faults.refuse_unless(is_fit, at.key("readahead"), message);
     }
@@ -49,7 +51,7 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
             .timeout
             .is_none_or(|seconds| (1..=10_000).contains(&seconds)),
         at.key("timeout"),
-        "QEMU waits 1 to 10000 seconds",
+        "timeout must be 1 to 10000 seconds",
     );
     if tls_hostname.is_some() && *tls != Some(true) {
         let message = "without `tls` the server's certificate is not checked";

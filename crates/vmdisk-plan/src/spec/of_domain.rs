@@ -66,8 +66,7 @@ impl Spec {
     }
 }
 
-/// Gives the disks that the firmware would take first their places in the boot order: of each kind that it
-/// looks for, libvirt has the first one.
+/// Sets boot orders that match `<boot dev=…>`: of each kind that the firmware looks for, libvirt has the first disk.
 fn boot_in_order(domain: &Domain, disks: &mut [DiskSpec]) {
     if disks.iter().any(|disk| disk.boot.is_some()) {
         return;

@@ -1,4 +1,4 @@
-//! From a source on a network to the backend that asks for it.
+//! Converts a network source to the backend of a spec.
 
 use vmdisk_fields::{Unused, UnusedMember, remove_ignored_members, unused_members};
 use vmdisk_model::{

@@ -138,7 +138,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Reads the value of a key, if it was written; `Err` after an error was noted.
-    pub(crate) fn read<T: SpecValue>(&mut self, key: &str) -> Result<Option<T>, Noted> {
+    pub(crate) fn read<T: SpecValue>(&mut self, key: &str) -> Result<Option<T>, ErrorReported> {
         match self.take(key) {
             // `key:` without a value is an option that was left open.
             None | Some(Value::Null) => Ok(None),
@@ -147,7 +147,7 @@ impl<'a> Keys<'a> {
                 self.reader
                     .inside(below, |reader| T::read(node, reader))
                     .map(Some)
-                    .ok_or(Noted)
+                    .ok_or(ErrorReported)
             }
         }
     }
@@ -187,7 +187,7 @@ impl<'a> Keys<'a> {
 }
 
 /// An error was noted; there is nothing more to say.
-pub(crate) struct Noted;
+pub(crate) struct ErrorReported;
 
 /// Alternatives for people: `a`, `b` or `c`.
 pub(crate) fn list_of(words: &[&str]) -> String {
@@ -241,7 +241,7 @@ impl<T: SpecValue> Slot for T {
                 keys.reader.refuse_as(error);
                 None
             }
-            Err(Noted) => None,
+            Err(ErrorReported) => None,
         }
     }
 

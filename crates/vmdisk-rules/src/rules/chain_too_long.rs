@@ -158,7 +158,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut told = BTreeSet::new();
     for (index, disk, top) in context.images() {
         if let Some((first, again)) = written_twice(top) {
-            twice(report, index, disk, first, again);
+            report_loop(report, index, disk, first, again);
             told.insert(index);
         }
     }
@@ -166,13 +166,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for chain in chains(context) {
         is_followed.insert(chain.index);
         if !told.contains(&chain.index) {
-            headers(context, report, &chain);
+            report_headers(context, report, &chain);
         }
     }
     for (index, _, top) in context.images() {
         if !told.contains(&index) && !is_followed.contains(&index) {
             let label = "the first image of the chain";
-            long(context, report, (index, 0), top.chain().count(), label);
+            report_long(context, report, (index, 0), top.chain().count(), label);
         }
     }
 }
@@ -191,7 +191,7 @@ fn written_twice(top: &Image) -> Option<(usize, usize)> {
     })
 }
 
-fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: usize) {
+fn report_loop(report: &mut Report, index: usize, disk: &Disk, first: usize, again: usize) {
     let at = |depth| FieldPath::Image(index, depth, ImageField::Path);
     let is_written = first == 0 && disk.is_writable();
     let finding = report.finding(
@@ -218,7 +218,7 @@ fn twice(report: &mut Report, index: usize, disk: &Disk, first: usize, again: us
 }
 
 /// Reports the part of the chain that headers determine.
-fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
+fn report_headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     match &chain.end {
         End::Loop { path } => {
             report
@@ -250,7 +250,7 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     let is_unread = chain.layers.is_empty();
     let images = chain.length() + usize::from(is_unread);
     let label = "the first image that a header names";
-    long(
+    report_long(
         context,
         report,
         (chain.index, chain.written_above),
@@ -259,7 +259,7 @@ fn headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>) {
     );
 }
 
-fn long(
+fn report_long(
     context: &Context<'_>,
     report: &mut Report,
     (disk, depth): (usize, usize),

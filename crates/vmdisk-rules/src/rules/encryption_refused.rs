@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let at = FieldPath::Image(index, depth, ImageField::Encryption);
-            if let Some((what, help)) = wrong(image, encryption, accepts_more_secrets) {
+            if let Some((what, help)) = report_refused(image, encryption, accepts_more_secrets) {
                 report
                     .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
                     .label("not supported here")
@@ -105,7 +105,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The first mistake, and the remedy.
-fn wrong(
+fn report_refused(
     image: &Image,
     encryption: &Encryption,
     accepts_more_secrets: bool,

@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (depth, image) in top.chain().enumerate() {
             let is_writable = depth == 0 && disk.is_writable();
             let at = FieldPath::Image(index, depth, ImageField::Format);
-            let Some((what, help)) = wrong(image, is_writable, at, index) else {
+            let Some((what, help)) = report_refused(image, is_writable, at, index) else {
                 continue;
             };
             report
@@ -117,7 +117,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The mistake in the format of an image, and the remedy.
-fn wrong(
+fn report_refused(
     image: &Image,
     is_writable: bool,
     at: FieldPath,

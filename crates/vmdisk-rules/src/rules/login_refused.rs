@@ -68,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let at = FieldPath::Image(index, depth, ImageField::Authentication);
-            let Some((what, help)) = wrong(&image.protocol, authentication, at) else {
+            let Some((what, help)) = report_refused(&image.protocol, authentication, at) else {
                 continue;
             };
             report
@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The mistake in the credentials, and the remedy.
-fn wrong(
+fn report_refused(
     protocol: &Protocol,
     authentication: &Authentication,
     at: FieldPath,

@@ -35,7 +35,7 @@ pub enum FixFailure {
 impl std::fmt::Display for FixFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            FixFailure::StillReported => f.write_str("the same is reported after it"),
+            FixFailure::StillReported => f.write_str("the finding is still reported after the fix"),
             FixFailure::Unreadable(why) => write!(f, "the result cannot be read: {why}"),
             FixFailure::NewFinding { rule, title } => {
                 write!(f, "{} would be reported after it: {title}", rule.name)

@@ -1,4 +1,4 @@
-//! Applies fixes until none is left, and reverts fixes that make anything worse.
+//! Applies fixes until none helps any more, and reverts fixes that make anything worse.
 
 mod failure;
 mod judge;
@@ -308,7 +308,7 @@ mod tests {
             .collect();
         assert_eq!(left.len(), 1);
         assert!(left[0].fix.is_none());
-        let note = "its fix was undone: the same is reported after it";
+        let note = "its fix was undone: the finding is still reported after it";
         assert!(left[0].notes.iter().any(|said| said == note));
     }
 

@@ -25,7 +25,7 @@ enum Line<'a> {
 pub(crate) fn file(checked: &Checked, classes: Option<&Classes<'_>>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut line = |line: &Line<'_>| {
-        harmless::line(&mut out, line).expect("memory takes every byte");
+        harmless::line(&mut out, line).expect("writing to a Vec cannot fail");
     };
     let Ok(report) = &checked.outcome else {
         line(&Line::FailedInput(v1::input(checked)));

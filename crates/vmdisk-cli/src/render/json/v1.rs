@@ -46,7 +46,7 @@ pub(crate) struct Envelope<'a> {
     /// Findings that do not count, each with the reason.
     #[schemars(with = "Vec<JsonFinding<'static>>")]
     allowed: Spliced,
-    /// What rules could not look at: silence means checked and clean, this is neither.
+    /// Checks that lacked an input.
     #[schemars(with = "Vec<NotChecked<'static>>")]
     not_checked: Spliced,
 }
@@ -116,11 +116,11 @@ struct HostClass<'a> {
 /// On which classes of hosts something was found, by their names.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundOn<'a> {
-    /// Where it was found.
+    /// The classes on which it was found.
     affected: Vec<&'a str>,
-    /// The searched path that does not exist.
+    /// The classes on which it was checked and not found.
     not_affected: Vec<&'a str>,
-    /// Where the rule could not look.
+    /// The classes on which it could not be checked.
     not_checked: Vec<&'a str>,
 }
 
