@@ -1,5 +1,6 @@
 //! The playbook and the role of `ansible/`, run by ansible-core on two hosts with local connections.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -99,4 +100,87 @@ fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_reports(
     let run = play(&place, &program, lenient);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stdout.contains("non-zero return code"), "{run:?}");
+}
+
+/// Everything below a directory, with its mode.
+fn modes(directory: &Path) -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(path) = pending.pop() {
+        let metadata = std::fs::symlink_metadata(&path).unwrap();
+        if metadata.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            pending.extend(entries.map(|entry| entry.unwrap().path()));
+        }
+        found.push((path, metadata.permissions().mode() & 0o777));
+    }
+    found
+}
+
+#[test]
+fn the_playbook_leaves_nothing_wider_than_its_source_and_no_secret() {
+    let Some(program) = program() else { return };
+    const SECRET: &str = "hunter2CorrectHorse";
+    let guest = format!(
+        "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+  <name>web1</name>
+  <devices>
+    {CLEAN}
+    <disk type='network' device='cdrom'>
+      <source protocol='https' name='a.iso'>
+        <host name='h' port='443'/>
+        <cookies><cookie name='c'>{SECRET}</cookie></cookies>
+      </source>
+      <target dev='sdz' bus='sata'/>
+    </disk>
+    <graphics type='vnc' port='-1' passwd='{SECRET}'/>
+    <graphics type='spice' passwd=\"{SECRET}\"/>
+  </devices>
+  <qemu:commandline>
+    <qemu:arg value='-object'/>
+    <qemu:arg value='secret,id=s0,data={SECRET}'/>
+    <qemu:arg value='{{\"qom-type\":\"secret\",\"id\":\"s1\",\"data\":\"{SECRET}\"}}'/>
+    <qemu:arg value=\"{{&quot;qom-type&quot;:&quot;secret&quot;,&quot;id&quot;:&quot;s2&quot;,&quot;data&quot;:&quot;{SECRET}&quot;}}\"/>
+    <qemu:arg value='file=rbd:pool/a:id=u:key={SECRET}:mon_host=m'/>
+    <qemu:arg value='nbd://u:{SECRET}@h/x'/>
+  </qemu:commandline>
+</domain>
+"
+    );
+    assert_eq!(guest.matches(SECRET).count(), 8);
+    let place = Place::with(&[("kvm1/web1.xml", &guest)]);
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(place.path("kvm1/web1.xml"), mode).unwrap();
+    let inventory = format!(
+        "all:\n  hosts:\n    kvm1:\n  vars:\n    vmdisk_domains: {0}/kvm1\n    ansible_connection: local\n    ansible_python_interpreter: '{{{{ ansible_playbook_python }}}}'\n    ansible_remote_tmp: {0}/tmp\n    vmdisk_facts_arguments: ['--root={1}']\n",
+        place.path("").display(),
+        repository()
+            .join("fixtures/sysroots/debian-thin-on-md")
+            .display()
+    );
+    place.write("inventory.yml", inventory.as_bytes());
+    let run = play(&place, &program, "vmdisk_lint_arguments: [--exit-zero]");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        !run.stdout.contains(SECRET) && !run.stderr.contains(SECRET),
+        "{run:?}"
+    );
+    let fetched = place.read("out/domains/kvm1/web1.xml");
+    assert_eq!(fetched.matches("redacted").count(), 6, "{fetched}");
+    assert_eq!(fetched.lines().count(), guest.lines().count(), "{fetched}");
+    let found = modes(&place.path("out"));
+    assert!(found.len() >= 7, "{found:?}");
+    for (path, mode) in found {
+        // The reports have the mode that the controller's user gives new files, in a directory that is closed.
+        let is_report = path.is_file() && path.parent() == Some(&place.path("out"));
+        assert!(
+            is_report || mode & 0o077 == 0,
+            "{mode:o} {}",
+            path.display()
+        );
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(!text.contains(SECRET), "{}", path.display());
+        }
+    }
 }
