@@ -87,6 +87,51 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os><type machine='pc-i440fx-7.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x01' function='0x0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os><type machine='pc-q35-7.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x01' function='0x0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os><type machine='pc-i440fx-7.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x01' function='0x2'/>
+    ///     </disk>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x05' function='0x0'/>
+    ///     </controller>
+    ///   </devices>
+    /// </domain>
+    /// ```
     pub(super) static RULE = {
         name: "address-twice",
         group: Group::Startup,

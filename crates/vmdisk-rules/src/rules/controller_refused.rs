@@ -55,6 +55,20 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os><type machine='pc-q35-7.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///     <controller type='scsi' index='0' model='ncr53c90'/>
+    ///   </devices>
+    /// </domain>
+    /// ```
     pub(super) static RULE = {
         name: "controller-refused",
         group: Group::Startup,

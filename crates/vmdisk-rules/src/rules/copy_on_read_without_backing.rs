@@ -70,6 +70,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <disk type='block' device='lun'>
+    ///   <driver name='qemu' type='raw' copy_on_read='on'/>
+    ///   <source dev='/dev/sdb'/>
+    ///   <target dev='sda' bus='scsi'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "copy-on-read-without-backing",
         group: Group::Clarity,

@@ -151,6 +151,18 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/a.qcow2'/>
+    ///   <backingStore type='file'>
+    ///     <format type='qcow2'/>
+    ///     <source file='/srv/img/a.qcow2'/>
+    ///     <backingStore/>
+    ///   </backingStore>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "duplicate-disk-source",
         group: Group::DataSafety,

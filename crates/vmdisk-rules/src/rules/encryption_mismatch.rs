@@ -73,6 +73,28 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,facts-conditions
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/container.luks'>
+    ///     <encryption format='luks'>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d60'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-conditions
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/container2.luks'>
+    ///     <encryption format='luks'>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d60'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "encryption-mismatch",
         group: Group::Startup,

@@ -51,6 +51,30 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/a.luks'>
+    ///     <encryption format='luks'>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d60'/>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d61'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,libvirt-9.0
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/a.luks'>
+    ///     <encryption format='luks'>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d60'/>
+    ///       <secret type='passphrase' uuid='0a81f5b2-8403-7b23-c8d6-21ccc2f80d61'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "encryption-refused",
         group: Group::Startup,

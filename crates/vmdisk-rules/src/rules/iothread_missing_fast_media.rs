@@ -86,6 +86,19 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,not-reported,hidden,facts-conditions
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <vcpu>4</vcpu>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none' io='native'/>
+    ///       <source file='/srv/md/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     pub(super) static RULE = {
         name: "iothread-missing-fast-media",
         group: Group::Performance,

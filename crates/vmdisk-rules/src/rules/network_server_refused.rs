@@ -57,6 +57,33 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,libvirt-9.0
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='iscsi' name='iqn.2026-11.example:a/1'>
+    ///     <host name='a.example' port='3260'/>
+    ///     <host name='b.example' port='3260'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-9.0
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='iscsi' name='iqn.2026-11.example:a/1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='iscsi' name='iqn.2026-11.example:a/1'>
+    ///     <host name='a.example' port='3260'/>
+    ///     <host name='b.example' port='3260'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "network-server-refused",
         group: Group::Startup,

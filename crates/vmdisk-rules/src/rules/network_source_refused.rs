@@ -54,6 +54,15 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='gluster' name='vol/a.img'>
+    ///     <host name='a.example' port='3260'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     pub(super) static RULE = {
         name: "network-source-refused",
         group: Group::Startup,
