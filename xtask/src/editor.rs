@@ -84,7 +84,7 @@ pub(crate) fn run(rounds: u32) -> anyhow::Result<()> {
 
 /// A domain with many disks, the last of which has a finding.
 fn document() -> String {
-    let mut text = "<domain type='kvm'>\n  <name>large</name>\n  <memory unit='GiB'>4</memory>\n  <vcpu>4</vcpu>\n  <os><type arch='x86_64' machine='q35'>hvm</type></os>\n  <devices>\n    <controller type='scsi' model='virtio-scsi'/>\n".to_owned();
+    let mut text = "<domain type='kvm'>\n  <name>large</name>\n  <memory unit='GiB'>4</memory>\n  <vcpu>4</vcpu>\n  <os><type arch='x86_64' machine='q35'>hvm</type></os>\n  <features><acpi/></features>\n  <devices>\n    <controller type='scsi' model='virtio-scsi'/>\n".to_owned();
     let letters = || (b'a'..=b'z').map(char::from);
     let names =
         letters().flat_map(|first| letters().map(move |second| format!("sd{first}{second}")));

@@ -153,7 +153,7 @@ fn write_files(folder: &Path, count: u32) -> anyhow::Result<u64> {
 fn guest(number: u32) -> String {
     let mut text = format!(
         "<domain type='kvm'>\n  <name>guest-{number:06}</name>\n  <memory>1048576</memory>\n  <os>\n    \
-         <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>\n  </os>\n  <devices>\n"
+         <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>\n  </os>\n  <features><acpi/></features>\n  <devices>\n"
     );
     for (target, cache) in [("vda", "none"), ("vdb", "unsafe")] {
         let _ = write!(

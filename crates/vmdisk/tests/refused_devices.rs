@@ -112,7 +112,7 @@ fn libvirt_refuses_in_the_words_that_findings_quote() {
 
 /// An example with what libvirt needs besides and machines without KVM can run.
 fn complete(text: &str) -> String {
-    let machine = "<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>";
+    let machine = "<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features><devices>";
     let mut text = text
         .replace("type='kvm'", "type='qemu'")
         .replacen("<devices>", machine, 1);

@@ -7,7 +7,7 @@ use vmdisk::{Diagnostic, FixScope, LintOptions, fix, lint, read};
 /// A guest without findings. Each attribute and element of its disk is misspelt in turn.
 const XML: &str = "<domain type='kvm'>
   <name>web1</name>
-  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
       <driver name='qemu' type='qcow2' cache='none' discard='unmap' detect_zeroes='off'/>

@@ -74,7 +74,7 @@ const SHARED: &str = "<memoryBacking><source type='memfd'/><access mode='shared'
 fn guest(number: usize, around: &str, devices: &str) -> String {
     format!(
         "<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><name>silent{number}</name>\
-         <memory unit='MiB'>64</memory><vcpu>2</vcpu>{around}<os><type arch='x86_64' machine='q35'>hvm</type></os>\
+         <memory unit='MiB'>64</memory><vcpu>2</vcpu>{around}<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\
          <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>{devices}</devices></domain>"
     )
 }

@@ -20,7 +20,7 @@ pub(crate) fn guest(example: &str, number: usize) -> String {
         };
         return format!(
             "<domain type='qemu'>{name}<memory>65536</memory>{memory}\
-             <os><type arch='x86_64' machine='q35'>hvm</type></os>\
+             <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\
              <devices>{emulator}{example}</devices></domain>"
         );
     }
@@ -43,7 +43,8 @@ pub(crate) fn guest(example: &str, number: usize) -> String {
         text.insert_str(end, &format!("{name}<memory>65536</memory>"));
     }
     if !text.contains("<os>") {
-        let os = "<os><type arch='x86_64' machine='q35'>hvm</type></os>";
+        let os =
+            "<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>";
         text = text.replace("</memory>", &format!("</memory>{os}"));
     }
     if text.contains("<devices>") {

@@ -94,7 +94,7 @@ fn guest(protocol: NetworkProtocol, member: Option<ImageField>) -> String {
     let disk = write_disk(&disk, &UnmodeledContent::default()).unwrap();
     format!(
         "<domain type='qemu'><name>source</name><uuid>11111111-2222-3333-4444-555555555555</uuid>\
-         <memory unit='MiB'>64</memory><vcpu>1</vcpu><os><type arch='x86_64' machine='q35'>hvm</type></os>\
+         <memory unit='MiB'>64</memory><vcpu>1</vcpu><os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\
          <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>\n{disk}</devices></domain>"
     )
 }

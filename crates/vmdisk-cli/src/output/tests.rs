@@ -17,7 +17,7 @@ const GUEST: &str = "\
   <name>web1</name>
   <memory unit='MiB'>512</memory>
   <vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os>
+  <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os><features><acpi/></features>
   <features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>

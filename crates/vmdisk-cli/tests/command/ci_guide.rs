@@ -47,7 +47,7 @@ fn guest(number: usize, place: &Place) -> String {
   <name>guest{number:02}</name>
   <memory unit='MiB'>512</memory>
   <vcpu>2</vcpu>
-  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw' {driver}/>

@@ -143,7 +143,7 @@ fn two_disks_in_one_place_are_refused_with_their_place() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(
         run.stderr.contains("disk hdi has the address of disk sdi")
-            && run.stderr.contains("a.xml:12:"),
+            && run.stderr.contains("a.xml:15:"),
         "{run:?}"
     );
 }
@@ -833,6 +833,8 @@ fn an_x86_pc_keeps_acpi_on_or_off_between_libvirt_and_qemu() {
         ("x86_64", "-machine pc-q35-7.2,acpi=on", true),
         ("x86_64", "-M q35,acpi=off", false),
         ("x86_64", "-M pc -no-acpi", false),
+        ("x86_64", "-M microvm", false),
+        ("x86_64", "-M isapc", false),
         ("aarch64", "-M virt", false),
     ] {
         let line = format!("qemu-system-{program} {machine} {disk}");
@@ -843,7 +845,10 @@ fn an_x86_pc_keeps_acpi_on_or_off_between_libvirt_and_qemu() {
         // QEMU has ACPI by default, and libvirt does not.
         let back = place.run_with_input(&["convert", "--to", "qemu"], xml.stdout.as_bytes());
         let is_off = back.stdout.contains("acpi=off");
-        assert_eq!(is_off, !has_acpi && program != "aarch64", "{back:?}");
+        let is_pc = ["virt", "microvm", "isapc"]
+            .iter()
+            .all(|other| !machine.contains(other));
+        assert_eq!(is_off, !has_acpi && is_pc, "{back:?}");
     }
     let lost = format!("qemu-system-x86_64 -M q35,acpi=off {disk}");
     let spec = place.run_with_input(&["convert", "--to", "spec"], lost.as_bytes());
@@ -851,10 +856,16 @@ fn an_x86_pc_keeps_acpi_on_or_off_between_libvirt_and_qemu() {
         spec.stderr
             .contains("ACPI, which is switched off, is not carried over")
     );
-    for (machine, has_acpi) in [("q35", true), ("pc", true), ("virt", false)] {
-        let arch = if has_acpi { "x86_64" } else { "aarch64" };
+    for (arch, machine, bus, has_acpi) in [
+        ("x86_64", "q35", "virtio", true),
+        ("x86_64", "pc", "virtio", true),
+        ("x86_64", "microvm", "virtio", false),
+        ("x86_64", "isapc", "ide", false),
+        ("aarch64", "virt", "virtio", false),
+    ] {
         let spec = format!(
-            "version: 1\nguest: {{arch: {arch}, machine: {machine}}}\ndisks:\n- raw: {{path: /srv/a.img}}\n"
+            "version: 1\nguest: {{arch: {arch}, machine: {machine}}}\n\
+             disks:\n- raw: {{path: /srv/a.img}}\n  bus: {bus}\n"
         );
         let xml = place.run_with_input(&["generate", "-"], spec.as_bytes());
         let features = "  <features>\n    <acpi/>\n  </features>\n  <devices>";

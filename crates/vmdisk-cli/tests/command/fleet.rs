@@ -17,6 +17,7 @@ const GUEST: &str = "\
   <os>
     <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
   </os>
+  <features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw' cache='none' discard='unmap'/>

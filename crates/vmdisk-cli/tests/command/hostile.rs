@@ -8,7 +8,7 @@ use crate::{Place, Run};
 const HOSTILE: &str = "\n::error::x\u{1b}[2J\u{202e}\u{2066}";
 
 const DOMAIN: &str = "<domain type='kvm'><name>web1</name><uuid>u1</uuid>
-  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os><features><acpi/></features>
   <devices>
     <emulator>/usr/bin/qemu</emulator>
     <disk type='file' device='disk'>

@@ -13,7 +13,7 @@ const GUEST: &str = "<domain type='qemu'>
   <name>web 1</name>
   <uuid>6d6b1a5c-7ed0-4b6c-9c73-0d5c7e1d9a01</uuid>
   <memory unit='MiB'>64</memory>
-  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     <disk type='file' device='disk'>

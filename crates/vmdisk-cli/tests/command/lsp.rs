@@ -40,7 +40,7 @@ fn item<'v>(completion: &'v Value, label: &str) -> &'v Value {
 
 /// A domain of at least 30 KB whose last disk is on a line behind characters of several sizes.
 fn large_domain() -> (String, u32) {
-    let mut text = "<domain type='kvm'>\n  <name>large</name>\n  <memory unit='GiB'>4</memory>\n  <vcpu>4</vcpu>\n  <os><type arch='x86_64' machine='q35'>hvm</type></os>\n  <devices>\n".to_owned();
+    let mut text = "<domain type='kvm'>\n  <name>large</name>\n  <memory unit='GiB'>4</memory>\n  <vcpu>4</vcpu>\n  <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\n  <devices>\n".to_owned();
     let mut disks = 0;
     while text.len() < 30_000 {
         let _ = write!(

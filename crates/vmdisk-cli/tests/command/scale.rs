@@ -34,7 +34,7 @@ fn guest_with(
     address: impl Fn(usize) -> String,
 ) -> String {
     let mut text = format!(
-        "<domain type='kvm'><name>many</name><memory>1048576</memory>\n<os><type arch='x86_64' machine='q35'>hvm</type></os>\n<devices>{controllers}\n"
+        "<domain type='kvm'><name>many</name><memory>1048576</memory>\n<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\n<devices>{controllers}\n"
     );
     for nth in 0..MANY {
         let (name, options, address) = (name(nth), options(nth), address(nth));

@@ -28,6 +28,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <qemu:commandline>
     ///     <qemu:arg value='-drive'/>
     ///     <qemu:arg value='file=/srv/a.img,format=raw,if=virtio'/>
@@ -42,6 +43,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <qemu:commandline>
     ///     <qemu:arg value='-cpu'/>
     ///     <qemu:arg value='host'/>

@@ -2,6 +2,7 @@
 //!
 //! The reader reports most mistakes itself.
 
+mod acpi_missing;
 mod device_address;
 mod disk_in_qemu_commandline;
 pub(crate) mod iothread_pinned_on_vcpu;
@@ -26,6 +27,7 @@ pub(crate) use xml::{Xml, XmlRule};
 
 /// The rules of this crate, sorted by name.
 pub(crate) static TEXT_RULES: &[&XmlRule] = &[
+    &acpi_missing::RULE,
     &disk_in_qemu_commandline::RULE,
     &iothread_pinned_on_vcpu::RULE,
     &pci_slot_refused::RULE,

@@ -32,6 +32,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='pci' index='1' model='pcie-root-port'/>
     ///     <disk type='file' device='disk'>
@@ -51,6 +52,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='pci' index='1' model='pcie-root-port'/>
     ///     <disk type='file' device='disk'>

@@ -31,6 +31,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>
@@ -53,6 +54,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='none'/>

@@ -51,6 +51,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='scsi' index='0' model='lsilogic'/>
     ///     <disk type='file' device='disk'>

@@ -43,6 +43,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>

@@ -32,6 +32,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>
@@ -54,6 +55,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>
@@ -72,6 +74,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>

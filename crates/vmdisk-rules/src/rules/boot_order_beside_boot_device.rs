@@ -27,6 +27,7 @@ declare_rule! {
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///     <boot dev='hd'/>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>
@@ -45,6 +46,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>

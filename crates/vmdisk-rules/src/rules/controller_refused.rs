@@ -35,6 +35,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='ide' index='0'/>
     ///   </devices>
@@ -48,6 +49,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='scsi' index='0' model='virtio-scsi'>
     ///       <driver queues='4'/>

@@ -29,6 +29,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc-q35-10.0'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>
@@ -52,6 +53,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc-q35-10.0'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>
@@ -67,6 +69,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>
@@ -83,6 +86,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc-q35-10.0'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>

@@ -29,6 +29,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>
@@ -46,6 +47,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>
@@ -61,6 +63,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw' cache='writeback'/>

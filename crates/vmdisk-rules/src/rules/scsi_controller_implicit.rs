@@ -30,6 +30,7 @@ declare_rule! {
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <disk type='file' device='disk'>
     ///       <driver name='qemu' type='raw'/>
@@ -45,6 +46,7 @@ declare_rule! {
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <features><acpi/></features>
     ///   <devices>
     ///     <controller type='scsi' index='0' model='virtio-scsi'/>
     ///     <disk type='file' device='disk'>

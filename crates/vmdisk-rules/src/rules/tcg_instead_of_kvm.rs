@@ -32,6 +32,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     /// ```xml,fixed,facts-xfs-nvme
@@ -40,6 +41,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     /// ```xml,reported,facts-no-kvm
@@ -48,6 +50,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     ///
@@ -58,6 +61,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     ///
@@ -68,6 +72,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     /// KVM cannot run another architecture:
@@ -77,6 +82,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='aarch64' machine='virt'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     /// Not checked without host facts:
@@ -86,6 +92,7 @@ declare_rule! {
     ///   <os>
     ///     <type arch='x86_64' machine='q35'>hvm</type>
     ///   </os>
+    ///   <features><acpi/></features>
     /// </domain>
     /// ```
     pub(super) static RULE = {

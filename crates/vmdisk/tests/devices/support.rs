@@ -169,7 +169,7 @@ fn mends(
 /// A whole guest around these devices; `rest` stands before them.
 pub(crate) fn guest(rest: &str, devices: &str) -> String {
     format!(
-        "<domain type='kvm'><name>a</name>{rest}<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>{devices}</devices></domain>"
+        "<domain type='kvm'><name>a</name>{rest}<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features><devices>{devices}</devices></domain>"
     )
 }
 
