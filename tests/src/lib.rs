@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use libvirts::{LibvirtBuild, LibvirtSession, NEWER_LIBVIRT, Step, Verdict, libvirts};
 pub use qemus::{QEMU_VERSIONS, QemuBuild, on_each_qemu, qemus};
-pub use running::{io, open_files};
+pub use running::{guest, io, open_files};
 
 /// The root of the repository.
 pub fn repository() -> &'static Path {

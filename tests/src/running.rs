@@ -5,6 +5,16 @@ use std::path::PathBuf;
 use serde_json::json;
 use vmdisk_qmp::QemuProcess;
 
+/// The kernel and the first file system of a guest (`cargo xtask guest`), if they are there.
+///
+/// They are looked for in the folder that `VMDISK_GUEST` names, else in `target/guest`.
+pub fn guest() -> Option<(PathBuf, PathBuf)> {
+    let folder = std::env::var_os("VMDISK_GUEST")
+        .map_or_else(|| crate::repository().join("target/guest"), PathBuf::from);
+    let (kernel, initramfs) = (folder.join("kernel"), folder.join("initramfs"));
+    (kernel.is_file() && initramfs.is_file()).then_some((kernel, initramfs))
+}
+
 /// Runs a command of qemu-io on a node that no device uses.
 ///
 /// # Panics

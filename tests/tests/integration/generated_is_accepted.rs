@@ -3,6 +3,8 @@
 //! Each file in `fixtures/specs/accepted` is a claim. Where a program of this version, or this host, cannot take
 //! what a spec asks for, that is an [`Exception`] with its reason, and the refusal is looked at too.
 
+#[path = "generated_is_accepted/acpi.rs"]
+mod acpi;
 #[path = "generated_is_accepted/exception.rs"]
 mod exception;
 #[path = "generated_is_accepted/libvirt.rs"]

@@ -13,7 +13,7 @@ use vmdisk::model::{BackendSource, Domain, DomainType, Switch};
 use vmdisk::plan::{DiskSpec, GuestSpec, Spec, plan};
 use vmdisk::write::{self, CommandLine, QemuOptions};
 use vmdisk::{LintOptions, Severity, lint, read_bytes};
-use vmdisk_tests::{QemuBuild, has_program, on_each_qemu, real, repository};
+use vmdisk_tests::{QemuBuild, guest, has_program, on_each_qemu, real};
 
 /// Writes with an fsync after each.
 const WRITES: usize = 100;
@@ -29,14 +29,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// The guest's kernel and its first file system (`cargo xtask guest`).
-fn guest() -> Option<(PathBuf, PathBuf)> {
-    let folder = std::env::var_os("VMDISK_GUEST")
-        .map_or_else(|| repository().join("target/guest"), PathBuf::from);
-    let (kernel, initramfs) = (folder.join("kernel"), folder.join("initramfs"));
-    (kernel.is_file() && initramfs.is_file()).then_some((kernel, initramfs))
 }
 
 /// What came of a guest's writes.
