@@ -29,3 +29,24 @@ impl Target {
             .then(|| format!("libvirt {libvirt} requires QEMU {least} or later, not {qemu}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_libvirt_requires_a_qemu_since_its_row() {
+        for (since, least, _) in LEAST_QEMU {
+            let target = |libvirt: Version, qemu: Version| Target {
+                libvirt: Some(libvirt),
+                qemu: Some(qemu),
+                ..Target::default()
+            };
+            assert_eq!(target(*since, *least).impossible(), None);
+            let older = Version(least.0 - 1, 9, 0);
+            assert!(target(*since, older).impossible().is_some(), "{since}");
+        }
+        let oldest: Target = "libvirt=0.9,qemu=0.10".parse().unwrap();
+        assert_eq!(oldest.impossible(), None);
+    }
+}

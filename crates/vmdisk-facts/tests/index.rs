@@ -170,6 +170,20 @@ fn a_loop_device_is_above_the_storage_of_its_file() {
 }
 
 #[test]
+fn a_missing_file_is_on_the_mount_of_its_directory() {
+    let text = HOST.replace(
+        "missing.img, present: false",
+        "missing.img, present: false, mount: null",
+    );
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let mount = index
+        .mount_of("/vm/missing.img")
+        .map(|mount| mount.id.clone());
+    assert_eq!(mount, Fact::Known("m2".to_owned()));
+}
+
+#[test]
 fn a_disk_under_two_devices_of_a_file_system_is_one_leaf() {
     let text = HOST.replace(
         "kind: ext4, devices: [part]",

@@ -57,7 +57,7 @@ declare_rule! {
     /// ```xml,not-reported,hidden
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
-    ///   <source protocol='gluster' name='vol/a.img'>
+    ///   <source protocol='gluster' name='v/a.img'>
     ///     <host name='a.example' port='3260'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
