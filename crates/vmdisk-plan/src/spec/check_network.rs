@@ -42,7 +42,7 @@ pub(super) fn check_network(network: &NetworkSpec, at: &SpecPath, faults: &mut F
     check_hosts(protocol, hosts, at, faults);
     check_members(network, at, faults);
     if let Some(size) = network.readahead {
-        let message = format!("readahead must be a multiple of 512 bytes");
+        let message = "readahead must be a multiple of 512 bytes";
         let is_fit = size.0 > 0 && size.0.is_multiple_of(512);
         faults.refuse_unless(is_fit, at.key("readahead"), message);
     }
