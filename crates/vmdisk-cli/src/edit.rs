@@ -167,7 +167,8 @@ fn failed(error: VirshError) -> Stop {
 
 /// Keeps the edited text, and says where it is.
 fn keep(folder: TempDir, file: &Path) -> String {
-    interrupt::end(&folder.path().to_owned(), || folder.keep());
+    let path = folder.path().to_owned();
+    let _ = interrupt::end(&path, || folder.keep());
     format!("the text is in {}", line(&file.display().to_string()))
 }
 

@@ -1,4 +1,5 @@
 //! Rules about XML report with the exact place, and reading goes on.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use vmdisk_libvirt::{check, read};
 use vmdisk_model::*;

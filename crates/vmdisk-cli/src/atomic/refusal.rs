@@ -1,13 +1,13 @@
 //! Outputs that would destroy what is there.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use vmdisk::image::{ImageFormat, probe};
 
-use crate::input::used;
+use crate::input::{bounded, used};
 
 /// The beginning of a file, which decides whether it is text.
 const HEAD: u64 = 4096;
@@ -54,13 +54,14 @@ fn is_harmless(path: &Path, device: &Metadata) -> bool {
         rustix::fs::minor(device.rdev()),
     );
     HARMLESS_DEVICES.contains(&(major, minor))
-        || File::open(path).is_ok_and(|device| device.is_terminal())
+        || bounded::device(path).is_ok_and(|device| device.is_terminal())
 }
 
 /// All outputs are text. A disk image is not, with few exceptions that have a header.
 fn of_contents(path: &Path) -> io::Result<Option<String>> {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    let file = bounded::open_regular(path)?;
+    file.take(HEAD).read_to_end(&mut head)?;
     let format = probe(&mut head.as_slice()).map_or(ImageFormat::Raw, |header| header.format());
     Ok(if format != ImageFormat::Raw {
         Some(format!("it is a disk image ({format})"))

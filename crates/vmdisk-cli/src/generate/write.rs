@@ -121,12 +121,9 @@ pub(crate) fn command_line(
         text,
         warnings: left_out.iter().map(|one| problem(one, false)).collect(),
     };
-    match form {
-        GenerateForm::Qmp => {
-            let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
-            return Ok(written(script.to_lines(), &script.left_out));
-        }
-        _ => {}
+    if form == GenerateForm::Qmp {
+        let script = write::qemu_monitor_script(domain, options).map_err(refused)?;
+        return Ok(written(script.to_lines(), &script.left_out));
     }
     let mut line = write::qemu_command_line(domain, options).map_err(refused)?;
     line.further = further.to_vec();

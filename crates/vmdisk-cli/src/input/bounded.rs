@@ -62,12 +62,13 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Fails if [`regular_file`] would. The file is not read, so that an output may replace it.
-pub(crate) fn check_regular_file(path: &Path) -> io::Result<()> {
-    open_regular(path).map(drop)
+/// Opens a device, to ask whether it is a terminal.
+pub(crate) fn device(path: &Path) -> io::Result<File> {
+    open(path, OFlags::NONBLOCK | OFlags::NOCTTY)
 }
 
-fn open_regular(path: &Path) -> io::Result<File> {
+/// As [`regular_file`], for a file that an output may replace.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let refuse = || Err(io::Error::other("not a regular file"));
     if !path.metadata()?.is_file() {
         return refuse();

@@ -199,7 +199,7 @@ impl Plan {
             .missing_baselines
             .iter()
             .any(|(known, _)| known == path);
-        if !is_known && let Err(error) = bounded::check_regular_file(path) {
+        if !is_known && let Err(error) = bounded::open_regular(path) {
             let title = format!(
                 "could not read the baseline {}: {}",
                 path.display(),

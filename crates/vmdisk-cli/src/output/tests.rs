@@ -340,7 +340,7 @@ fn no_output_replaces_what_the_run_reads() {
 /// The options and arguments with a path of a command and of those below it.
 fn paths_of(command: &clap::Command, name: &str, found: &mut BTreeSet<String>) {
     let is_path = |arg: &clap::Arg| {
-        let path: ValueParser = clap::value_parser!(PathBuf).into();
+        let path: ValueParser = clap::value_parser!(PathBuf);
         arg.get_value_parser().type_id() == path.type_id() || arg.get_id() == "report"
     };
     for arg in command.get_arguments().filter(|arg| is_path(arg)) {
