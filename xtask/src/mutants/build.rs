@@ -49,7 +49,7 @@ pub(super) fn build(mutants: &[Mutant]) -> anyhow::Result<(Vec<Program>, BTreeSe
         );
         cargo
             .arg("--target-dir")
-            .arg(crate::repository().join("target"));
+            .arg(crate::repository().join("target/mutants-built"));
         let output = cargo.current_dir(&tree).stderr(Stdio::null()).output()?;
         let messages: Vec<Value> = String::from_utf8_lossy(&output.stdout)
             .lines()
