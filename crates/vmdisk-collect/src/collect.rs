@@ -27,6 +27,7 @@ use crate::programs::{self, Packages};
 use crate::record::{ANSWERS, Answer, RECORDING, RecordedRequest};
 use crate::request::{FactGroup, Request};
 use crate::root::Root;
+use crate::secrets::without_secrets;
 use crate::timeout::{WaitError, within};
 use crate::trial;
 
@@ -71,6 +72,10 @@ pub fn collect(request: &Request) -> Facts {
         .as_ref()
         .and_then(|libvirt| libvirt.qemu_user.clone());
     Paths::new(&root, request, user).collect_into(&mut facts);
+    // A configuration may name an address as a file.
+    for error in &mut facts.errors {
+        error.what = without_secrets(&error.what);
+    }
     if let Err(error) = answers {
         facts
             .errors

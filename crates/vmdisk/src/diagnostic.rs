@@ -1,7 +1,10 @@
 //! A finding with its places in a text.
 
 use crate::rules::{Applicability, Confidence, Rule, Severity};
+use std::borrow::Cow;
+
 use vmdisk_model::FieldPath;
+use vmdisk_source::secrets::mask_message;
 use vmdisk_source::{Edit, Position, Span};
 
 use crate::FoundOn;
@@ -95,4 +98,24 @@ pub struct Diagnostic {
     pub allowed_by: Option<AllowedBy>,
     /// On which hosts, if there are several.
     pub hosts: Option<FoundOn>,
+}
+
+impl Diagnostic {
+    /// Masks the secrets that its texts quote. The edits of a fix stay exact.
+    pub(crate) fn mask_secrets(&mut self) {
+        let related = self.related.iter_mut().map(|related| &mut related.label);
+        let texts = std::iter::once(&mut self.title)
+            .chain(&mut self.label)
+            .chain(related)
+            .chain(&mut self.notes)
+            .chain(&mut self.help);
+        texts.for_each(mask);
+    }
+}
+
+/// Masks the secrets in a message.
+pub(crate) fn mask(text: &mut String) {
+    if let Cow::Owned(masked) = mask_message(text) {
+        *text = masked;
+    }
 }

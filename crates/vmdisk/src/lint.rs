@@ -1,7 +1,9 @@
 //! Runs the rules over a document, and settles what its author allows.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use crate::diagnostic::mask;
 use crate::rules::{
     Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, Policy,
     RULES, Rule, Severity,
@@ -276,6 +278,7 @@ fn report(
             report.diagnostics.push(diagnostic);
         }
     }
+    mask_secrets(&mut report);
     options.selection.set_severities(&mut report.diagnostics);
     options.selection.set_severities(&mut report.allowed);
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
@@ -285,6 +288,18 @@ fn report(
         .dedup_by(|next, first| is_same(next, first));
     report.allowed.sort_by_key(order);
     report
+}
+
+/// Masks the secrets that the texts of a report quote, once for every output.
+fn mask_secrets(report: &mut LintReport) {
+    let diagnostics = report.diagnostics.iter_mut().chain(&mut report.allowed);
+    diagnostics.for_each(Diagnostic::mask_secrets);
+    for missed in &mut report.not_checked {
+        mask(&mut missed.missing.what);
+        if let Cow::Owned(why) = &mut missed.missing.why {
+            mask(why);
+        }
+    }
 }
 
 /// True for two findings that a reader cannot tell apart, such as those of two devices about their common node.

@@ -7,6 +7,7 @@ pub use vmdisk_trace::{
 
 use vmdisk_facts::{HostIndex, Target};
 
+use crate::diagnostic::mask;
 use crate::lint::context_of;
 use crate::rules::Context;
 use crate::{Diagnostic, DiskIdentity, Document, LintOptions, lint};
@@ -109,7 +110,7 @@ fn trace_on<'d>(
                     index,
                     target: domain.disks[index].frontend.target.clone(),
                 },
-                path: vmdisk_trace::trace(context, index, speller)?,
+                path: without_secrets(vmdisk_trace::trace(context, index, speller)?),
                 findings: Vec::new(),
             })
         });
@@ -136,4 +137,37 @@ fn trace_on<'d>(
         }
     }
     GuestTrace { disks, others }
+}
+
+/// A path whose texts show no secrets of the sources that they name.
+fn without_secrets(mut path: IoPath) -> IoPath {
+    for step in &mut path.steps {
+        mask(&mut step.name);
+        for property in &mut step.properties {
+            mask(&mut property.value);
+            mask_basis(&mut property.basis);
+        }
+        for effect in &mut step.effects {
+            mask_statement(&mut effect.statement);
+        }
+    }
+    path.loss.statements.iter_mut().for_each(mask_statement);
+    path
+}
+
+fn mask_statement(statement: &mut Statement) {
+    mask(&mut statement.text);
+    mask_basis(&mut statement.basis);
+}
+
+fn mask_basis(basis: &mut StatementBasis) {
+    match basis {
+        StatementBasis::Configuration { setting: text } | StatementBasis::Fact { fact: text } => {
+            mask(text);
+        }
+        StatementBasis::Missing { what, why, command } => {
+            [what, why].into_iter().chain(command).for_each(mask);
+        }
+        StatementBasis::Source { .. } | StatementBasis::Step { .. } => {}
+    }
 }

@@ -4,9 +4,9 @@ use annotate_snippets::renderer::Renderer;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Patch, Snippet};
 use vmdisk_source::{Edit, LineIndex, Position, Span};
 
-use crate::render::secrets::{mask, mask_message};
 use crate::render::window::{Window, excerpt, shown_part};
 use crate::sanitize;
+use vmdisk_source::secrets::{mask, mask_message};
 
 /// Further places shown at most; the rest is counted.
 const MAX_RELATED: usize = 6;

@@ -7,9 +7,9 @@ use vmdisk::{Confidence, Diagnostic};
 use crate::lint::checked::DocumentReport;
 use crate::render::human::allowance;
 use crate::render::message::Message;
-use crate::render::secrets::mask_message;
 use crate::render::{View, page_url};
 use crate::sanitize::line;
+use vmdisk_source::secrets::mask_message;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
 pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {

@@ -11,11 +11,11 @@ use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_n
 use crate::lint::diff;
 use crate::render::View;
 use crate::render::message::Message;
-use crate::render::secrets::{mask, mask_message};
 use crate::render::spool::Spool;
 use crate::render::summary::Summary;
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
+use vmdisk_source::secrets::{mask, mask_message};
 
 const STYLE: &str = include_str!("page.css");
 

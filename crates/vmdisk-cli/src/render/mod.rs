@@ -14,7 +14,6 @@ pub(crate) mod junit;
 pub(crate) mod message;
 pub(crate) mod prometheus;
 pub(crate) mod sarif;
-mod secrets;
 pub(crate) mod spool;
 pub(crate) mod statistics;
 pub(crate) mod summary;

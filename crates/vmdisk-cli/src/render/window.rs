@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
-use crate::render::secrets;
 use crate::sanitize;
+use vmdisk_source::secrets;
 
 /// A line with more bytes than this before, in or behind a place is not quoted.
 const MAX_LINE: usize = 2048;
@@ -19,6 +19,9 @@ const MAX_SPAN: usize = 1024;
 
 /// Bytes before a quoted part that are searched for the name of a secret that extends into it.
 const BEFORE: usize = 2048;
+
+/// Bytes behind a quoted part that are searched for the end of a secret.
+const AFTER: usize = 2048;
 
 /// Maximum number of further bytes that are searched for the start of a word.
 const MAX_WORD: usize = 64 * 1024;
@@ -74,7 +77,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// A part of a text with its secrets masked, those too that begin before it.
+/// A part of a text with its secrets masked, those too that begin before it or end behind it.
 fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     let mut from = start.saturating_sub(BEFORE);
     let least = from.saturating_sub(MAX_WORD);
@@ -85,12 +88,18 @@ fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    // The following text decides where a secret ends, never whether it is one.
-    match secrets::mask(text.get(from..end).unwrap_or_default()) {
-        Cow::Borrowed(part) => Cow::Borrowed(&part[(start - from).min(part.len())..]),
-        Cow::Owned(part) => {
+    // The `@` behind a password may be outside.
+    let mut to = end.saturating_add(AFTER).min(text.len());
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    let part = text.get(start..end).unwrap_or_default();
+    match secrets::mask(text.get(from..to).unwrap_or_default()) {
+        Cow::Borrowed(_) => Cow::Borrowed(part),
+        Cow::Owned(masked) => {
             let before = text.get(from..start).unwrap_or_default().chars().count();
-            Cow::Owned(part.chars().skip(before).collect())
+            let shown = masked.chars().skip(before).take(part.chars().count());
+            Cow::Owned(shown.collect())
         }
     }
 }

@@ -8,8 +8,8 @@ use quick_xml::events::{BytesDecl, BytesStart, Event};
 use crate::lint::checked::{confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::message::Message;
-use crate::render::secrets::mask_message;
 use crate::sanitize;
+use vmdisk_source::secrets::mask_message;
 
 /// Writes the beginning of a document: its declaration and the tag of its root.
 pub(crate) fn begin(

@@ -308,6 +308,162 @@ fn no_output_of_a_finding_shows_a_secret_beside_it() {
     assert!(!run.stderr.contains(SECRET), "{}", run.stderr);
 }
 
+/// Texts that hold a secret, written as `SECRET`.
+const FORMS: [&str; 20] = [
+    "nbd://me:SECRET@host/x",
+    "https://me:SECRET@host/x",
+    "ssh://me:SECRET@host/x",
+    "ftp://me:SECRET@host/x",
+    "gluster+tcp://me:SECRET@host/volume/x",
+    "iscsi://me%SECRET@host/target/0",
+    "https://host/x?token=SECRET",
+    "https://host/x?X-Amz-Signature=SECRET&b=1",
+    "rbd:pool/x:id=me:key=SECRET:auth_supported=cephx",
+    "pool/x:id=me:key=SECRET",
+    r#"json:{"driver":"https","url":"https://me:SECRET@host/","cookie":"c"}"#,
+    r#"json:{"driver":"https","url":"https://host/","cookie":"a=SECRET"}"#,
+    r#"json:{"driver":"ssh","host":"h","password":"SECRET"}"#,
+    r#"json:{"file":{"driver":"nbd","x-password":"SECRET"}}"#,
+    r#"json:{"file.password":"SECRET"}"#,
+    r#"json:{"driver":"http","access-token":"SECRET"}"#,
+    "driver=https,url=https://me:SECRET@host/x",
+    "driver=ssh,password=SECRET",
+    "password=SECRET",
+    "me:x,authorization=SECRET",
+];
+
+/// Places of a disk in XML, written as `TEXT`.
+const IN_XML: [&str; 10] = [
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='unsafe'/><source file='TEXT'/><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='block' device='disk'><driver name='qemu' type='raw' io='native'/><source dev='TEXT'/><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='network' device='disk'><driver name='qemu' type='raw' cache='unsafe'/><source protocol='rbd' name='TEXT'/><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='network' device='cdrom'><source protocol='https' name='TEXT'><host name='h'/></source><target dev='DEV' bus='sata'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/srv/a'/><backingStore type='file'><format type='raw'/><source file='TEXT'/></backingStore><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='TEXT'/><source file='/srv/a'/><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='TEXT'/><source file='/srv/a'/><target dev='DEV' bus='virtio'/></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/srv/a'/><target dev='DEV' bus='virtio'/><serial>TEXT</serial></disk>",
+    "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/srv/a' startupPolicy='TEXT'/><target dev='DEV' bus='TEXT'/></disk>",
+    "<disk type='volume' device='disk'><driver name='qemu' type='raw'/><source pool='TEXT' volume='TEXT'/><target dev='DEV' bus='virtio'/></disk>",
+];
+
+/// Places of a disk on a command line, written as `TEXT`.
+const ON_COMMAND_LINES: [&str; 10] = [
+    "-drive 'file=TEXT,if=virtio,cache=unsafe'",
+    "-drive 'file=DOUBLED,if=virtio,cache=unsafe'",
+    "-drive 'file=/srv/a,if=virtio,serial=TEXT,xyz=TEXT'",
+    "-drive 'file=/srv/a,if=virtio,cache=TEXT'",
+    "-blockdev 'driver=file,filename=TEXT,node-name=DEV,aio=nativ' -device virtio-blk-pci,drive=DEV",
+    "-blockdev 'driver=raw,file.driver=file,file.filename=DOUBLED,node-name=DEV' -device virtio-blk-pci,drive=DEV",
+    "-blockdev 'driver=https,url=TEXT,node-name=DEV,xyz=1' -device virtio-blk-pci,drive=DEV",
+    "-blockdev driver=file,filename=/srv/a,node-name=DEV -device 'virtio-blk-pci,drive=DEV,serial=TEXT,xyz=TEXT'",
+    "-hda 'TEXT'",
+    "-drive 'TEXT,if=virtio'",
+];
+
+/// A guest for each place; it has a disk for each text with a secret. The third is the number of secrets.
+fn guests_with_secrets() -> (Vec<(String, String)>, usize) {
+    let mut guests = Vec::new();
+    let mut count = 0;
+    let mut disk = |place: &str, nth: usize, escape: fn(&str) -> String| {
+        count += 1;
+        let form = FORMS[nth].replace("SECRET", &format!("{SECRET}{count}"));
+        place
+            .replace("TEXT", &escape(&form))
+            .replace("DOUBLED", &escape(&form.replace(',', ",,")))
+            .replace("DEV", &format!("vd{}", char::from(b'a' + nth as u8)))
+    };
+    for (number, place) in IN_XML.iter().enumerate() {
+        let disks: String = (0..FORMS.len())
+            .map(|nth| disk(place, nth, |text| text.replace('&', "&amp;")))
+            .collect();
+        let text = format!(
+            "<domain type='kvm'>\n<name>g</name>\n<devices>\n{disks}\n</devices>\n</domain>\n"
+        );
+        guests.push((format!("{number}.xml"), text));
+    }
+    for (number, place) in ON_COMMAND_LINES.iter().enumerate() {
+        let disks: Vec<String> = (0..FORMS.len())
+            .map(|nth| disk(place, nth, str::to_owned))
+            .collect();
+        let text = format!("qemu-system-x86_64 -name g {}\n", disks.join(" "));
+        guests.push((format!("{number}.args"), text));
+    }
+    (guests, count)
+}
+
+#[test]
+fn no_output_of_any_format_shows_one_of_400_secrets() {
+    let (guests, count) = guests_with_secrets();
+    assert_eq!(count, 400);
+    let place = Place::with(&[]);
+    for (name, text) in &guests {
+        place.write(name, text.as_bytes());
+    }
+    let mut leaks = std::collections::BTreeSet::new();
+    let mut see = |what: &str, text: &str| {
+        // A part of a secret is one too.
+        for (at, _) in text.match_indices(&SECRET[..7]) {
+            let start = text.floor_char_boundary(at.saturating_sub(90));
+            let end = text.ceil_char_boundary((at + 30).min(text.len()));
+            leaks.insert((what.to_owned(), text[start..end].to_owned()));
+        }
+    };
+    for format in FORMATS.into_iter().chain(["github"]) {
+        let run = place.run(&["lint", ".", "-v", "--format", format]);
+        assert!(
+            run.stdout.contains("g") && run.code != 2,
+            "{format}: {}",
+            run.stderr
+        );
+        see(format, &run.stdout);
+        see(format, &run.stderr);
+        let is_quoting = !["prometheus", "github"].contains(&format);
+        assert!(
+            !is_quoting || run.stdout.contains("***"),
+            "{format} masks nothing"
+        );
+    }
+    let facts = place.run(&["facts", "--for", "."]);
+    see("facts --for", &facts.stdout);
+    see("facts --for", &facts.stderr);
+    for (name, _) in &guests {
+        for format in ["text", "json", "svg"] {
+            let run = place.run(&["trace", name, "--format", format]);
+            assert_ne!(run.code, 2, "{name}: {}", run.stderr);
+            see(&format!("trace --format {format}"), &run.stdout);
+            see(&format!("trace --format {format}"), &run.stderr);
+        }
+    }
+    #[cfg(feature = "lsp")]
+    {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+        let mut editor = vmdisk_testing::Editor::start(program, &[], &place.path(""));
+        for (name, text) in &guests {
+            let uri = format!("file://{}", place.path(name).display());
+            editor.open(&uri, text);
+            // A document without findings is not announced.
+            let run = place.run(&["lint", name, "--format", "concise"]);
+            if !run.stdout.contains(&format!("{name}:")) {
+                continue;
+            }
+            for found in editor.findings(&uri) {
+                see("lsp", &found["message"].to_string());
+                see("lsp", &found["relatedInformation"].to_string());
+            }
+        }
+    }
+    let leaks: Vec<String> = leaks
+        .iter()
+        .map(|(what, text)| format!("{what}: {text}"))
+        .collect();
+    assert!(
+        leaks.is_empty(),
+        "{} leaks:\n{}",
+        leaks.len(),
+        leaks.join("\n")
+    );
+}
+
 #[test]
 fn a_masked_window_keeps_its_carets() {
     let line =

@@ -308,7 +308,7 @@ mod tests {
             .collect();
         assert_eq!(left.len(), 1);
         assert!(left[0].fix.is_none());
-        let note = "its fix was undone: the finding is still reported after it";
+        let note = "its fix was undone: the finding is still reported after the fix";
         assert!(left[0].notes.iter().any(|said| said == note));
     }
 

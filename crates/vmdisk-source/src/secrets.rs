@@ -1,4 +1,4 @@
-//! Secrets in a quoted text: passwords, keys and tokens, which a log must not show because a finding is near.
+//! Secrets in a text that is shown: passwords, keys and tokens, which a log must not show because a finding is near.
 //!
 //! The text may be anything that a guest is written in, or a part of it, so secrets are recognised by the names before
 //! them. If in doubt, more of the text after such a name is masked.
@@ -42,12 +42,12 @@ enum Words {
 }
 
 /// A part of a file with a mark for each character of a secret, so that columns hold.
-pub(crate) fn mask(text: &str) -> Cow<'_, str> {
+pub fn mask(text: &str) -> Cow<'_, str> {
     mask_in(text, Words::Source)
 }
 
 /// A message without the secrets that it quotes.
-pub(crate) fn mask_message(text: &str) -> Cow<'_, str> {
+pub fn mask_message(text: &str) -> Cow<'_, str> {
     mask_in(text, Words::Message)
 }
 
@@ -209,16 +209,23 @@ fn in_address(text: &str, start: usize, is_quoted: bool) -> Vec<Range<usize>> {
         (None, Some(at)) if server.contains([':', '%']) => Some(at),
         (None, _) => None,
     };
-    if let Some(at) = login
-        && let Some(sign) = address[..at].find([':', '%'])
+    // Where the `@` was cut off, what is no port may be a password.
+    let end = login.unwrap_or(server.len());
+    if let Some(sign) = address[..end].find([':', '%'])
+        && (login.is_some() || is_no_port(server, sign + 1))
     {
-        found.push(start + sign + 1..start + at);
+        found.push(start + sign + 1..start + end);
     }
     if let Some(query) = address.find('?') {
         found.push(start + query + 1..start + address.len());
     }
     found.retain(|range| !range.is_empty());
     found
+}
+
+/// True if what follows a server's colon is not a port, and the server not an address of IPv6.
+fn is_no_port(server: &str, start: usize) -> bool {
+    !server.starts_with('[') && server[start..].contains(|digit: char| !digit.is_ascii_digit())
 }
 
 /// The text of an element of XML that is named so.
@@ -254,6 +261,7 @@ mod tests {
                 "&quot;password&quot;:&quot;*******&quot;",
             ),
             ("nbd://me:pw@host/x", "nbd://me:**@host/x"),
+            ("nbd://me:hunter2Corr", "nbd://me:***********"),
             ("iscsi://me%pw@host/x", "iscsi://me%**@host/x"),
             ("https://host/x?sig=a&b=c'", "https://host/x?*********'"),
             ("rbd:pool/i:id=me:key=AQ==", "rbd:pool/i:id=me:key=****"),
@@ -277,8 +285,9 @@ mod tests {
             "-drive file=/x,data-file.driver=file",
             "{\"data\":{\"addr\":1}}",
             "http://host:80/x",
+            "http://[fe80::1]:80/x",
             "pool:key:x monkey=1",
-            vmdisk::plan::DiskSpec::ONE_LINER,
+            "KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G",
         ] {
             assert!(
                 matches!(mask(text), Cow::Borrowed(_)),
