@@ -17,6 +17,8 @@ pub(crate) fn normal(domain: &Domain, as_written: &Domain) -> Domain {
     if as_written.machine.is_none() {
         domain.machine = None;
     }
+    // QEMU has ACPI unless it is switched off.
+    domain.acpi = domain.acpi.filter(|acpi| *acpi == Switch::Off);
     // QEMU rounds, and bare disks have no memory.
     domain.memory = match as_written.scope {
         Scope::WholeGuest => domain

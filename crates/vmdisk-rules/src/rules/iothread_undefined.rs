@@ -111,22 +111,6 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,reported,hidden
-    /// <domain type='kvm'>
-    ///   <name>web1</name>
-    ///   <vcpu>4</vcpu>
-    ///   <iothreadids>
-    ///     <iothread id='1'/>
-    ///   </iothreadids>
-    ///   <devices>
-    ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='qcow2' iothread='2'/>
-    ///       <source file='/srv/web1.qcow2'/>
-    ///       <target dev='vda' bus='virtio'/>
-    ///     </disk>
-    ///   </devices>
-    /// </domain>
-    /// ```
     pub(super) static RULE = {
         name: "iothread-undefined",
         group: Group::Startup,

@@ -72,20 +72,6 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,not-reported,hidden
-    /// <domain type='kvm'>
-    ///   <name>web1</name>
-    ///   <vcpu>4</vcpu>
-    ///   <iothreads>1</iothreads>
-    ///   <devices>
-    ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw' iothread='2'/>
-    ///       <source file='/srv/a.img'/>
-    ///       <target dev='vda' bus='virtio'/>
-    ///     </disk>
-    ///   </devices>
-    /// </domain>
-    /// ```
     pub(super) static RULE = {
         name: "iothread-unused",
         group: Group::Clarity,
