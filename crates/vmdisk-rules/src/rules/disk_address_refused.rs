@@ -41,20 +41,6 @@ declare_rule! {
     ///   <address type='drive' controller='0' bus='0' target='0' unit='0'/>
     /// </disk>
     /// ```
-    /// ```xml,not-reported,hidden
-    /// <domain type='kvm'>
-    ///   <name>web1</name>
-    ///   <os><type arch='s390x' machine='s390-ccw-virtio-7.2'>hvm</type></os>
-    ///   <devices>
-    ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw'/>
-    ///       <source file='/srv/a.img'/>
-    ///       <target dev='vda' bus='virtio'/>
-    ///       <address type='ccw' cssid='0xfe' ssid='0x0' devno='0x0000'/>
-    ///     </disk>
-    ///   </devices>
-    /// </domain>
-    /// ```
     pub(super) static RULE = {
         name: "disk-address-refused",
         group: Group::Startup,

@@ -123,9 +123,9 @@ fn free_bus(words: &[String]) -> String {
     let devices = words
         .iter()
         .filter_map(|word| serde_json::from_str::<Value>(word).ok());
-    let ports = devices.filter(|device| device["driver"] == "pcie-root-port");
+    let mut ports = devices.filter(|device| device["driver"] == "pcie-root-port");
     let last = ports
-        .last()
+        .next_back()
         .map(|port| port["id"].as_str().unwrap().to_owned());
     last.unwrap_or_else(|| "pci.0".to_owned())
 }
