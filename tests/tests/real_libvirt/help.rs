@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use vmdisk::facts::Version;
 use vmdisk::{Severity, lint, read};
 use vmdisk_tests::fix_cases::{FixCase, Syntax, fix_cases};
 use vmdisk_tests::help_cases::advice_of;
@@ -15,14 +16,17 @@ struct Trial {
     told: String,
     before: String,
     after: String,
-    /// True if another rule reports an error, which libvirt may refuse.
+    /// True if another rule reports an error, for its own target or one of the libvirts that judge.
     has_other_error: bool,
     /// The release of libvirt that the text is for, if it names one.
     release: Option<(u32, u32)>,
 }
 
 /// One trial for each setting that a rule names.
-fn trials() -> Vec<Trial> {
+fn trials(libvirts: &[LibvirtBuild]) -> Vec<Trial> {
+    // A machine may have only a libvirt that is too old for a case.
+    let versions = libvirts.iter().map(|build| Some(build.version));
+    let versions: Vec<_> = versions.chain([None]).collect();
     let mut trials = Vec::new();
     let mut seen = BTreeSet::new();
     let cases = fix_cases().into_iter().enumerate();
@@ -50,11 +54,17 @@ fn trials() -> Vec<Trial> {
                 let is_other = |found: &&vmdisk::Diagnostic| {
                     found.severity == Severity::Error && found.rule.name != advice.rule
                 };
-                let report = case.with_options(|options| {
-                    lint(&read(&case.text).expect("cases are read"), options)
-                });
+                let has_error_for = |version: &Option<Version>| {
+                    case.with_options(|options| {
+                        let mut options = options.clone();
+                        options.target.libvirt = version.or(options.target.libvirt);
+                        let document = read(&case.text).expect("cases are read");
+                        let report = lint(&document, &options);
+                        report.diagnostics.iter().any(|found| is_other(&found))
+                    })
+                };
                 trials.push(Trial {
-                    has_other_error: report.diagnostics.iter().any(|found| is_other(&found)),
+                    has_other_error: versions.iter().any(has_error_for),
                     told: format!("{} in {}: {}", advice.rule, case.origin, advice.help),
                     before: case.text.clone(),
                     after,
@@ -86,7 +96,7 @@ fn what_a_help_names_libvirt_accepts() {
     if libvirts.is_empty() {
         return;
     }
-    let trials = trials();
+    let trials = trials(&libvirts);
     let verdicts = |text: fn(&Trial) -> &str| -> Vec<Vec<Verdict>> {
         let texts: Vec<&str> = trials.iter().map(text).collect();
         libvirts
