@@ -12,11 +12,11 @@ use vmdisk_collect::FactGroup;
 use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
 use crate::config::ConfigArgs;
+use crate::config::configuration_args::ConfigurationArgs;
+use crate::config::host_of_files::{HostOfFiles, host_of_files};
+use crate::config::selection::SelectionArgs;
 use crate::deferred::Deferred;
-use crate::lint::configuration_args::ConfigurationArgs;
-use crate::lint::host_of_files::{HostOfFiles, host_of_files};
-use crate::lint::hypervisor::GuestArgs;
-use crate::lint::selection::SelectionArgs;
+use crate::input::hypervisor::GuestArgs;
 use crate::parsers::{count, page_words, rule, severity_parser};
 
 /// The tool that knows VM disks.

@@ -16,11 +16,10 @@ use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuForm
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate::write::{Written, command_line, unwritable};
-use crate::input::bounded;
+use crate::input::config_files::{self, DocumentWithFiles};
+use crate::input::inputs::{Input, Origin};
+use crate::input::{bounded, read, storage};
 use crate::io::Io;
-use crate::lint::config_files::{self, Joined};
-use crate::lint::inputs::{Input, Origin};
-use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};
@@ -128,7 +127,7 @@ fn run_spec(
 /// `--storage` located.
 fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Document, Stop> {
     let document = read::document(input, bytes)?;
-    let Joined {
+    let DocumentWithFiles {
         mut document,
         failed,
     } = config_files::joined(input, document)
@@ -144,7 +143,7 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
         .help("use the target of a disk, such as vda, or the id of its device")
     })?;
     if !args.storage.is_empty() {
-        document.locate_volumes(&lint::storage::of_files(&args.storage)?);
+        document.locate_volumes(&storage::of_files(&args.storage)?);
     }
     Ok(document)
 }

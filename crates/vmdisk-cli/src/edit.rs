@@ -14,9 +14,9 @@ use crate::atomic::interrupt;
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::hypervisor::virsh::{Virsh, VirshError};
 use crate::io::Io;
 use crate::lint;
-use crate::lint::hypervisor::virsh::{Virsh, VirshError};
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 

@@ -6,8 +6,8 @@ use vmdisk::Facts;
 use vmdisk::facts::Warning;
 
 use crate::color::Colors;
+use crate::input::read;
 use crate::io::Io;
-use crate::lint::read;
 use crate::render::message::Message;
 use crate::stop::Stop;
 

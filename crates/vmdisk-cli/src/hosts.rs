@@ -11,9 +11,9 @@ use crate::color::Colors;
 use crate::facts_file;
 use crate::input::watch::Progress;
 use crate::io::Io;
-use crate::lint::checked::Checked;
 use crate::pattern;
 use crate::render::message::MessagePlace;
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
 /// Several hosts.
@@ -22,7 +22,7 @@ pub(crate) struct Hosts {
     /// Those whose facts could be read, in the order of the arguments, those of one argument sorted by path.
     pub(crate) known: Vec<KnownHost>,
     /// The facts files that could not be read.
-    pub(crate) failed: Vec<Checked>,
+    pub(crate) failed: Vec<InputReport>,
 }
 
 /// One host.
@@ -100,13 +100,13 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
 }
 
 /// A facts file that could not be read, as an input that could not be.
-fn failure(path: &Path, stop: Stop) -> Option<Checked> {
+fn failure(path: &Path, stop: Stop) -> Option<InputReport> {
     let mut message = stop.0.into_iter().next()?;
     message.place.get_or_insert_with(|| MessagePlace {
         path: path.display().to_string(),
         quoted: None,
     });
-    Some(Checked {
+    Some(InputReport {
         path: path.display().to_string(),
         file: path.to_owned(),
         outcome: Err(Box::new(message)),

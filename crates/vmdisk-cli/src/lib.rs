@@ -42,9 +42,11 @@ mod parsers;
 mod pattern;
 mod qemu;
 mod render;
+mod report;
 mod sanitize;
 mod schema;
 mod shell;
+mod sources;
 mod stop;
 mod trace;
 mod usage;
@@ -129,7 +131,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
             bench::run(&args.0, io, colors)
         }
         Command::Config(args) => config::run(&args.0, io),
-        Command::Baseline(args) => baseline::command::run(*args.0, io, colors),
+        Command::Baseline(args) => lint::baselines::run(*args.0, io, colors),
         Command::Lsp(args) => lsp::run(&args.0, io, colors),
         Command::Edit(args) => edit::run(*args.0, io, colors),
         Command::Explain(args) => explain::explain(&args.0, colors.stdout, io),

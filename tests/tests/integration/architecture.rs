@@ -1,6 +1,7 @@
 //! Compares the manifests with the layer table of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 
 use vmdisk_tests::repository;
@@ -327,6 +328,20 @@ fn no_file_in_the_repository_names_the_machine_it_was_written_on() {
 }
 
 /// Cargo does not look for test files where a manifest names its programs.
+#[test]
+fn nothing_but_a_command_that_lints_imports_the_linter() {
+    let sources = repository().join("crates/vmdisk-cli/src");
+    let linter = sources.join("lint");
+    let is_user = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        !path.starts_with(&linter) && (text.contains("lint::") || text.contains("crate::lint"))
+    };
+    let mut users: Vec<PathBuf> = rust_files(&sources).into_iter().filter(is_user).collect();
+    users.sort();
+    // Inputs are read in `input`, settings in `config`, and results are data in `report`.
+    assert_eq!(users, ["edit.rs", "lib.rs"].map(|name| sources.join(name)));
+}
+
 #[test]
 fn every_test_file_is_a_part_of_a_program() {
     let folders = std::fs::read_dir(repository().join("crates")).unwrap();

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use crate::baseline::file::{self, Entry, push_line};
 use crate::baseline::key::{Keys, key_of};
-use crate::lint::checked::Checked;
 use crate::render::spool::Spool;
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
 /// Entries of files that several inputs include: each input reports its own findings in them.
@@ -18,7 +18,7 @@ impl Shared {
     pub(crate) fn add(
         &mut self,
         keys: &Keys,
-        checked: &Checked,
+        checked: &InputReport,
         lines: &mut Spool,
     ) -> Result<(), Stop> {
         let Ok(report) = &checked.outcome else {

@@ -9,9 +9,9 @@ use vmdisk::model::Domain;
 
 use crate::baseline::file::Entry;
 use crate::config::absolute;
-use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::fingerprint::digest;
 use crate::render::uri;
+use crate::report::input::{DocumentReport, InputReport};
 
 /// The subjects of findings in the files around a baseline.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Keys {
     }
 
     /// The name of an input in the baseline.
-    pub(crate) fn file(&self, checked: &Checked) -> String {
+    pub(crate) fn file(&self, checked: &InputReport) -> String {
         // The text of a path lacks its bytes that are not UTF-8; the URI has them.
         let is_text = !checked.path.contains(char::REPLACEMENT_CHARACTER);
         let path = match is_text {
@@ -73,7 +73,7 @@ impl Keys {
     }
 
     /// The entries of all findings of a report, in their order.
-    pub(crate) fn entries(&self, checked: &Checked, report: &DocumentReport) -> Vec<Entry> {
+    pub(crate) fn entries(&self, checked: &InputReport, report: &DocumentReport) -> Vec<Entry> {
         let file = self.file(checked);
         let mut entries: Vec<Entry> = Vec::new();
         let mut known: HashMap<u128, usize> = HashMap::new();

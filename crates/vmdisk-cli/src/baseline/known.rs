@@ -13,9 +13,9 @@ use vmdisk::rules::RULES;
 use crate::atomic;
 use crate::baseline::file::{self, Entry};
 use crate::baseline::key::{Keys, key_of, key_of_file};
-use crate::lint::checked::{Checked, DocumentReport};
-use crate::lint::settings::Settings;
+use crate::config::settings::{Plan, Settings};
 use crate::render::spool::Spool;
+use crate::report::input::{DocumentReport, InputReport};
 use crate::stop::Stop;
 
 /// A baseline. Of each entry only numbers are in memory; its text is read again when a stale entry is named.
@@ -63,8 +63,30 @@ pub(crate) enum StaleReason {
     NoRule,
 }
 
+/// Reads the baselines of all inputs.
+pub(crate) fn read(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
+    let read = |path: PathBuf| {
+        let mut missing = plan.missing_baselines.iter();
+        match missing.find(|(missing, _)| *missing == path) {
+            Some((_, message)) => Err(message.clone().into()),
+            None => Baseline::read(&path),
+        }
+    };
+    plan.baselines().into_iter().map(read).collect()
+}
+
+/// The baseline of some settings, and the rules whose findings they leave out.
+pub(crate) fn of<'a>(
+    settings: &Settings,
+    baselines: &'a [Baseline],
+) -> Option<(&'a Baseline, BTreeSet<&'static str>)> {
+    let path = settings.baseline.as_ref()?;
+    let baseline = baselines.iter().find(|one| one.path == *path)?;
+    Some((baseline, left_out(settings)))
+}
+
 /// Rules whose findings a run leaves out, so that their entries are not stale.
-pub(crate) fn left_out(settings: &Settings) -> BTreeSet<&'static str> {
+fn left_out(settings: &Settings) -> BTreeSet<&'static str> {
     let Settings {
         selection, ignored, ..
     } = settings;
@@ -100,7 +122,7 @@ impl Baseline {
     }
 
     /// Moves known findings of an input to its allowed findings. Any thread may do this, and again for the same input. `left_out` are the rules whose findings the run leaves out.
-    pub(crate) fn apply(&self, checked: &mut Checked, left_out: &BTreeSet<&'static str>) {
+    pub(crate) fn apply(&self, checked: &mut InputReport, left_out: &BTreeSet<&'static str>) {
         if checked.outcome.is_err() {
             return;
         }

@@ -1,6 +1,5 @@
 //! Baselines: known findings of a repository, which do not count. New findings do.
 
-pub(crate) mod command;
 pub(crate) mod create;
 pub(crate) mod file;
 pub(crate) mod key;

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::args::LintArgs;
 use crate::baseline::known::{Baseline, Stale, StaleReason};
+use crate::baseline::task::BaselineTask;
+use crate::color::Colors;
 use crate::io::Io;
 use crate::render::message::{Message, MessagePlace};
 use crate::sanitize::line;
@@ -34,8 +37,28 @@ pub(crate) fn refuse_to_replace(path: &Path) -> Result<(), Stop> {
     ))
 }
 
+/// Warns of stale entries, or removes them.
+pub(crate) fn finish(
+    args: &LintArgs,
+    baselines: &[Baseline],
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<(), Stop> {
+    match args.task {
+        BaselineTask::Use if !args.quiet => {}
+        BaselineTask::Prune => return prune(baselines, io),
+        BaselineTask::Use | BaselineTask::Create => return Ok(()),
+    }
+    for baseline in baselines {
+        if let Some(warning) = stale_warning(baseline)? {
+            io.say(&warning.render(colors.stderr));
+        }
+    }
+    Ok(())
+}
+
 /// Removes stale entries, and says what was removed.
-pub(crate) fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop> {
+fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop> {
     for baseline in baselines {
         let path = baseline.path.display().to_string();
         let text = match baseline.prune()? {
@@ -55,7 +78,7 @@ pub(crate) fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop>
 }
 
 /// A warning about the stale entries of a baseline, if there are any.
-pub(crate) fn stale_warning(baseline: &Baseline) -> Result<Option<Message>, Stop> {
+fn stale_warning(baseline: &Baseline) -> Result<Option<Message>, Stop> {
     let (number, first) = baseline.stale(MAX_NAMED)?;
     if number == 0 {
         return Ok(None);

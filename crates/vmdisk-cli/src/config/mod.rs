@@ -1,9 +1,13 @@
 //! `vmdisk.toml`: the settings of a repository.
 
+pub(crate) mod configuration_args;
 mod file;
 mod find;
+pub(crate) mod host_of_files;
 mod init;
 mod reader;
+pub(crate) mod selection;
+pub(crate) mod settings;
 mod shape;
 
 pub(crate) use file::{Config, Level, NAME, Section, absolute};

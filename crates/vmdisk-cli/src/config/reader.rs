@@ -10,7 +10,7 @@ use vmdisk::{Policy, Severity, Target};
 use vmdisk_source::Span;
 
 use crate::config::file::{self, Config, Level, Section, mistake};
-use crate::lint::read;
+use crate::input::read;
 use crate::parsers::{rules_of, selector_name};
 use crate::render::message::Message;
 use crate::stop::Stop;

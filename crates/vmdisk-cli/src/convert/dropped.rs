@@ -4,8 +4,8 @@ use vmdisk::model::FieldPath;
 use vmdisk::{ConfigFilePart, Document};
 use vmdisk_source::Span;
 
-use crate::lint::config_files;
-use crate::lint::inputs::Input;
+use crate::input::config_files;
+use crate::input::inputs::Input;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 
 /// Something that is not carried over.

@@ -7,7 +7,7 @@ use vmdisk::model::{DiskField, Domain, FieldPath};
 use vmdisk::{Conflict, ConflictKind, Decision, Document, Label, Resolved, breadcrumb, resolve};
 
 use super::dropped::Places;
-use crate::lint::inputs::Input;
+use crate::input::inputs::Input;
 use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::Stop;

@@ -10,7 +10,7 @@ use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
 
 use crate::generate::spec::planned;
 use crate::generate::write::{self, Written};
-use crate::lint::inputs::Input;
+use crate::input::inputs::Input;
 use crate::render::message::Message;
 use crate::stop::Stop;
 

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use vmdisk::facts::FactsNeeded;
 
-use crate::input::bounded;
+use crate::input::complaints::complaints;
+use crate::input::inputs::{self, Origin};
+use crate::input::{bounded, documents, read};
 use crate::io::Io;
-use crate::lint::gather::complaints;
-use crate::lint::inputs::{self, Origin};
-use crate::lint::{self, read};
 use crate::stop::Stop;
 
 /// The host paths named by the configurations in these files, directories and patterns.
 pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactsNeeded, Stop> {
     let inputs = inputs::find(domains, None, false);
-    let mut contents = lint::read_stdin(&inputs, io)?;
+    let mut contents = documents::read_stdin(&inputs, io)?;
     let mut messages = Vec::new();
     let mut holds_ours = vec![false; inputs.searches.len()];
     for (number, input) in inputs.files.iter().enumerate() {
@@ -46,7 +45,7 @@ pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactsNeeded
     if !messages.is_empty() {
         return Err(Stop(messages));
     }
-    Ok(lint::wanted_facts(&inputs, &mut contents))
+    Ok(documents::wanted_facts(&inputs, &mut contents))
 }
 
 /// True if the file at a path is libvirt XML: a shell expands `--for *.xml` so that only the first

@@ -11,8 +11,8 @@ use vmdisk_source::apply_edits;
 use super::check::Check;
 use super::spec::GenerateInput;
 use super::write::Written;
-use crate::lint::inputs::{Input, Origin};
-use crate::lint::read;
+use crate::input::inputs::{Input, Origin};
+use crate::input::read;
 use crate::stop::Stop;
 
 /// A domain that disks are added to.

@@ -10,9 +10,9 @@ use vmdisk_source::Span;
 
 use crate::args::GenerateArgs;
 use crate::input::bounded;
+use crate::input::inputs::{Input, Origin};
+use crate::input::read;
 use crate::io::Io;
-use crate::lint::inputs::{Input, Origin};
-use crate::lint::read;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::sanitize;
 use crate::stop::{Stop, plain};

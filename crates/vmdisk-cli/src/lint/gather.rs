@@ -1,15 +1,13 @@
 //! Combines the results of all inputs, in their order, as soon as they are ready.
 
-use std::path::Path;
-
-use crate::lint::checked::Checked;
-use crate::lint::document::{Document, Items, Renderer};
-use crate::lint::inputs::{Inputs, Origin, Search};
+use crate::input::complaints::complaints;
+use crate::input::inputs::{Inputs, Origin};
 use crate::lint::mode::Mode;
 use crate::lint::results::Done;
 use crate::lint::totals::Totals;
 use crate::output::Stream;
-use crate::render::message::{Message, MessagePlace};
+use crate::render::document::{Document, Items, Renderer};
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
 /// Combines the results of inputs.
@@ -85,7 +83,7 @@ impl<'a, 'o> Gathering<'a, 'o> {
     }
 
     /// Adds an input with its items for each report.
-    fn add(&mut self, checked: &Checked, items: &[Items]) -> Result<(), Stop> {
+    fn add(&mut self, checked: &InputReport, items: &[Items]) -> Result<(), Stop> {
         self.totals.add(checked)?;
         let documents = self.documents.iter_mut().zip(self.renderers).zip(items);
         for (number, ((document, renderer), items)) in documents.enumerate() {
@@ -104,11 +102,11 @@ impl<'a, 'o> Gathering<'a, 'o> {
     /// yet, and the numbers.
     pub(crate) fn finish(
         mut self,
-        failed: Vec<Checked>,
+        failed: Vec<InputReport>,
     ) -> Result<(Vec<Document>, Totals<'a>), Stop> {
         let searches = self.inputs.searches.iter().zip(&self.holds_ours);
         let complaints = searches.flat_map(|(search, holds_ours)| complaints(search, *holds_ours));
-        let late: Vec<Checked> = complaints.chain(failed).collect();
+        let late: Vec<InputReport> = complaints.chain(failed).collect();
         for checked in late {
             let items: Vec<Items> = self
                 .renderers
@@ -124,55 +122,4 @@ impl<'a, 'o> Gathering<'a, 'o> {
         }
         Ok((self.documents, self.totals))
     }
-}
-
-/// Messages about a directory or pattern itself.
-pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<Checked> {
-    let complain = |path: &Path, message: String, notes, help: Option<&str>| Checked {
-        path: path.display().to_string(),
-        file: path.to_owned(),
-        outcome: Err(Box::new(Message {
-            notes,
-            help: help.map(str::to_owned),
-            ..Message::error(message).at(MessagePlace {
-                path: path.display().to_string(),
-                quoted: None,
-            })
-        })),
-    };
-    let mut all: Vec<Checked> = search
-        .trouble
-        .iter()
-        .map(|(path, why)| {
-            let is_closed = *path != search.path && why == "permission denied";
-            let help = "let this user search it, or name it in `exclude` in vmdisk.toml";
-            let message = format!("could not be read: {why}");
-            complain(path, message, Vec::new(), is_closed.then_some(help))
-        })
-        .collect();
-    if !holds_ours && all.is_empty() && !search.may_be_empty {
-        let what = if search.path.is_dir() {
-            "no file below this directory contains a guest or a disk"
-        } else {
-            "no file that matches this pattern contains a guest or a disk"
-        };
-        let (notes, help) = match &search.excluded {
-            None => (
-                Vec::new(),
-                "name a file to read it regardless of its name and .gitignore",
-            ),
-            Some((number, config)) => (
-                vec![skipped(*number, config)],
-                "correct `exclude`, or name a file to read it regardless of its name and `exclude`",
-            ),
-        };
-        all.push(complain(&search.path, what.to_owned(), notes, Some(help)));
-    }
-    all
-}
-
-/// The number of files that a configuration excludes.
-pub(crate) fn skipped(number: usize, config: &Path) -> String {
-    let files = if number == 1 { "file" } else { "files" };
-    format!("`exclude` in {} skips {number} {files}", config.display())
 }

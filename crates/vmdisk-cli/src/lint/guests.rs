@@ -3,8 +3,8 @@
 use vmdisk::rules::OtherGuests;
 use vmdisk::{Fleet, HostGuests, HostIndex};
 
+use crate::config::settings::{Plan, Source};
 use crate::lint::results::Done;
-use crate::lint::settings::{Plan, Source};
 
 /// The guests of all inputs, by source.
 pub(crate) struct Guests<'a> {

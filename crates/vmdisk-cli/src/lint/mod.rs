@@ -1,70 +1,50 @@
 //! `vmdisk lint`.
 
-pub(crate) mod caveats;
-pub(crate) mod checked;
-pub(crate) mod classes;
-pub(crate) mod config_files;
-pub(crate) mod configuration_args;
-pub(crate) mod diff;
-pub(crate) mod document;
-pub(crate) mod gather;
+pub(crate) mod baselines;
+mod gather;
 mod guests;
-pub(crate) mod host_of_files;
-pub(crate) mod hypervisor;
-mod ignored;
-pub(crate) mod inputs;
 mod mode;
 mod output;
-pub(crate) mod read;
+mod parts;
 mod results;
 mod run;
-pub(crate) mod selection;
-pub(crate) mod settings;
 mod show_files;
 mod show_settings;
-pub(crate) mod sources;
-pub(crate) mod storage;
 mod totals;
 mod trial;
-mod walk;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use vmdisk::facts::FactsNeeded;
-use vmdisk::{Document, FixScope, LintOptions};
+use vmdisk::{FixScope, LintOptions};
 
 use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
 use crate::atomic;
-use crate::baseline::known::{Baseline, left_out};
-use crate::baseline::report;
-use crate::baseline::task::BaselineTask;
+use crate::baseline::{known, report};
 use crate::color::Colors;
+use crate::config::settings::{self, Plan, Settings};
 use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::hosts::Hosts;
-use crate::input::{bounded, used};
+use crate::input::inputs::{self, Inputs, Origin};
+use crate::input::{config_files, documents, hypervisor, storage, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
+use crate::render::document::Renderer;
 use crate::render::message::Message;
+use crate::report::classes::{Classes, Splits};
+use crate::report::input::InputReport;
 use crate::sanitize::line;
-use crate::stop::{Stop, plain};
-use checked::Checked;
-use classes::{Classes, Splits};
-use document::Renderer;
+use crate::sources::Sources;
+use crate::stop::Stop;
 use gather::Gathering;
 use guests::Guests;
-use inputs::{Input, Inputs, Origin};
 use mode::Mode;
 use output::Results;
 use results::Done;
 use run::{Job, Run, WORTH_THREADS};
-use settings::{Plan, Settings};
-use sources::Sources;
 use totals::Totals;
 
 /// Runs the command.
@@ -100,52 +80,13 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     check(args, mode, &plan, &inputs, guests, io, colors)
 }
 
-/// Removes stale entries from the baselines of all inputs.
-pub(crate) fn prune_baselines(
-    args: &LintArgs,
-    io: &mut Io<'_>,
-    colors: Colors,
-) -> Result<Exit, Stop> {
-    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
-    let mut plan = settings::plan(args, &mut inputs)?;
-    if plan.baselines().is_empty() {
-        let path = report::file_to_write(Vec::new())?;
-        plan.settings
-            .iter_mut()
-            .for_each(|settings| settings.baseline = Some(path.clone()));
-    }
-    check(args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)
-}
-
-/// Writes the findings of all inputs to a baseline.
-pub(crate) fn create_baseline(
-    mut args: LintArgs,
-    force: bool,
-    io: &mut Io<'_>,
-    colors: Colors,
-) -> Result<Exit, Stop> {
-    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
-    let mut plan = settings::plan(&args, &mut inputs)?;
-    let path = report::file_to_write(plan.baselines())?;
-    if !force {
-        report::refuse_to_replace(&path)?;
-    }
-    plan.settings
-        .iter_mut()
-        .for_each(|settings| settings.baseline = None);
-    args.output = Some(path.clone());
-    let exit = check(&args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)?;
-    io.say(&format!("wrote {}\n", line(&path.display().to_string())));
-    Ok(exit)
-}
-
 /// Checks all inputs, and writes the results.
 fn check(
     args: &LintArgs,
     mode: Mode,
     plan: &Plan,
     inputs: &Inputs,
-    mut failed: Vec<Checked>,
+    mut failed: Vec<InputReport>,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
@@ -158,7 +99,7 @@ fn check(
     let found_named = OnceLock::new();
     let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
-    let baselines = read_baselines(plan)?;
+    let baselines = known::read(plan)?;
     let old_facts = old_facts(args, &sources);
     let mut guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
     let job = |settings: &Settings| Job {
@@ -181,7 +122,7 @@ fn check(
         lists_unknown_images: args.verbose,
         draws_paths: output::draws_paths(args),
         fail_on: settings.fail_on,
-        baseline: baseline_of(settings, &baselines),
+        baseline: known::of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
         compares_guests: guests.are_compared(settings.source),
     };
@@ -223,7 +164,7 @@ fn check(
         exit,
     }
     .deliver(args, mode, io)?;
-    finish_baselines(args, &baselines, io, colors)?;
+    report::finish(args, &baselines, io, colors)?;
     say_unconfigured(args, plan, io, colors);
     say_unchecked(args, incomplete, io);
     say_age(args, &old_facts, io, colors);
@@ -244,53 +185,12 @@ fn load(
         return Err(Stop::new("--max-facts-age needs facts")
             .help("name them with --facts FILE, or as `facts` in vmdisk.toml"));
     }
-    let mut read_before = read_stdin(inputs, io)?;
+    let mut read_before = documents::read_stdin(inputs, io)?;
     if args.host.live {
-        let wanted = wanted_facts(inputs, &mut read_before);
+        let wanted = documents::wanted_facts(inputs, &mut read_before);
         sources.collect(&wanted);
     }
     Ok((sources, read_before))
-}
-
-fn read_baselines(plan: &Plan) -> Result<Vec<Baseline>, Stop> {
-    let read = |path: PathBuf| {
-        let mut missing = plan.missing_baselines.iter();
-        match missing.find(|(missing, _)| *missing == path) {
-            Some((_, message)) => Err(message.clone().into()),
-            None => Baseline::read(&path),
-        }
-    };
-    plan.baselines().into_iter().map(read).collect()
-}
-
-/// The baseline of some settings, and the rules whose findings they leave out.
-fn baseline_of<'a>(
-    settings: &Settings,
-    baselines: &'a [Baseline],
-) -> Option<(&'a Baseline, BTreeSet<&'static str>)> {
-    let path = settings.baseline.as_ref()?;
-    let baseline = baselines.iter().find(|one| one.path == *path)?;
-    Some((baseline, left_out(settings)))
-}
-
-/// Warns of stale entries, or removes them.
-fn finish_baselines(
-    args: &LintArgs,
-    baselines: &[Baseline],
-    io: &mut Io<'_>,
-    colors: Colors,
-) -> Result<(), Stop> {
-    match args.task {
-        BaselineTask::Use if !args.quiet => {}
-        BaselineTask::Prune => return report::prune(baselines, io),
-        BaselineTask::Use | BaselineTask::Create => return Ok(()),
-    }
-    for baseline in baselines {
-        if let Some(warning) = report::stale_warning(baseline)? {
-            io.say(&warning.render(colors.stderr));
-        }
-    }
-    Ok(())
 }
 
 /// Takes the results of all inputs, and then the findings about guests that conflict.
@@ -448,25 +348,6 @@ fn say_unchecked(args: &LintArgs, number: usize, io: &mut Io<'_>) {
     ));
 }
 
-/// The bytes of inputs that are not files, by their numbers: standard input is read.
-pub(crate) fn read_stdin(
-    inputs: &Inputs,
-    io: &mut Io<'_>,
-) -> Result<BTreeMap<usize, Vec<u8>>, Stop> {
-    let mut read_before = BTreeMap::new();
-    for (number, input) in inputs.files.iter().enumerate() {
-        let bytes = match &input.origin {
-            Origin::Named | Origin::Found(_) => continue,
-            Origin::Given(bytes) => bytes.clone(),
-            Origin::Stdin => bounded::stream(&mut *io.stdin).map_err(|error| {
-                Stop::new(format!("could not read standard input: {}", plain(&error)))
-            })?,
-        };
-        read_before.insert(number, bytes);
-    }
-    Ok(read_before)
-}
-
 fn mode(args: &LintArgs) -> Result<Mode, Stop> {
     let scope = if args.unsafe_fixes {
         FixScope::SafeAndUnsafe
@@ -492,48 +373,4 @@ fn threads(args: &LintArgs, inputs: usize) -> usize {
         None if inputs < WORTH_THREADS => 1,
         None => std::thread::available_parallelism().map_or(1, NonZero::get),
     }
-}
-
-/// The paths of the host that the documents name. Text that was read from a pipe for this is kept.
-pub(crate) fn wanted_facts(
-    inputs: &Inputs,
-    read_before: &mut BTreeMap<usize, Vec<u8>>,
-) -> FactsNeeded {
-    let mut wanted = FactsNeeded::default();
-    let mut on_volumes = Vec::new();
-    for (number, input) in inputs.files.iter().enumerate() {
-        if !input.file.is_file()
-            && let Entry::Vacant(slot) = read_before.entry(number)
-            && let Ok(bytes) = read::input(input)
-        {
-            slot.insert(bytes);
-        }
-        match joined(number, input, read_before) {
-            Some(document) if document.has_volumes() => on_volumes.push(number),
-            Some(document) => wanted.extend(document.facts_needed()),
-            None => {}
-        }
-    }
-    if !on_volumes.is_empty() {
-        let search = storage::Search::new(&inputs.files, read_before);
-        for number in on_volumes {
-            if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
-                document.locate_volumes(search.storage());
-                wanted.extend(document.facts_needed());
-            }
-        }
-    }
-    wanted
-}
-
-/// The document of an input with the files that it names. What cannot be read is complained about when it is checked.
-fn joined(
-    number: usize,
-    input: &Input,
-    read_before: &BTreeMap<usize, Vec<u8>>,
-) -> Option<Document> {
-    let bytes = read::again(number, input, read_before)?;
-    let document = vmdisk::read_bytes(&bytes).ok()?;
-    let joined = config_files::joined(input, document).ok()?;
-    Some(joined.document)
 }

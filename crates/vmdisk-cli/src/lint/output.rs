@@ -9,16 +9,16 @@ use crate::baseline::key::Keys;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::input::complaints::skipped;
+use crate::input::inputs::Inputs;
 use crate::io::Io;
-use crate::lint::classes::Classes;
-use crate::lint::document::{Content, Document, Outcome, Renderer};
-use crate::lint::gather::skipped;
-use crate::lint::inputs::Inputs;
 use crate::lint::mode::Mode;
 use crate::lint::totals::Totals;
 use crate::output::{deliver, deliver_with};
 use crate::render::View;
+use crate::render::document::{Content, Document, Outcome, Renderer};
 use crate::render::summary::Summary;
+use crate::report::classes::Classes;
 use crate::sanitize::line;
 use crate::stop::Stop;
 
@@ -214,7 +214,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::lint::inputs::Search;
+    use crate::input::inputs::Search;
 
     #[test]
     fn a_run_without_inputs_says_why() {

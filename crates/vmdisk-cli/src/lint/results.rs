@@ -2,15 +2,15 @@
 
 use vmdisk::GuestNeeds;
 
-use crate::lint::checked::{Checked, DocumentReport};
-use crate::lint::document::{Items, Renderer};
-use crate::lint::inputs::Input;
+use crate::input::inputs::Input;
+use crate::render::document::{Items, Renderer};
+use crate::report::input::{DocumentReport, InputReport};
 
 /// One input that is done.
 pub(crate) struct Done {
-    pub(crate) checked: Checked,
+    pub(crate) checked: InputReport,
     /// The files that it names, and that were read with it.
-    pub(crate) named: Vec<Checked>,
+    pub(crate) named: Vec<InputReport>,
     /// For it and for each of these files, the items of each report.
     pub(crate) items: Vec<Vec<Items>>,
     /// True for a file that was found, and that is reported with the command line that names it.
@@ -28,7 +28,7 @@ pub(crate) struct Done {
 impl Done {
     pub(crate) fn new(input: &Input) -> Self {
         Done {
-            checked: Checked {
+            checked: InputReport {
                 path: input.path(),
                 file: input.file.clone(),
                 outcome: Ok(DocumentReport::empty()),
@@ -44,7 +44,7 @@ impl Done {
     }
 
     /// The input and the files that it names.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Checked> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &InputReport> {
         std::iter::once(&self.checked).chain(&self.named)
     }
 

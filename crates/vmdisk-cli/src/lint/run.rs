@@ -14,18 +14,19 @@ use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity};
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
 use crate::input::bounded::{self, MAX_BYTES};
-use crate::lint::checked::{DocumentReport, unknown_images};
-use crate::lint::config_files::{self, Joined, Parts};
-use crate::lint::diff;
-use crate::lint::document::Renderer;
+use crate::input::config_files::{self, DocumentWithFiles};
+use crate::input::inputs::{Input, Origin};
+use crate::input::read;
+use crate::input::storage::Search;
 use crate::lint::guests::Compared;
-use crate::lint::inputs::{Input, Origin};
 use crate::lint::mode::Mode;
-use crate::lint::read;
+use crate::lint::parts::Parts;
 use crate::lint::results::Done;
-use crate::lint::storage::Search;
 use crate::lint::trial::Tester;
+use crate::render::document::Renderer;
 use crate::render::message::{Message, MessagePlace};
+use crate::report::diff;
+use crate::report::input::{DocumentReport, unknown_images};
 use crate::stop::Stop;
 
 /// Fewer files than this are not worth the start of a thread.
@@ -244,7 +245,7 @@ fn planned(
         true => read::document(input, bytes)?,
         false => read::document_to_lint(input, bytes)?,
     };
-    let Joined {
+    let DocumentWithFiles {
         mut document,
         failed,
     } = config_files::joined(input, document)
@@ -401,8 +402,8 @@ fn not_written(input: &Input, error: &ReplaceError) -> Box<Message> {
 mod tests {
     use super::*;
     use crate::args::LintFormat;
-    use crate::lint::document::Content;
     use crate::render::View;
+    use crate::render::document::Content;
 
     #[test]
     fn a_file_that_another_run_fixed_in_the_same_way_is_fixed() {

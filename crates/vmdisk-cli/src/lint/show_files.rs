@@ -2,10 +2,10 @@
 
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::input::complaints::complaints;
+use crate::input::inputs::{Inputs, Origin};
+use crate::input::read;
 use crate::io::Io;
-use crate::lint::gather;
-use crate::lint::inputs::{Inputs, Origin};
-use crate::lint::read;
 use crate::output::deliver;
 use crate::sanitize::line;
 use crate::stop::Stop;
@@ -30,7 +30,7 @@ pub(crate) fn run(inputs: &Inputs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     deliver(io, None, &text)?;
     let mut exit = Exit::Clean;
     for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
-        for checked in gather::complaints(search, holds_ours) {
+        for checked in complaints(search, holds_ours) {
             if let Err(message) = checked.outcome {
                 io.say(&format!("{}\n", message.render(colors.stderr)));
                 exit = Exit::CouldNot;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use vmdisk::Severity;
 use vmdisk::rules::RULES;
 
-use crate::lint::inputs::Inputs;
-use crate::lint::settings::{Plan, Settings};
+use crate::config::settings::{Plan, Settings};
+use crate::input::inputs::Inputs;
 use crate::sanitize::line;
 
 /// The settings of all inputs, those of one configuration and path together.

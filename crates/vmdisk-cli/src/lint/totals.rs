@@ -7,13 +7,13 @@ use vmdisk::FailedFix;
 use crate::age::OldFacts;
 use crate::args::{LintArgs, LintFormat};
 use crate::exit::Exit;
-use crate::lint::caveats::Caveats;
-use crate::lint::checked::{Checked, Tally};
 use crate::lint::mode::Mode;
 use crate::render::concise;
 use crate::render::message::{Message, MessagePlace};
 use crate::render::spool::Spool;
 use crate::render::summary::{Missed, Summary};
+use crate::report::caveats::Caveats;
+use crate::report::input::{InputReport, Tally};
 use crate::stop::Stop;
 
 /// The numbers of a run, and its messages. Their size does not depend on the number of findings.
@@ -58,7 +58,7 @@ impl<'a> Totals<'a> {
     }
 
     /// Counts an input.
-    pub(crate) fn add(&mut self, checked: &Checked) -> Result<(), Stop> {
+    pub(crate) fn add(&mut self, checked: &InputReport) -> Result<(), Stop> {
         let tally = match &checked.outcome {
             Ok(report) => report.tally(),
             Err(_) => Tally::default(),
@@ -110,7 +110,7 @@ impl<'a> Totals<'a> {
     }
 
     /// Says why an input could not be checked, or which fixes were undone.
-    fn add_messages(&mut self, checked: &Checked) -> Result<(), Stop> {
+    fn add_messages(&mut self, checked: &InputReport) -> Result<(), Stop> {
         let text = |message: &Message| format!("{}\n", message.render(self.colors_messages));
         let texts: Vec<String> = match (&checked.outcome, self.args.format) {
             (Err(message), LintFormat::Concise) => vec![concise::failure(&checked.path, message)],

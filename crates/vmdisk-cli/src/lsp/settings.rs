@@ -9,10 +9,10 @@ use vmdisk_lsp::{FileSettings, SettingsError};
 
 use crate::args::{LintArgs, LspArgs};
 use crate::color::Colors;
+use crate::config::settings::{self, Plan};
+use crate::input::inputs::{Input, Inputs, Origin};
 use crate::io::Io;
-use crate::lint::inputs::{Input, Inputs, Origin};
-use crate::lint::settings::{self, Plan};
-use crate::lint::sources::Sources;
+use crate::sources::Sources;
 use crate::stop::Stop;
 
 /// The options of `vmdisk lint` for the files of an editor.

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use vmdisk::Severity;
 
-use crate::lint::checked::Checked;
 use crate::render::View;
 use crate::render::xml::{self, explanation, line};
+use crate::report::input::InputReport;
 
 /// The version of Checkstyle whose report other linters write as well.
 const VERSION: &str = "4.3";
@@ -25,7 +25,7 @@ pub(crate) fn end(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The findings of an input.
-pub(crate) fn file(checked: &Checked, view: &View<'_>) -> Vec<u8> {
+pub(crate) fn file(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
     let errors: Vec<[String; 5]> = match &checked.outcome {
         Ok(report) => {
             let findings = report.findings.iter();

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use vmdisk::{Confidence, Diagnostic};
 
-use crate::lint::checked::DocumentReport;
 use crate::render::human::allowance;
 use crate::render::message::Message;
 use crate::render::{View, page_url};
+use crate::report::input::DocumentReport;
 use crate::sanitize::line;
 use vmdisk_source::secrets::mask_message;
 

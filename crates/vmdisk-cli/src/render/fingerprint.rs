@@ -8,9 +8,9 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use vmdisk::Diagnostic;
 
-use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::harmless::Mark;
 use crate::render::spool::Spool;
+use crate::report::input::{DocumentReport, InputReport};
 use crate::stop::Stop;
 
 /// Distinguishes findings by their subject: the rule, the guest, the disk and the property.
@@ -42,7 +42,7 @@ impl Fingerprints {
     /// Notes the guest of an input, and adds its records to a list.
     pub(crate) fn add(
         &mut self,
-        checked: &Checked,
+        checked: &InputReport,
         number: usize,
         records: &[u8],
         list: &mut Spool,
@@ -130,7 +130,7 @@ impl Used {
 /// The text of a finding with marks, and all that is known of its fingerprint.
 pub(crate) fn record(
     out: &mut Vec<u8>,
-    checked: &Checked,
+    checked: &InputReport,
     report: &DocumentReport,
     finding: &Diagnostic,
     text: &[u8],
@@ -169,7 +169,7 @@ fn read_number(reader: &mut impl BufRead) -> io::Result<usize> {
 }
 
 impl Subject {
-    fn of(checked: &Checked, report: &DocumentReport, finding: &Diagnostic) -> Self {
+    fn of(checked: &InputReport, report: &DocumentReport, finding: &Diagnostic) -> Self {
         let disk = finding.disk.as_ref().map(|disk| match &disk.target {
             Some(target) => target.clone(),
             None => format!("#{}", disk.index),
@@ -269,7 +269,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let checked = Checked {
+            let checked = InputReport {
                 path: String::new(),
                 file: std::path::PathBuf::new(),
                 outcome: Ok(DocumentReport {

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use vmdisk::{Diagnostic, Severity};
 
 use crate::age::OldFacts;
-use crate::lint::caveats::Caveats;
-use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::message::Message;
+use crate::report::caveats::Caveats;
+use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
 use crate::sanitize::{line, lines};
 
 /// The findings of one file.
@@ -21,7 +21,7 @@ pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> Stri
 }
 
 /// An input that could not be read.
-pub(crate) fn failure(checked: &Checked, message: &Message) -> String {
+pub(crate) fn failure(checked: &InputReport, message: &Message) -> String {
     let mut out = format!("::error file={}", property(&checked.path));
     let quoted = message
         .place

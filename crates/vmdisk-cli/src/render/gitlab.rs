@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::Serialize;
 use vmdisk::Severity;
 
-use crate::lint::checked::Checked;
 use crate::render::View;
 use crate::render::fingerprint::{self, Fingerprints, hash};
 use crate::render::harmless::{self, Mark, Spliced};
 use crate::render::spool::Spool;
 use crate::render::xml::{explanation, failure, position};
+use crate::report::input::InputReport;
 use crate::sanitize;
 
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ struct Lines {
 }
 
 /// The issues of an input, as records; GitLab shows the paths of files relative to `root`, the top of the repository.
-pub(crate) fn records(checked: &Checked, view: &View<'_>, root: &Path) -> Vec<u8> {
+pub(crate) fn records(checked: &InputReport, view: &View<'_>, root: &Path) -> Vec<u8> {
     let path = relative(&checked.path, root);
     let (mut records, mut text) = (Vec::new(), Vec::new());
     match &checked.outcome {

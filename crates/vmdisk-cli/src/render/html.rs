@@ -7,12 +7,12 @@ use std::path::Path;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use vmdisk::{Applicability, Diagnostic, Severity};
 
-use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
-use crate::lint::diff;
 use crate::render::View;
 use crate::render::message::Message;
 use crate::render::spool::Spool;
 use crate::render::summary::Summary;
+use crate::report::diff;
+use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
 use vmdisk_source::secrets::{mask, mask_message};
@@ -20,7 +20,7 @@ use vmdisk_source::secrets::{mask, mask_message};
 const STYLE: &str = include_str!("page.css");
 
 /// The part of the page about an input.
-pub(crate) fn section(checked: &Checked, view: &View<'_>) -> Vec<u8> {
+pub(crate) fn section(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
     let content = match &checked.outcome {
         Ok(report) => guest(&checked.path, report, view),
         Err(message) => unreadable(&checked.path, message),

@@ -2,9 +2,9 @@
 
 use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
 
-use crate::lint::checked::{DocumentReport, confidence_note, unwritten_note};
 use crate::render::block::{Block, Heading, Quoted};
 use crate::render::{View, page_url};
+use crate::report::input::{DocumentReport, confidence_note, unwritten_note};
 
 /// The findings of one file; blocks end with an empty line.
 pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {

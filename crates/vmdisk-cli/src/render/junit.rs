@@ -8,11 +8,11 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 use vmdisk::Diagnostic;
 
-use crate::lint::checked::{Checked, DocumentReport};
 use crate::render::View;
 use crate::render::human::allowance;
 use crate::render::spool::Spool;
 use crate::render::xml::{self, explanation, line, lines};
+use crate::report::input::{DocumentReport, InputReport};
 
 /// Name of the root.
 const ROOT: &str = "testsuites";
@@ -27,7 +27,7 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Counts the cases of an input.
-    pub(crate) fn add(&mut self, checked: &Checked) {
+    pub(crate) fn add(&mut self, checked: &InputReport) {
         let suite = Suite::of(checked);
         self.tests += suite.tests;
         self.failures += suite.failures;
@@ -51,13 +51,13 @@ impl Totals {
 }
 
 /// The suite of an input. Findings that fail the run are failures; the others pass, with their text as output.
-pub(crate) fn suite(checked: &Checked, view: &View<'_>) -> Vec<u8> {
+pub(crate) fn suite(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
     xml::inside(|writer| Suite::of(checked).write(writer, view))
 }
 
 /// One input.
 struct Suite<'a> {
-    checked: &'a Checked,
+    checked: &'a InputReport,
     tests: usize,
     failures: usize,
     errors: usize,
@@ -65,7 +65,7 @@ struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    fn of(checked: &'a Checked) -> Self {
+    fn of(checked: &'a InputReport) -> Self {
         let (tests, failures, errors, skipped) = match &checked.outcome {
             Ok(report) => {
                 let skipped = report.allowed.len();

@@ -3,6 +3,7 @@
 pub(crate) mod block;
 pub(crate) mod checkstyle;
 pub(crate) mod concise;
+pub(crate) mod document;
 pub(crate) mod fingerprint;
 pub(crate) mod github;
 pub(crate) mod gitlab;
@@ -25,8 +26,8 @@ mod xml;
 
 use vmdisk::{Diagnostic, Severity};
 
-use crate::lint::checked::DocumentReport;
-use crate::lint::classes::Classes;
+use crate::report::classes::Classes;
+use crate::report::input::DocumentReport;
 
 /// The address of the page of a rule.
 pub(crate) fn page_url(rule: &str) -> String {

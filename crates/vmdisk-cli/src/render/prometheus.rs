@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use vmdisk::{Rule, Severity};
 
-use crate::lint::checked::Checked;
-use crate::lint::classes::Classes;
 use crate::render::summary::Summary;
+use crate::report::classes::Classes;
+use crate::report::input::InputReport;
 use crate::sanitize::line;
 
 /// The findings of a run by rule, severity, guest and host.
@@ -33,7 +33,7 @@ type Labels<'a> = (&'static str, &'static str, &'a str, &'a str);
 
 impl Samples {
     /// Counts the findings of an input.
-    pub(crate) fn add(&mut self, checked: &Checked) {
+    pub(crate) fn add(&mut self, checked: &InputReport) {
         let Ok(report) = &checked.outcome else {
             return;
         };

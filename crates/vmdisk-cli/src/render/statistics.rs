@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::{Applicability, Rule, Severity};
 
-use crate::lint::checked::Checked;
 use crate::render::View;
 use crate::render::harmless;
+use crate::report::input::InputReport;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -49,7 +49,7 @@ pub(crate) struct Counts(BTreeMap<&'static str, (&'static Rule, Severity, [usize
 
 impl Counts {
     /// Counts the findings of an input that are shown.
-    pub(crate) fn add(&mut self, checked: &Checked, view: &View<'_>) {
+    pub(crate) fn add(&mut self, checked: &InputReport, view: &View<'_>) {
         let Ok(report) = &checked.outcome else {
             return;
         };

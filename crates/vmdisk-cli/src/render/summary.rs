@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use vmdisk::Severity;
 
-use crate::lint::checked::{Checked, Tally, Unchecked};
-use crate::lint::classes::Classes;
+use crate::report::classes::Classes;
+use crate::report::input::{InputReport, Tally, Unchecked};
 use crate::sanitize::line;
 
 /// Numbers of a run.
@@ -36,7 +36,7 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// Counts an input.
-    pub(crate) fn add(&mut self, checked: &Checked, tally: &Tally) {
+    pub(crate) fn add(&mut self, checked: &InputReport, tally: &Tally) {
         let is_continued = matches!(&checked.outcome, Ok(report) if report.is_continued);
         self.inputs += usize::from(!is_continued);
         let Ok(report) = &checked.outcome else {
@@ -204,7 +204,7 @@ struct UnknownImage {
 
 impl Missed {
     /// Counts what could not be checked in an input.
-    pub(crate) fn add(&mut self, checked: &Checked) {
+    pub(crate) fn add(&mut self, checked: &InputReport) {
         let Ok(report) = &checked.outcome else {
             return;
         };

@@ -12,12 +12,12 @@ use vmdisk::{
 
 use crate::args::LintFormat;
 use crate::exit::Exit;
-use crate::lint::caveats::Caveats;
-use crate::lint::checked::{Checked, DocumentReport, Tally, Unchecked};
-use crate::lint::document::{Content, Document, Outcome, Renderer};
+use crate::render::document::{Content, Document, Outcome, Renderer};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::render::summary::{Missed, Summary};
 use crate::render::{View, concise, github, human};
+use crate::report::caveats::Caveats;
+use crate::report::input::{DocumentReport, InputReport, Tally, Unchecked};
 
 const TEXT: &str = "\
 <domain type='kvm'>
@@ -78,7 +78,7 @@ fn finding(severity: Severity, title: &str, place: TextPlace) -> Diagnostic {
 }
 
 #[allow(clippy::too_many_lines, reason = "a report with one of each kind")]
-fn sample() -> Vec<Checked> {
+fn sample() -> Vec<InputReport> {
     let cache = place(span_of("unsafe"), true, "disk vda › driver/@cache");
     let error = Diagnostic {
         label: Some("QEMU drops every flush in this mode".to_owned()),
@@ -205,12 +205,12 @@ fn sample() -> Vec<Checked> {
     let end = broken.rfind("</domain>").unwrap();
     let open = broken.find("<devices>").unwrap();
     vec![
-        Checked {
+        InputReport {
             path: "d/a b\u{1b}[2J,c.xml".to_owned(),
             file: "d/a b\u{1b}[2J,c.xml".into(),
             outcome: Ok(report),
         },
-        Checked {
+        InputReport {
             path: "d/broken.xml".to_owned(),
             file: "d/broken.xml".into(),
             outcome: Err(Box::new(Message {
@@ -256,7 +256,7 @@ fn written(format: LintFormat) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn summary_of(all: &[Checked]) -> Summary {
+fn summary_of(all: &[InputReport]) -> Summary {
     let mut summary = Summary::default();
     for checked in all {
         let report = checked.outcome.as_ref();

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesStart, Event};
 
-use crate::lint::checked::{confidence_note, unwritten_note};
 use crate::render::View;
 use crate::render::message::Message;
+use crate::report::input::{confidence_note, unwritten_note};
 use crate::sanitize;
 use vmdisk_source::secrets::mask_message;
 

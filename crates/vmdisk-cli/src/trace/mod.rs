@@ -12,11 +12,10 @@ use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
-use crate::input::bounded;
+use crate::input::config_files::{self, DocumentWithFiles};
+use crate::input::inputs::{Input, Origin};
+use crate::input::{bounded, read, storage};
 use crate::io::Io;
-use crate::lint::config_files::{self, Joined};
-use crate::lint::inputs::{Input, Origin};
-use crate::lint::{self, read};
 use crate::output::deliver;
 use crate::stop::{Stop, plain};
 use traced::Traced;
@@ -87,7 +86,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
         false => read::file(&args.file)?,
     };
     let document = read::document(&input, &bytes)?;
-    let Joined {
+    let DocumentWithFiles {
         mut document,
         failed,
     } = config_files::joined(&input, document)
@@ -96,7 +95,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
         return Err(Stop::from(message));
     }
     if !args.storage.is_empty() {
-        document.locate_volumes(&lint::storage::of_files(&args.storage)?);
+        document.locate_volumes(&storage::of_files(&args.storage)?);
     }
     Ok((input, document))
 }

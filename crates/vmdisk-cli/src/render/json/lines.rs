@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::lint::checked::Checked;
-use crate::lint::classes::Classes;
 use crate::render::harmless;
 use crate::render::json::v1::{self, Input, JsonFinding};
+use crate::report::classes::Classes;
+use crate::report::input::InputReport;
 
 /// A line of `vmdisk lint --format json-lines`. Its members are those of the report, version 1.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ enum Line<'a> {
 }
 
 /// A line for each finding of an input, or for an input that could not be read.
-pub(crate) fn file(checked: &Checked, classes: Option<&Classes<'_>>) -> Vec<u8> {
+pub(crate) fn file(checked: &InputReport, classes: Option<&Classes<'_>>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut line = |line: &Line<'_>| {
         harmless::line(&mut out, line).expect("writing to a Vec cannot fail");

@@ -11,12 +11,12 @@ use serde::Serialize;
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
-use crate::lint::checked::{Checked, DocumentReport, Unchecked};
-use crate::lint::classes::{ClassNames, Classes};
 use crate::render::harmless::{self, Spliced};
 use crate::render::message::Message;
 use crate::render::spool::Spool;
 use crate::render::summary::Summary;
+use crate::report::classes::{ClassNames, Classes};
+use crate::report::input::{DocumentReport, InputReport, Unchecked};
 
 /// Version of the shape.
 pub(crate) const SCHEMA_VERSION: &str = "1.4";
@@ -360,7 +360,7 @@ pub(crate) const LISTS: usize = 4;
 const NOT_CHECKED_BYTES: usize = 240;
 
 /// The items of an input in each list of the report.
-pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
+pub(crate) fn items(checked: &InputReport, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
     let [inputs, findings, allowed, missed] = &mut lists;
     if !matches!(&checked.outcome, Ok(report) if report.is_continued) {
@@ -522,7 +522,7 @@ fn found_on<'a>(classes: &'a Classes<'_>, found: &vmdisk::FoundOn) -> FoundOn<'a
     }
 }
 
-pub(super) fn input(checked: &Checked) -> Input<'_> {
+pub(super) fn input(checked: &InputReport) -> Input<'_> {
     match &checked.outcome {
         Ok(report) => Input {
             path: &checked.path,

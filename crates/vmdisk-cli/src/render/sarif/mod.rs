@@ -14,13 +14,13 @@ use vmdisk::{
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
-use crate::lint::checked::{Checked, DocumentReport, confidence_note, unwritten_note};
-use crate::lint::classes::{ClassNames, Classes};
 use crate::render::fingerprint::{self, Fingerprints};
 use crate::render::harmless::{self, Mark, Spliced};
 use crate::render::message::Message;
 use crate::render::page_url;
 use crate::render::spool::Spool;
+use crate::report::classes::{ClassNames, Classes};
+use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
 use crate::stop::Stop;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
@@ -52,7 +52,7 @@ pub(crate) struct Log {
 }
 
 /// The items of an input in each list of the log; results are records.
-pub(crate) fn items(checked: &Checked, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
+pub(crate) fn items(checked: &InputReport, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
     let mut lists = [const { Vec::new() }; LISTS];
     let [artifacts, results, notifications] = &mut lists;
     let uri = checked.uri();
@@ -81,7 +81,7 @@ impl Log {
     /// Adds an input and its items.
     pub(crate) fn add(
         &mut self,
-        checked: &Checked,
+        checked: &InputReport,
         items: &[Vec<u8>],
         lists: &mut [Spool],
     ) -> Result<(), Stop> {

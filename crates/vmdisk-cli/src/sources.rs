@@ -7,11 +7,11 @@ use vmdisk::{Facts, Fleet, HostIndex};
 
 use crate::args::{HostArgs, LintArgs};
 use crate::color::Colors;
+use crate::config::settings::{Plan, Source};
 use crate::host::{self, Host};
 use crate::hosts::{self, Hosts};
 use crate::io::Io;
-use crate::lint::checked::Checked;
-use crate::lint::settings::{Plan, Source};
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
 /// The facts of all inputs.
@@ -86,7 +86,7 @@ impl Sources {
     }
 
     /// Facts files that could not be read, as inputs that could not be.
-    pub(crate) fn failed(&mut self) -> Vec<Checked> {
+    pub(crate) fn failed(&mut self) -> Vec<InputReport> {
         let hosts = self.hosts.as_mut();
         hosts.map_or_else(Vec::new, |hosts| std::mem::take(&mut hosts.failed))
     }

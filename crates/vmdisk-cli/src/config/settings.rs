@@ -9,13 +9,13 @@ use vmdisk::rules::RULES;
 use vmdisk::{Policy, Selection, Severity, Target};
 
 use crate::args::LintArgs;
+use crate::config::configuration_args::ConfigurationArgs;
+use crate::config::host_of_files::host_of;
+use crate::config::selection::expand;
 use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
 use crate::input::bounded;
-use crate::lint::configuration_args::ConfigurationArgs;
-use crate::lint::host_of_files::host_of;
-use crate::lint::inputs::{Inputs, Origin, Search};
-use crate::lint::selection::expand;
+use crate::input::inputs::{Inputs, Origin, Search};
 use crate::parsers::rules_of;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};

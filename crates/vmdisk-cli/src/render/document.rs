@@ -7,8 +7,6 @@ use crate::args::LintFormat;
 use crate::baseline::create::Shared;
 use crate::baseline::key::Keys;
 use crate::exit::Exit;
-use crate::lint::caveats::Caveats;
-use crate::lint::checked::Checked;
 use crate::render::fingerprint::Fingerprints;
 use crate::render::spool::Spool;
 use crate::render::statistics::Counts;
@@ -16,6 +14,8 @@ use crate::render::summary::Summary;
 use crate::render::{
     View, checkstyle, concise, github, gitlab, html, human, json, junit, prometheus, sarif,
 };
+use crate::report::caveats::Caveats;
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
 /// The part of a report about one input: the bytes for each of its lists.
@@ -61,7 +61,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The items of an input.
-    pub(crate) fn items(&self, checked: &Checked) -> Items {
+    pub(crate) fn items(&self, checked: &InputReport) -> Items {
         let Content::Findings(format) = self.content else {
             return Vec::new();
         };
@@ -174,7 +174,7 @@ impl Document {
     pub(crate) fn add(
         &mut self,
         renderer: &Renderer<'_>,
-        checked: &Checked,
+        checked: &InputReport,
         items: &[Vec<u8>],
     ) -> Result<(), Stop> {
         match &mut self.numbers {
@@ -247,7 +247,7 @@ impl Document {
 }
 
 /// The text of an input, in a format that has a text for each.
-fn text_of(format: LintFormat, checked: &Checked, view: &View<'_>) -> String {
+fn text_of(format: LintFormat, checked: &InputReport, view: &View<'_>) -> String {
     match (format, &checked.outcome) {
         (LintFormat::Full, Ok(report)) => human::file(&checked.path, report, view),
         (LintFormat::Concise, Ok(report)) => concise::file(&checked.path, report, view),

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::input::inputs::{Input, Inputs, Origin};
 use crate::io::Io;
-use crate::lint::checked::Checked;
-use crate::lint::inputs::{Input, Inputs, Origin};
 use crate::render::message::{Message, MessagePlace};
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 use virsh::{Virsh, VirshError};
 
@@ -44,7 +44,7 @@ pub(crate) fn add(
     args: &GuestArgs,
     inputs: &mut Inputs,
     io: &mut Io<'_>,
-) -> Result<Vec<Checked>, Stop> {
+) -> Result<Vec<InputReport>, Stop> {
     let mut failed = Vec::new();
     if args.connect.is_some() && args.domains.is_empty() && !args.all_domains {
         return Err(Stop::new(
@@ -98,14 +98,14 @@ fn stop(error: &VirshError) -> Stop {
     Stop::new(error.to_string()).help(error.help())
 }
 
-fn unreadable(path: &Path, error: &VirshError) -> Checked {
+fn unreadable(path: &Path, error: &VirshError) -> InputReport {
     let place = MessagePlace {
         path: path.display().to_string(),
         quoted: None,
     };
     let mut message = Message::error(error.to_string()).at(place);
     message.help = Some(error.help().to_owned());
-    Checked {
+    InputReport {
         path: path.display().to_string(),
         file: path.to_owned(),
         outcome: Err(Box::new(message)),

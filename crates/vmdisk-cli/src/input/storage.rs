@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vmdisk::{RootKind, Storage};
 
 use crate::input::bounded::{self, MAX_BYTES};
-use crate::lint::inputs::Input;
-use crate::lint::read;
+use crate::input::inputs::Input;
+use crate::input::read;
 use crate::sanitize;
 use crate::stop::Stop;
 
@@ -156,7 +156,7 @@ fn add(storage: &mut Storage, bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::inputs::Origin;
+    use crate::input::inputs::Origin;
 
     #[test]
     fn a_file_about_storage_is_never_passed_over() {

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config;
+use crate::input::ignored::Ignored;
 use crate::input::watch::Progress;
-use crate::lint::ignored::Ignored;
 use crate::pattern;
 use crate::stop::plain;
 

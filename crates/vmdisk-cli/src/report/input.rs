@@ -19,7 +19,7 @@ use crate::render::uri;
 
 /// One input and its result.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct InputReport {
     /// The given path, for people and for data.
     pub(crate) path: String,
     /// The path with all its bytes.
@@ -28,7 +28,7 @@ pub(crate) struct Checked {
     pub(crate) outcome: Result<DocumentReport, Box<Message>>,
 }
 
-impl Checked {
+impl InputReport {
     /// The path as a relative or absolute URI.
     pub(crate) fn uri(&self) -> String {
         uri::of_path(&self.file)

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::input::walk;
 use crate::input::watch::{self, Progress};
-use crate::lint::walk;
 use crate::pattern;
 
 /// Where the bytes of an input come from.

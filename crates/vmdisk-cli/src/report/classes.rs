@@ -6,7 +6,7 @@ use std::fmt::Write;
 use vmdisk::FoundOn;
 
 use crate::hosts::{Hosts, KnownHost};
-use crate::lint::checked::DocumentReport;
+use crate::report::input::DocumentReport;
 use crate::sanitize::line;
 
 /// The hosts of a run, and the classes that its findings make of them.
@@ -238,7 +238,7 @@ mod tests {
         }
         let mut report = DocumentReport::empty();
         for listed in lists {
-            report.not_checked.push(crate::lint::checked::Unchecked {
+            report.not_checked.push(crate::report::input::Unchecked {
                 rule: "cache-unsafe",
                 disk: None,
                 field: "".into(),

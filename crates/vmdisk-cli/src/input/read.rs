@@ -9,8 +9,8 @@ use vmdisk::{Document, ReadFailure};
 use vmdisk_source::Span;
 
 use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::inputs::{Input, Origin};
 use crate::input::used;
-use crate::lint::inputs::{Input, Origin};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
 

@@ -1,0 +1,58 @@
+//! Messages about directories and patterns.
+
+use std::path::Path;
+
+use crate::input::inputs::Search;
+use crate::render::message::{Message, MessagePlace};
+use crate::report::input::InputReport;
+
+/// Messages about a directory or pattern itself.
+pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> {
+    let complain = |path: &Path, message: String, notes, help: Option<&str>| InputReport {
+        path: path.display().to_string(),
+        file: path.to_owned(),
+        outcome: Err(Box::new(Message {
+            notes,
+            help: help.map(str::to_owned),
+            ..Message::error(message).at(MessagePlace {
+                path: path.display().to_string(),
+                quoted: None,
+            })
+        })),
+    };
+    let mut all: Vec<InputReport> = search
+        .trouble
+        .iter()
+        .map(|(path, why)| {
+            let is_closed = *path != search.path && why == "permission denied";
+            let help = "let this user search it, or name it in `exclude` in vmdisk.toml";
+            let message = format!("could not be read: {why}");
+            complain(path, message, Vec::new(), is_closed.then_some(help))
+        })
+        .collect();
+    if !holds_ours && all.is_empty() && !search.may_be_empty {
+        let what = if search.path.is_dir() {
+            "no file below this directory contains a guest or a disk"
+        } else {
+            "no file that matches this pattern contains a guest or a disk"
+        };
+        let (notes, help) = match &search.excluded {
+            None => (
+                Vec::new(),
+                "name a file to read it regardless of its name and .gitignore",
+            ),
+            Some((number, config)) => (
+                vec![skipped(*number, config)],
+                "correct `exclude`, or name a file to read it regardless of its name and `exclude`",
+            ),
+        };
+        all.push(complain(&search.path, what.to_owned(), notes, Some(help)));
+    }
+    all
+}
+
+/// The number of files that a configuration excludes.
+pub(crate) fn skipped(number: usize, config: &Path) -> String {
+    let files = if number == 1 { "file" } else { "files" };
+    format!("`exclude` in {} skips {number} {files}", config.display())
+}
