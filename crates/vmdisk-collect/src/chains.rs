@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use vmdisk_facts::{Fact, File, NamedFile, named_file};
 
-use crate::collect::{Paths, normalize};
+use crate::inspection::{Paths, normalize};
 
 /// Maximum number of images in a chain: libvirt refuses more.
 const MAX_IMAGES: usize = 200;

@@ -9,7 +9,7 @@ use vmdisk_facts::{Fact, Filesystem, FsKind, Mount, OptionValue, Reason, Unknown
 use crate::btrfs::Registry;
 use crate::mountinfo::MountLine;
 use crate::obstacle::{fact_of, missing, obstacle};
-use crate::paths::Space;
+use crate::record::Space;
 use crate::root::Root;
 
 /// Mount options that rules use on every filesystem.
@@ -186,25 +186,9 @@ pub(crate) fn filesystem(
     root: &Root,
     registry: &Registry,
     line: &MountLine,
-    space: Option<&Result<Space, Unknown>>,
+    space: &Fact<Space>,
 ) -> Filesystem {
     let kind = FsKind::from(line.fstype.as_str());
-    let (magic, free_bytes, total_bytes) = match space {
-        Some(Ok(space)) => (
-            Fact::Known(format!("{:#x}", space.magic)),
-            Fact::Known(space.free),
-            Fact::Known(space.total),
-        ),
-        Some(Err(unknown)) => {
-            let unknown = || Fact::Unknown(unknown.clone());
-            (
-                unknown().map(|()| String::new()),
-                unknown().map(|()| 0),
-                unknown().map(|()| 0),
-            )
-        }
-        None => (Fact::NotCollected, Fact::NotCollected, Fact::NotCollected),
-    };
     let btrfs = if kind == FsKind::Btrfs {
         match registry.uuid_of_source(root, &line.source) {
             Some(uuid) => Fact::Known(registry.facts(root, uuid)),
@@ -239,9 +223,9 @@ pub(crate) fn filesystem(
     Filesystem {
         id: String::new(),
         kind,
-        magic,
-        free_bytes,
-        total_bytes,
+        magic: space.as_ref().map(|space| format!("{:#x}", space.magic)),
+        free_bytes: space.as_ref().map(|space| space.free),
+        total_bytes: space.as_ref().map(|space| space.total),
         devices: Fact::NotCollected,
         btrfs,
         ext4,

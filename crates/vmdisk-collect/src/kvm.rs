@@ -6,12 +6,12 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
-use serde::{Deserialize, Serialize};
 use vmdisk_facts::host::{Cpu, Kvm, KvmObstacle, Qemu};
 use vmdisk_facts::{Fact, Reason, Unknown};
 
 use crate::obstacle::{fact_of, obstacle};
 use crate::process;
+use crate::record::Trial;
 use crate::root::Root;
 use crate::tiny_guest;
 
@@ -102,15 +102,6 @@ fn in_the_way(
             unknown.as_ref().and_then(|_| Fact::NotCollected)
         }
     }
-}
-
-/// The result of a trial.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Trial {
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    proven: Fact<bool>,
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    trial: Fact<String>,
 }
 
 /// Runs a trial guest with KVM, and records the result.

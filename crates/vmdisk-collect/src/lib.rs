@@ -32,6 +32,7 @@ mod filesystems;
 mod header;
 mod host;
 mod image_file;
+mod inspection;
 mod io_uring;
 mod kvm;
 mod libvirt;

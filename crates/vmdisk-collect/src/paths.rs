@@ -3,11 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use vmdisk_facts::libvirt::QemuUser;
 use vmdisk_facts::path::{Dio, DioAlign, Inode, Mode};
 use vmdisk_facts::{DeviceNumber, Directory, Fact, File, FileKind, Reason, Unknown};
@@ -16,43 +15,11 @@ use crate::access;
 use crate::extents::{self, Extents};
 use crate::header;
 use crate::obstacle::{missing, obstacle};
+use crate::record::{RealPath, Space};
 use crate::root::Root;
 
-/// The facts about a file, and its location in the mount table.
-#[derive(Debug)]
-pub(crate) struct FileReport {
-    pub(crate) file: File,
-    pub(crate) place: Option<RealPath>,
-}
-
-/// The facts about a directory, and its location in the mount table.
-#[derive(Debug)]
-pub(crate) struct DirectoryReport {
-    pub(crate) directory: Directory,
-    pub(crate) place: Option<RealPath>,
-}
-
-/// The real location of a path.
-#[derive(Clone, Debug)]
-pub(crate) struct RealPath {
-    /// The path with all links resolved.
-    pub(crate) real: PathBuf,
-    /// The id of its mount (Linux 5.8).
-    pub(crate) mount_id: Option<u64>,
-    /// The result of statfs(2); `None` on a recorded system.
-    pub(crate) space: Option<Result<Space, Unknown>>,
-}
-
-/// The result of statfs(2).
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Space {
-    pub(crate) magic: u64,
-    pub(crate) free: u64,
-    pub(crate) total: u64,
-}
-
-/// Collects the facts about a file.
-pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport {
+/// Collects the facts about a file, and its location in the mount table.
+pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> (File, Option<RealPath>) {
     let mut file = File {
         path: path.to_owned(),
         ..File::default()
@@ -68,7 +35,7 @@ pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport
             } else {
                 unknown_file(path, &obstacle(path, &error))
             };
-            return FileReport { file, place: None };
+            return (file, None);
         }
     };
     file.present = Fact::Known(true);
@@ -80,14 +47,15 @@ pub(crate) fn file(root: &Root, path: &str, user: &Fact<QemuUser>) -> FileReport
     } else {
         recorded_file(root, &mut file, &real)
     };
-    FileReport {
-        file,
-        place: Some(place),
-    }
+    (file, Some(place))
 }
 
 /// Finds the nearest existing directory: the path itself, or one of its parents.
-pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> DirectoryReport {
+pub(crate) fn directory(
+    root: &Root,
+    path: &str,
+    user: &Fact<QemuUser>,
+) -> (Directory, Option<RealPath>) {
     let mut nearest = Path::new(path);
     loop {
         let given = nearest.to_str().unwrap_or("/");
@@ -109,32 +77,20 @@ pub(crate) fn directory(root: &Root, path: &str, user: &Fact<QemuUser>) -> Direc
                     } else {
                         RealPath {
                             real,
-                            mount_id: None,
-                            space: None,
+                            ..RealPath::default()
                         }
                     };
-                    return DirectoryReport {
-                        directory,
-                        place: Some(place),
-                    };
+                    return (directory, Some(place));
                 }
             }
             Err(error) if missing(&error) => {}
             Err(error) => {
-                return DirectoryReport {
-                    directory: unknown_directory(given, &obstacle(given, &error)),
-                    place: None,
-                };
+                return (unknown_directory(given, &obstacle(given, &error)), None);
             }
         }
         match nearest.parent() {
             Some(parent) => nearest = parent,
-            None => {
-                return DirectoryReport {
-                    directory,
-                    place: None,
-                };
-            }
+            None => return (directory, None),
         }
     }
 }
@@ -228,8 +184,7 @@ fn recorded_file(root: &Root, file: &mut File, real: &Path) -> RealPath {
     }
     RealPath {
         real: real.to_owned(),
-        mount_id: None,
-        space: None,
+        ..RealPath::default()
     }
 }
 
@@ -243,8 +198,7 @@ fn recorded_device(root: &Root, name: &Path) -> Option<DeviceNumber> {
 fn live_file(file: &mut File, real: &Path) -> RealPath {
     let mut place = RealPath {
         real: real.to_owned(),
-        mount_id: None,
-        space: None,
+        ..RealPath::default()
     };
     let stat = match statx(real) {
         Ok(stat) => stat,
@@ -286,14 +240,14 @@ fn live_file(file: &mut File, real: &Path) -> RealPath {
             // st_blocks is in units of 512 bytes on every filesystem.
             file.alloc = Fact::Known(stat.stx_blocks.saturating_mul(512));
             file.dio = alignment(&stat);
-            place.space = Some(space(real));
+            place.space = space(real);
             inspect_contents(file, real, Some(stat.stx_size));
         }
         FileKind::Block => {
             file.dio = alignment(&stat);
             inspect_contents(file, real, None);
         }
-        FileKind::Directory => place.space = Some(space(real)),
+        FileKind::Directory => place.space = space(real),
         FileKind::Socket => {
             file.socket = Fact::Known(access::socket(Path::new(&file.path), real));
         }
@@ -402,7 +356,7 @@ fn live_directory(directory: &mut Directory, real: &Path) -> RealPath {
     let mut place = RealPath {
         real: real.to_owned(),
         mount_id: None,
-        space: Some(space(real)),
+        space: space(real),
     };
     match statx(real) {
         Ok(stat) => {
@@ -475,20 +429,20 @@ fn kind(stat: &Statx) -> FileKind {
     }
 }
 
-fn space(real: &Path) -> Result<Space, Unknown> {
+fn space(real: &Path) -> Fact<Space> {
     match rustix::fs::statfs(real) {
         Ok(stat) => {
             let block = u64::try_from(stat.f_frsize).ok().filter(|size| *size > 0);
             let block = block
                 .or_else(|| u64::try_from(stat.f_bsize).ok())
                 .unwrap_or(0);
-            Ok(Space {
+            Fact::Known(Space {
                 magic: u64::from(stat.f_type.cast_unsigned() as u32),
                 free: stat.f_bavail.saturating_mul(block),
                 total: stat.f_blocks.saturating_mul(block),
             })
         }
-        Err(error) => Err(obstacle(
+        Err(error) => Fact::Unknown(obstacle(
             &format!("{}: statfs", real.display()),
             &error.into(),
         )),

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use vmdisk_facts::{Fact, Reason, Unknown};
 
 use crate::obstacle::{obstacle, shortened};
-use crate::programs;
 use crate::root::Root;
 use crate::timeout::{WaitError, within};
 
@@ -39,7 +38,7 @@ impl ProgramQuery<'_> {
             let path = if program.starts_with('/') {
                 Some(program.to_owned())
             } else {
-                programs::find(root, program)
+                find(root, program)
             };
             match path {
                 Some(path) => output(&path, arguments, limit),
@@ -50,6 +49,14 @@ impl ProgramQuery<'_> {
             }
         })
     }
+}
+
+/// Finds a program in the directories for administrative programs.
+fn find(root: &Root, name: &str) -> Option<String> {
+    ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+        .iter()
+        .map(|directory| format!("{directory}/{name}"))
+        .find(|path| root.exists(Path::new(path)))
 }
 
 /// Returns the result of `query` on a live system, or the recorded output.

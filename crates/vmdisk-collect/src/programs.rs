@@ -218,14 +218,6 @@ fn ways(depends: &str) -> Vec<String> {
     ways
 }
 
-/// Finds a program in the directories for administrative programs.
-pub(crate) fn find(root: &Root, name: &str) -> Option<String> {
-    ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
-        .iter()
-        .map(|directory| format!("{directory}/{name}"))
-        .find(|path| root.exists(Path::new(path)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,9 +14,6 @@ use serde::{Deserialize, Serialize};
 use vmdisk_facts::path::TrialOutcome;
 use vmdisk_facts::{Directory, Fact, File};
 
-use crate::kvm::Trial;
-use crate::paths::{RealPath, Space};
-
 /// The name of a failed recording among the errors of facts.
 pub const RECORDING: &str = "the recording";
 
@@ -83,11 +80,7 @@ impl<T: Clone> Answer<T> {
             found: found.clone(),
             real: place.map(|place| place.real.clone()),
             mount_id: place.and_then(|place| place.mount_id),
-            space: match place.and_then(|place| place.space.clone()) {
-                Some(Ok(space)) => Fact::Known(space),
-                Some(Err(unknown)) => Fact::Unknown(unknown),
-                None => Fact::NotCollected,
-            },
+            space: place.map_or(Fact::NotCollected, |place| place.space.clone()),
         }
     }
 
@@ -96,14 +89,37 @@ impl<T: Clone> Answer<T> {
         let place = self.real.as_ref().map(|real| RealPath {
             real: real.clone(),
             mount_id: self.mount_id,
-            space: match &self.space {
-                Fact::Known(space) => Some(Ok(*space)),
-                Fact::Unknown(unknown) => Some(Err(unknown.clone())),
-                Fact::Absent | Fact::NotCollected => None,
-            },
+            space: self.space.clone(),
         });
         (self.found.clone(), place)
     }
+}
+
+/// The real location of a path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RealPath {
+    /// The path with all links resolved.
+    pub(crate) real: PathBuf,
+    /// The id of its mount (Linux 5.8).
+    pub(crate) mount_id: Option<u64>,
+    pub(crate) space: Fact<Space>,
+}
+
+/// The result of statfs(2).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Space {
+    pub(crate) magic: u64,
+    pub(crate) free: u64,
+    pub(crate) total: u64,
+}
+
+/// The result of a trial guest with KVM.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Trial {
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub(crate) proven: Fact<bool>,
+    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+    pub(crate) trial: Fact<String>,
 }
 
 /// Copies everything that is read from the running system.

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use vmdisk_facts::path::Lock;
 use vmdisk_facts::{
-    BlockDevice, CollectError, DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount, Unknown,
+    BlockDevice, CollectError, DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount,
 };
 
-use crate::collect::{Paths, is_device};
 use crate::devices::Devices;
 use crate::drivers;
 use crate::filesystems::{self, Under};
+use crate::inspection::{Paths, is_device};
 use crate::locks::Locks;
 use crate::lvm;
 use crate::lvm_config;
 use crate::mapper;
 use crate::mountinfo::MountLine;
-use crate::paths::{RealPath, Space};
+use crate::record::{RealPath, Space};
 use crate::request::FactGroup;
 use crate::root::Root;
 use crate::zfs;
@@ -87,10 +87,13 @@ impl Paths<'_> {
         let files = self.files.values().filter_map(|(_, place)| place.as_ref());
         let directories = self.directories.values();
         let directories = directories.filter_map(|(_, place)| place.as_ref());
-        let mut spaces: HashMap<usize, &Result<Space, Unknown>> = HashMap::new();
+        let mut spaces: HashMap<usize, &Fact<Space>> = HashMap::new();
         for place in files.chain(directories) {
-            if let (Some(mount), Some(space)) = (self.mount_of(place), &place.space) {
-                spaces.entry(mount).or_insert(space);
+            if let Some(mount) = self
+                .mount_of(place)
+                .filter(|_| !place.space.is_not_collected())
+            {
+                spaces.entry(mount).or_insert(&place.space);
             }
         }
         let mut written = WrittenMounts {
@@ -103,7 +106,7 @@ impl Paths<'_> {
             let mut mount = filesystems::mount(line);
             mount.id = mount_ids[index].clone();
             if used.contains(index) {
-                let space = spaces.get(index).copied();
+                let space = spaces.get(index).copied().unwrap_or(&Fact::NotCollected);
                 let id = written.filesystem(line, || self.filesystem(line, space, device_ids));
                 mount.fs = Fact::Known(id);
             }
@@ -116,7 +119,7 @@ impl Paths<'_> {
     fn filesystem(
         &self,
         line: &MountLine,
-        space: Option<&Result<Space, Unknown>>,
+        space: &Fact<Space>,
         device_ids: &HashMap<String, String>,
     ) -> Filesystem {
         let mut filesystem = filesystems::filesystem(self.root, &self.registry, line, space);

@@ -27,18 +27,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-bench-runner/src/report/html/group.rs",
     ],
     &[
-        "vmdisk-collect/src/chains.rs",
-        "vmdisk-collect/src/collect.rs",
-    ],
-    &[
-        "vmdisk-collect/src/kvm.rs",
-        "vmdisk-collect/src/paths.rs",
-        "vmdisk-collect/src/process.rs",
-        "vmdisk-collect/src/programs.rs",
-        "vmdisk-collect/src/record.rs",
-        "vmdisk-collect/src/root.rs",
-    ],
-    &[
         "vmdisk-facts/src/capability.rs",
         "vmdisk-facts/src/target.rs",
     ],
