@@ -35,10 +35,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-facts/src/direct_io/btrfs.rs",
     ],
     &[
-        "vmdisk-image/src/luks/check.rs",
-        "vmdisk-image/src/luks/mod.rs",
-    ],
-    &[
         "vmdisk-libvirt/src/backing_store.rs",
         "vmdisk-libvirt/src/source/authentication.rs",
         "vmdisk-libvirt/src/source/data_store.rs",

@@ -1,9 +1,16 @@
-//! QEMU's checks of a LUKS version 1 header, from `crypto/block-luks.c`.
+//! The header of LUKS version 1, with QEMU's checks (`crypto/block-luks.c`).
 
-use super::{KeySlot, Luks1Header, SLOT_DISABLED, SLOT_ENABLED};
-use crate::bytes::{be32, slice};
+use crate::bytes::{be32, slice, until_nul};
 use crate::defect::{Defect, DefectKind};
+use crate::name::Name;
 
+/// Size of a version 1 header, without the key material.
+pub(crate) const V1_LENGTH: usize = 592;
+const KEY_SLOTS: usize = 8;
+const SLOTS_OFFSET: usize = 208;
+const KEY_SLOT_BYTES: usize = 48;
+const SLOT_ENABLED: u32 = 0x00ac_71f3;
+const SLOT_DISABLED: u32 = 0x0000_dead;
 /// The size of the header in sectors of 512 bytes, and the alignment of key material.
 const HEADER_SECTORS: u64 = 8;
 /// The only supported number of anti-forensic stripes.
@@ -33,7 +40,102 @@ const HASHES: [&[u8]; 8] = [
     b"sm3",
 ];
 
-pub(super) fn check(header: &mut Luks1Header, head: &[u8]) {
+/// A LUKS version 1 header; it contains no secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Luks1Header {
+    /// The cipher, for example `aes`.
+    pub cipher: Name,
+    /// Its mode, for example `xts-plain64`.
+    pub mode: Name,
+    /// The hash for key derivation, for example `sha256`.
+    pub hash: Name,
+    /// The length of the volume key in bytes; XTS uses two keys.
+    pub key_bytes: u32,
+    /// The offset of the encrypted disk, in bytes.
+    pub payload_offset: u64,
+    /// The volume's UUID, as text.
+    pub uuid: Name,
+    /// The eight key slots.
+    pub key_slots: [KeySlot; KEY_SLOTS],
+    /// The length of the image, if known.
+    image_length: Option<u64>,
+    /// The defects, in the order of detection.
+    pub defects: Vec<Defect>,
+}
+
+/// A key slot: the volume key, encrypted with the key of one user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct KeySlot {
+    /// The state, unchanged; see [`KeySlot::is_active`].
+    pub state: u32,
+    /// The number of iterations for key derivation.
+    pub iterations: u32,
+    /// The first sector of its key material, in sectors of 512 bytes.
+    pub first_sector: u32,
+    /// The number of stripes of the key material.
+    pub stripes: u32,
+}
+
+impl KeySlot {
+    /// Returns true if the slot holds a key.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.state == SLOT_ENABLED
+    }
+}
+
+impl Luks1Header {
+    /// Returns the disk's size as the guest sees it, in bytes: everything after the payload offset.
+    #[must_use]
+    pub fn virtual_size(&self) -> Option<u64> {
+        self.image_length
+            .map(|length| length.saturating_sub(self.payload_offset))
+    }
+}
+
+/// A text that ends in zeros.
+pub(super) fn text(head: &[u8], at: usize, length: usize) -> Name {
+    slice(head, at, length)
+        .map(|field| Name::from(until_nul(field)))
+        .unwrap_or_default()
+}
+
+/// Reads a header, and checks it.
+pub(super) fn read_one(head: &[u8], image_length: Option<u64>) -> Luks1Header {
+    let word = |at| be32(head, at).unwrap_or(0);
+    let mut header = Luks1Header {
+        cipher: text(head, 8, 32),
+        mode: text(head, 40, 32),
+        hash: text(head, 72, 32),
+        key_bytes: word(108),
+        payload_offset: u64::from(word(104)) * 512,
+        uuid: text(head, 168, 40),
+        key_slots: [KeySlot::default(); KEY_SLOTS],
+        image_length,
+        defects: Vec::new(),
+    };
+    if head.len() < V1_LENGTH {
+        let kind = DefectKind::TruncatedHeader {
+            needed: V1_LENGTH as u64,
+            found: head.len() as u64,
+        };
+        header.defects.push(Defect::at(head.len() as u64, kind));
+        return header;
+    }
+    for (index, slot) in header.key_slots.iter_mut().enumerate() {
+        let at = SLOTS_OFFSET + index * KEY_SLOT_BYTES;
+        *slot = KeySlot {
+            state: word(at),
+            iterations: word(at + 4),
+            first_sector: word(at + 40),
+            stripes: word(at + 44),
+        };
+    }
+    check(&mut header, head);
+    header
+}
+
+fn check(header: &mut Luks1Header, head: &[u8]) {
     let mut defects = Vec::new();
     let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
     names(header, head, &mut found);
@@ -150,7 +252,7 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
 }
 
 fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
-    let place = |slot: usize| (super::SLOTS_OFFSET + slot * super::KEY_SLOT_BYTES) as u64;
+    let place = |slot: usize| (SLOTS_OFFSET + slot * KEY_SLOT_BYTES) as u64;
     let sectors = |slot: &KeySlot| {
         let bytes = u64::from(header.key_bytes) * u64::from(slot.stripes);
         bytes.div_ceil(512).next_multiple_of(HEADER_SECTORS)
