@@ -4,11 +4,12 @@ use vmdisk_model::{Backing, Format, Image, Protocol};
 use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::element::Element;
+use crate::metadata_cache;
 use crate::reader::Reader;
+use crate::source::image;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::vocabulary::FieldOwner;
 use crate::writer::Writer;
-use crate::{metadata_cache, source};
 
 const AT: &str = "backingStore";
 const FORMAT: &str = "backingStore/format";
@@ -74,10 +75,10 @@ fn read_image(
         reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
     let source_type = element.peek("type").unwrap_or("file").to_owned();
-    let image = source::read_image(reader, &mut element, depth, &mut None, kept);
+    let image = image::read(reader, &mut element, depth, &mut None, kept);
     element.take_known("type");
     let image = image.unwrap_or_else(|| {
-        let attribute = source::main_attribute(&source_type);
+        let attribute = image::main_attribute(&source_type);
         let message =
             format!("the backing store has no source: `<source {attribute}=…>` is missing");
         let (at, tag) = (element.at, element.tag);
@@ -111,7 +112,7 @@ pub(crate) fn write<'k>(
             Backing::Image(image) => {
                 depth += 1;
                 writer.start(AT, kept.at(UnmodeledPath::deep(AT, depth)));
-                writer.attribute("type", source::type_of(&image.protocol));
+                writer.attribute("type", image::type_of(&image.protocol));
                 let parts = kept.at(UnmodeledPath::deep(FORMAT, depth));
                 let cache = image.metadata_cache_size;
                 if image.format.is_some() || cache.is_some() || kept.has_within(FORMAT, depth) {
@@ -120,7 +121,7 @@ pub(crate) fn write<'k>(
                     metadata_cache::write(writer, cache, CACHE, depth, kept);
                     writer.end();
                 }
-                source::write_image(writer, image, depth, None, kept);
+                image::write(writer, image, depth, None, kept);
                 backing = &image.backing;
             }
         }

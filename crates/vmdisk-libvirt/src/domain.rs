@@ -6,7 +6,6 @@ use vmdisk_model::{
 
 use crate::RootKind;
 use crate::document::Document;
-use crate::driver::{read_scaled, write_scaled};
 use crate::element::{Child, Element};
 use crate::reader::Reader;
 use crate::unmodeled::{NOTHING, Unmodeled, UnmodeledParts, UnmodeledPath, name_of};
@@ -15,7 +14,7 @@ use crate::vocabulary::{DEVICES, DOMAIN, Field, FieldOwner};
 use crate::writer::{Unwritable, Writer};
 use crate::xml::Node;
 use crate::{
-    blkiotune, controller, disk, iothreads, memory_backing, os, seclabel, throttle_groups,
+    blkiotune, controller, disk, iothreads, memory_backing, os, scaled, seclabel, throttle_groups,
 };
 
 const AT: UnmodeledPath = UnmodeledPath::path("");
@@ -52,7 +51,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     if let Some(node) = element.child("memory") {
         let mut memory = reader.open_child(&element, node, element.owner);
         let at = FieldPath::Domain(DomainField::Memory);
-        let (size, text) = read_scaled(reader, &mut memory, "KiB", at);
+        let (size, text) = scaled::read(reader, &mut memory, "KiB", at);
         domain.memory = size;
         let mut parts = reader.close(memory);
         parts.text = text;
@@ -254,7 +253,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         match known.name {
             "name" => writer.text_element("name", name.as_ref(), guest.at(NAME)),
             "uuid" => writer.text_element("uuid", uuid.as_ref(), guest.at(UUID)),
-            "memory" => write_scaled(&mut writer, "memory", *memory, guest, MEMORY),
+            "memory" => scaled::write(&mut writer, "memory", *memory, guest, MEMORY),
             "vcpu" => writer.text_element("vcpu", *vcpus, guest.at(VCPU)),
             "memoryBacking" => memory_backing::write(&mut writer, memory_backing, guest),
             // Written with the count, directly before.

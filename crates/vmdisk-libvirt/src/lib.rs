@@ -77,6 +77,7 @@ mod reader;
 mod resolve;
 mod root;
 mod rules;
+mod scaled;
 mod seclabel;
 mod source;
 mod speller;

@@ -2,9 +2,9 @@
 
 use vmdisk_model::{Bytes, DiskField, FieldPath, ImageField};
 
-use crate::driver::{read_scaled, write_scaled};
 use crate::element::Element;
 use crate::reader::Reader;
+use crate::scaled;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
 use crate::writer::Writer;
 
@@ -27,7 +27,7 @@ pub(crate) fn read(
     };
     let size = cache.child("max_size").and_then(|node| {
         let mut element = reader.open_child(&cache, node, cache.owner);
-        let (size, text) = read_scaled(reader, &mut element, "bytes", at);
+        let (size, text) = scaled::read(reader, &mut element, "bytes", at);
         let mut parts = reader.close(element);
         parts.text = text;
         kept.note(UnmodeledPath::deep(size_path, owner.depth), parts);
@@ -48,7 +48,7 @@ pub(crate) fn write<'k>(
     if size.is_some() || kept.has_within(path, depth) {
         writer.start("metadata_cache", kept.at(UnmodeledPath::deep(path, depth)));
         let at = UnmodeledPath::deep(size_path, depth);
-        write_scaled(writer, "max_size", size, kept, at);
+        scaled::write(writer, "max_size", size, kept, at);
         writer.end();
     }
 }

@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use crate::edits::slot::{Leaf, Slot, root_of, slot_of};
-use crate::source::type_of;
+use crate::source::image::type_of;
 use crate::vocabulary::{AttributeSpec, ElementSpec};
 use crate::xml::character::{escape_attribute, escape_text};
 

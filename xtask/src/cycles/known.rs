@@ -35,33 +35,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-facts/src/direct_io/btrfs.rs",
     ],
     &[
-        "vmdisk-libvirt/src/backing_store.rs",
-        "vmdisk-libvirt/src/source/authentication.rs",
-        "vmdisk-libvirt/src/source/data_store.rs",
-        "vmdisk-libvirt/src/source/encryption.rs",
-        "vmdisk-libvirt/src/source/mod.rs",
-        "vmdisk-libvirt/src/source/network.rs",
-        "vmdisk-libvirt/src/source/vhost_user.rs",
-    ],
-    &[
-        "vmdisk-libvirt/src/driver.rs",
-        "vmdisk-libvirt/src/metadata_cache.rs",
-    ],
-    &[
-        "vmdisk-libvirt/src/resolve/address.rs",
-        "vmdisk-libvirt/src/resolve/controller.rs",
-        "vmdisk-libvirt/src/resolve/disk.rs",
-        "vmdisk-libvirt/src/resolve/mod.rs",
-    ],
-    &[
-        "vmdisk-libvirt/src/vocabulary/controller.rs",
-        "vmdisk-libvirt/src/vocabulary/disk.rs",
-        "vmdisk-libvirt/src/vocabulary/limits.rs",
-        "vmdisk-libvirt/src/vocabulary/mod.rs",
-        "vmdisk-libvirt/src/vocabulary/rows.rs",
-        "vmdisk-libvirt/src/vocabulary/source.rs",
-    ],
-    &[
         "vmdisk-model/src/address.rs",
         "vmdisk-model/src/frontend.rs",
     ],

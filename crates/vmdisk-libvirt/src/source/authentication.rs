@@ -1,6 +1,6 @@
 //! `<auth>`: the credentials for the server of an image.
 
-use vmdisk_model::{Authentication, Image, ImageField};
+use vmdisk_model::Authentication;
 
 use super::secret;
 use crate::element::Element;
@@ -27,31 +27,6 @@ pub(crate) fn read(
     let username = element.take_text("username");
     kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
     Some(Authentication { username, secret })
-}
-
-/// Reads the `<auth>` of a disk that is outside its source.
-pub(super) fn read_in_old_place(
-    reader: &mut Reader<'_>,
-    disk: &mut Element<'_>,
-    image: &mut Image,
-    kept: &mut UnmodeledContent,
-) {
-    let is_there = image.authentication.is_some();
-    if super::is_in_old_place(reader, disk, OLD, ImageField::Authentication, is_there) {
-        image.authentication = read(reader, disk, 0, kept);
-        kept.note_old_place(OLD);
-    }
-}
-
-/// Writes an `<auth>` that was read from the disk back there.
-pub(super) fn write_in_old_place<'k>(
-    writer: &mut Writer<'k>,
-    image: &Image,
-    kept: &'k UnmodeledContent,
-) {
-    if kept.is_in_old_place(0, OLD) {
-        write(writer, image.authentication.as_ref(), 0, kept);
-    }
 }
 
 /// Writes an `<auth>`.

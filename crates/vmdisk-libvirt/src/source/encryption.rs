@@ -1,8 +1,7 @@
 //! `<encryption>`: the encryption of an image.
 
 use vmdisk_model::{
-    Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector, Image,
-    ImageField,
+    Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat, EncryptionVector,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
@@ -75,31 +74,6 @@ pub(crate) fn read(
         cipher,
         ivgen,
     })
-}
-
-/// Reads the `<encryption>` of a disk that is outside its source.
-pub(super) fn read_in_old_place(
-    reader: &mut Reader<'_>,
-    disk: &mut Element<'_>,
-    image: &mut Image,
-    kept: &mut UnmodeledContent,
-) {
-    let is_there = image.encryption.is_some();
-    if super::is_in_old_place(reader, disk, OLD, ImageField::Encryption, is_there) {
-        image.encryption = read(reader, disk, 0, kept);
-        kept.note_old_place(OLD);
-    }
-}
-
-/// Writes an `<encryption>` that was read from the disk back there.
-pub(super) fn write_in_old_place<'k>(
-    writer: &mut Writer<'k>,
-    image: &Image,
-    kept: &'k UnmodeledContent,
-) {
-    if kept.is_in_old_place(0, OLD) {
-        write(writer, image.encryption.as_ref(), 0, kept);
-    }
 }
 
 /// Writes an `<encryption>`.

@@ -6,7 +6,6 @@ use vmdisk_model::{
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
-use super::AT;
 use crate::element::Element;
 use crate::plain;
 use crate::reader::Reader;
@@ -15,6 +14,7 @@ use crate::value::unsigned32;
 use crate::vocabulary::source_of;
 use crate::writer::Writer;
 
+const AT: &str = "source";
 const HOST: &str = "source/host";
 const COOKIES: &str = "source/cookies";
 const COOKIE: &str = "source/cookies/cookie";

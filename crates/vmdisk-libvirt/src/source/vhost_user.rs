@@ -3,7 +3,6 @@
 use vmdisk_model::{StartupPolicy, VhostUserSocket};
 use vmdisk_rule::reading::INVALID_VALUE;
 
-use super::AT;
 use crate::element::Element;
 use crate::reader::Reader;
 use crate::unmodeled::{UnmodeledContent, UnmodeledPath};
@@ -12,6 +11,7 @@ use crate::vocabulary::{switch_from_yes_no, switch_to_yes_no};
 use crate::writer::Writer;
 use crate::xml::Node;
 
+const AT: &str = "source";
 const RECONNECT: UnmodeledPath = UnmodeledPath::path("source/reconnect");
 
 /// Reads the socket of a disk that is served by a daemon.

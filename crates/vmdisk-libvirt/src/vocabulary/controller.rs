@@ -4,7 +4,8 @@ use vmdisk_model::{ControllerField, ControllerType, ScsiControllerModel};
 
 use super::Field::Controller;
 use super::ValueSpec::{Text, Words, WordsAnd};
-use super::disk::{ADDRESS, DISK_IOTHREADS};
+use super::address::ADDRESS;
+use super::disk::DISK_IOTHREADS;
 use super::rows::{controller_attribute, controller_attributes, controller_child};
 use super::{AttributeSpec, ChildSpec, ElementSpec, attribute, child};
 

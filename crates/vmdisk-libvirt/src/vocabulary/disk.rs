@@ -3,24 +3,12 @@
 use vmdisk_model::{DiskField, Format, ImageField, LimitField};
 
 use super::Field::{Disk, Image, Iotune};
-use super::ValueSpec::{AnyBase, Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::ValueSpec::{Positive32, Text, Unsigned32, Unsigned64, Words, WordsAnd};
+use super::address::ADDRESS;
 use super::limits::IOTUNE;
 use super::rows::{disk_attribute, disk_attributes, disk_child};
-use super::source::{AUTH, ENCRYPTION};
-use super::{ChildSpec, ElementSpec, Need, ON_OFF, Pick, attribute, child};
-
-/// Types of source; libvirt `disk/@type`.
-pub const SOURCE_TYPES: &[&str] = &[
-    "file",
-    "block",
-    "dir",
-    "network",
-    "volume",
-    "nvme",
-    "vhostuser",
-    "vhostvdpa",
-    "ctl",
-];
+use super::source::{AUTH, ENCRYPTION, METADATA_CACHE, PRIVATE_DATA, SOURCE_TYPES};
+use super::{ChildSpec, ElementSpec, Need, Pick, attribute, child};
 
 /// libvirt `<disk>`.
 pub static DISK: ElementSpec = ElementSpec::new("disk")
@@ -89,13 +77,6 @@ static MAPPED_IOTHREAD: ElementSpec = ElementSpec::new("iothread")
 
 static QUEUE: ElementSpec =
     ElementSpec::new("queue").attributes(&[attribute("id", (10, 0, 0), Unsigned32)]);
-
-pub(super) static METADATA_CACHE: ElementSpec =
-    ElementSpec::new("metadata_cache").children(&[child((7, 0, 0), &MAX_SIZE)]);
-
-static MAX_SIZE: ElementSpec = ElementSpec::new("max_size")
-    .attributes(&[attribute("unit", (7, 0, 0), Text)])
-    .content(Unsigned64);
 
 static STATISTICS: ElementSpec = ElementSpec::new("statistics").children(&[
     child((11, 9, 0), &STATISTIC).many(),
@@ -191,49 +172,3 @@ static BOOT: ElementSpec = ElementSpec::new("boot")
 static ALIAS: ElementSpec = ElementSpec::new("alias").attributes(disk_attributes!("alias"));
 
 static DISK_ACPI: ElementSpec = ElementSpec::new("acpi").attributes(disk_attributes!("acpi"));
-
-/// libvirt `<address>`, all types combined.
-pub(super) static ADDRESS: ElementSpec = ElementSpec::new("address")
-    .attributes(&[
-        attribute("type", (0, 7, 6), Words(ADDRESS_TYPES)),
-        attribute("domain", (0, 7, 6), AnyBase),
-        attribute("bus", (0, 7, 6), AnyBase),
-        attribute("slot", (0, 7, 6), AnyBase),
-        attribute("function", (0, 7, 6), AnyBase),
-        attribute("multifunction", (0, 9, 7), ON_OFF),
-        attribute("controller", (0, 7, 6), Unsigned32),
-        attribute("target", (0, 9, 11), Unsigned32),
-        attribute("unit", (0, 7, 6), Unsigned32),
-        attribute("port", (0, 7, 6), Text),
-        attribute("reg", (0, 9, 9), AnyBase),
-        attribute("cssid", (1, 0, 3), AnyBase),
-        attribute("ssid", (1, 0, 3), AnyBase),
-        attribute("devno", (1, 0, 3), AnyBase),
-        attribute("iobase", (1, 2, 1), AnyBase),
-        attribute("irq", (1, 2, 1), AnyBase),
-        attribute("base", (3, 9, 0), AnyBase),
-    ])
-    .children(&[child((5, 0, 0), &ZPCI)]);
-
-static ZPCI: ElementSpec = ElementSpec::new("zpci").attributes(&[
-    attribute("uid", (5, 0, 0), AnyBase),
-    attribute("fid", (5, 0, 0), AnyBase),
-]);
-
-const ADDRESS_TYPES: &[&str] = &[
-    "pci",
-    "drive",
-    "virtio-serial",
-    "ccid",
-    "usb",
-    "spapr-vio",
-    "virtio-s390",
-    "ccw",
-    "virtio-mmio",
-    "isa",
-    "dimm",
-    "unassigned",
-];
-
-/// libvirt's private data in the state of a running guest.
-pub(super) static PRIVATE_DATA: ElementSpec = ElementSpec::new("privateData").unjudged();

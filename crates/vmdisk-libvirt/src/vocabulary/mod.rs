@@ -7,11 +7,14 @@
 //! Sources: libvirt's `docs/formatdomain.rst` and `src/conf/schemas/` (9.0 to 11.3), its NEWS up to 12.5, and the
 //! element names of the Go bindings for later additions.
 
+mod address;
 mod controller;
 mod disk;
 mod domain;
 mod limits;
 mod moment;
+mod network;
+mod pick;
 mod pool;
 mod rows;
 mod source;
@@ -19,13 +22,13 @@ mod source;
 pub(crate) use controller::CONTROLLER_DRIVER;
 pub use controller::{CONTROLLER, SCSI_CONTROLLER};
 pub(crate) use disk::DRIVER;
-pub use disk::{BACKING_STORE, DISK, SOURCE_TYPES};
+pub use disk::{BACKING_STORE, DISK};
 pub use domain::{DEVICES, DOMAIN};
 pub(crate) use domain::{IOTHREAD, other_devices};
 pub(crate) use limits::THROTTLE_GROUP;
 pub use moment::{DOMAIN_BACKUP, DOMAIN_CHECKPOINT, DOMAIN_SNAPSHOT};
 pub use pool::{POOL, STORAGE_VOLUME};
-pub use source::source_of;
+pub use source::{SOURCE_TYPES, source_of};
 pub(crate) use source::{
     switch_from_yes_no, switch_to_yes_no, type_of_source, types_with_attribute,
 };
@@ -214,18 +217,6 @@ pub enum Pick {
     SourceOfType,
     /// A `<controller>`: by its own type.
     ControllerOfType,
-}
-
-impl Pick {
-    /// The table, given the types of the parent and of the child.
-    pub fn element(self, parent_type: &str, own_type: Option<&str>) -> &'static ElementSpec {
-        match self {
-            Pick::Element(element) => element,
-            Pick::BackingStore => &BACKING_STORE,
-            Pick::SourceOfType => source_of(parent_type),
-            Pick::ControllerOfType => controller::controller_of(own_type),
-        }
-    }
 }
 
 /// The row of a child.
@@ -420,7 +411,7 @@ mod tests {
                     Pick::Element(inner) => open.push(inner),
                     Pick::BackingStore => open.push(&BACKING_STORE),
                     Pick::SourceOfType => {
-                        open.extend(disk::SOURCE_TYPES.iter().map(|word| source_of(word)));
+                        open.extend(SOURCE_TYPES.iter().map(|word| source_of(word)));
                     }
                     Pick::ControllerOfType => open.extend([&CONTROLLER, &SCSI_CONTROLLER]),
                 }

@@ -5,8 +5,9 @@
 //! the schemas and libraries of these releases.
 
 use super::ValueSpec::{Port, Text, Unsigned32, Unsigned64, Words};
-use super::disk::{PRIVATE_DATA, SOURCE_TYPES};
-use super::source::{ENCRYPTION, RESERVATIONS, SECLABEL, SLICES};
+use super::source::{
+    ENCRYPTION, METADATA_CACHE, PRIVATE_DATA, RESERVATIONS, SECLABEL, SLICES, SOURCE_TYPES,
+};
 use super::{AttributeSpec, ChildSpec, ElementSpec, Pick, YES_NO, attribute, child};
 
 /// Unmodeled elements.
@@ -95,7 +96,7 @@ static DRIVER: ElementSpec = ElementSpec::new("driver")
         (0, 9, 5),
         Words(vmdisk_model::Format::WORDS),
     )])
-    .children(&[child((7, 0, 0), &super::disk::METADATA_CACHE)]);
+    .children(&[child((7, 0, 0), &METADATA_CACHE)]);
 
 /// libvirt `<domaincheckpoint>` (5.6.0).
 pub static DOMAIN_CHECKPOINT: ElementSpec = ElementSpec::new("domaincheckpoint").children(&[

@@ -6,7 +6,8 @@
 use vmdisk_model::{Format, PoolType, VolumeType};
 
 use super::ValueSpec::{PoolPort, Text, Unsigned64, Words, WordsAnd};
-use super::source::{AUTH, ENCRYPTION, INITIATOR};
+use super::network::INITIATOR;
+use super::source::{AUTH, ENCRYPTION};
 use super::{AttributeSpec, ElementSpec, attribute, child};
 
 /// libvirt `<pool>`.

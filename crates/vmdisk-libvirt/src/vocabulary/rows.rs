@@ -1,11 +1,8 @@
 //! Attributes and elements that correspond to fields of a disk, image or controller, from the rows of vmdisk-fields.
 
-use std::slice::from_ref;
-
 use vmdisk_fields::{CONTROLLER_FIELDS, DISK_FIELDS, FieldRow, ValueForm, controller, disk, image};
-use vmdisk_model::{ControllerField, DiskField, FieldKind, ImageField, NetworkSource};
+use vmdisk_model::{ControllerField, DiskField, FieldKind, ImageField};
 
-use super::source::network_element;
 use super::{
     AttributeSpec, ChildSpec, ElementSpec, Field, ON_OFF, Since, ValueSpec, YES_NO, child,
 };
@@ -28,66 +25,6 @@ pub(super) const fn image_attribute(field: ImageField) -> AttributeSpec {
 /// The element of an image's field.
 pub(super) const fn image_child(field: ImageField, element: &'static ElementSpec) -> ChildSpec {
     child_of(image(field), element).is(Field::Image(field))
-}
-
-/// The fields of a network source.
-const OF_NETWORK: &[ImageField] = NetworkSource::FIELDS;
-
-/// The elements whose only attribute is a field of a network source; the others are empty.
-static LEAVES: [ElementSpec; OF_NETWORK.len()] = {
-    static ATTRIBUTES: [AttributeSpec; OF_NETWORK.len()] = {
-        let mut attributes = [super::attribute("", (0, 0, 0), ValueSpec::Text); OF_NETWORK.len()];
-        let mut nth = 0;
-        while nth < OF_NETWORK.len() {
-            attributes[nth] = image_attribute(OF_NETWORK[nth]);
-            nth += 1;
-        }
-        attributes
-    };
-    let mut leaves = [const { ElementSpec::new("") }; OF_NETWORK.len()];
-    let mut nth = 0;
-    while nth < OF_NETWORK.len() {
-        let name = image(OF_NETWORK[nth]).libvirt.parent().name();
-        leaves[nth] = ElementSpec::new(name).attributes(from_ref(&ATTRIBUTES[nth]));
-        nth += 1;
-    }
-    leaves
-};
-
-/// The element whose only attribute is this field of a network source.
-pub(super) const fn leaf(field: ImageField) -> &'static ElementSpec {
-    let mut nth = 0;
-    while OF_NETWORK[nth] as usize != field as usize {
-        nth += 1;
-    }
-    &LEAVES[nth]
-}
-
-/// The number of fields of a network source that are elements.
-pub(super) const ELEMENTS_OF_NETWORK: usize =
-    OF_NETWORK.len() - count_of_network("source") - count_of_network("source/identity");
-
-/// The elements of a network source: of each field, then `others`.
-pub(super) const fn network_children<const N: usize>(others: &[ChildSpec]) -> [ChildSpec; N] {
-    let mut children = [others[0]; N];
-    let (mut next, mut at) = (0, 0);
-    while at < OF_NETWORK.len() {
-        let field = OF_NETWORK[at];
-        let is_part = is_on(image(field), "source/identity");
-        if !is_part && !is_on(image(field), "source") {
-            children[next] = image_child(field, network_element(field));
-            // Only lists of servers can be repeated.
-            children[next].repeats = matches!(field, ImageField::Hosts);
-            next += 1;
-        }
-        at += 1;
-    }
-    let mut nth = 0;
-    while nth < others.len() {
-        children[next] = others[nth];
-        (next, nth) = (next + 1, nth + 1);
-    }
-    children
 }
 
 /// The attribute of a controller's field.
@@ -138,7 +75,7 @@ const fn child_of(row: &'static FieldRow, element: &'static ElementSpec) -> Chil
 }
 
 /// True if a field is an attribute with a value on this element.
-const fn is_on(row: &FieldRow, element: &str) -> bool {
+pub(super) const fn is_on(row: &FieldRow, element: &str) -> bool {
     let is_plain = !matches!(row.kind, None | Some(FieldKind::Structure));
     if !is_plain || !row.libvirt.is_attribute() {
         return false;
@@ -171,7 +108,9 @@ macro_rules! gather {
             own: &[AttributeSpec],
             element: &str,
         ) -> [AttributeSpec; N] {
-            let mut attributes = [super::attribute("", (0, 0, 0), ValueSpec::Text); N];
+            let mut attributes =
+                [$crate::vocabulary::attribute("", (0, 0, 0), $crate::vocabulary::ValueSpec::Text);
+                    N];
             let mut next = 0;
             while next < own.len() {
                 attributes[next] = own[next];
@@ -196,13 +135,6 @@ gather!(
     DISK_FIELDS,
     disk,
     disk_attribute
-);
-gather!(
-    count_of_network,
-    gather_of_network,
-    OF_NETWORK,
-    image,
-    image_attribute
 );
 gather!(
     count_of_controller,
@@ -233,4 +165,4 @@ macro_rules! controller_attributes {
     }};
 }
 
-pub(super) use {controller_attributes, disk_attributes};
+pub(super) use {controller_attributes, disk_attributes, gather};

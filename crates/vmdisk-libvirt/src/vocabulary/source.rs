@@ -1,18 +1,30 @@
 //! `<source>`, which depends on the type of the disk.
 
 use vmdisk_model::{
-    DiskField, EncryptionEngine, EncryptionFormat, ImageField, NetworkProtocol, NetworkTransport,
-    Switch, VolumeMode,
+    DiskField, EncryptionEngine, EncryptionFormat, ImageField, NetworkProtocol, Switch, VolumeMode,
 };
 
 use super::Field::{Disk, Image};
-use super::ValueSpec::{AnyBase, Port, Text, Unsigned32, Unsigned64, Uuid, Words};
-use super::disk::{ADDRESS, PRIVATE_DATA, SOURCE_TYPES};
-use super::rows::{
-    ELEMENTS_OF_NETWORK, count_of_network, disk_attribute, gather_of_network, image_attribute,
-    image_child, leaf, network_children,
+use super::ValueSpec::{AnyBase, Text, Unsigned32, Unsigned64, Uuid, Words};
+use super::address::ADDRESS;
+use super::network::{
+    ELEMENTS_OF_NETWORK, IDENTITY, count_of_network, gather_of_network, network_children,
 };
+use super::rows::{disk_attribute, image_attribute, image_child};
 use super::{AttributeSpec, ChildSpec, ElementSpec, Need, Pick, Since, YES_NO, attribute, child};
+
+/// Types of source; libvirt `disk/@type`.
+pub const SOURCE_TYPES: &[&str] = &[
+    "file",
+    "block",
+    "dir",
+    "network",
+    "volume",
+    "nvme",
+    "vhostuser",
+    "vhostvdpa",
+    "ctl",
+];
 
 /// The table of a `<source>` in a disk of this type, or of the most similar type for a misspelt one.
 pub fn source_of(source_type: &str) -> &'static ElementSpec {
@@ -95,16 +107,6 @@ static NETWORK: ElementSpec = {
         network_children(NETWORK_CHILDREN);
     of_type(&ATTRIBUTES, &CHILDREN)
 };
-
-/// The element of a field of a network source.
-pub(super) const fn network_element(field: ImageField) -> &'static ElementSpec {
-    match field {
-        ImageField::Hosts => &HOST,
-        ImageField::Initiator => &INITIATOR,
-        ImageField::Cookies => &COOKIES,
-        _ => leaf(field),
-    }
-}
 
 static VOLUME: ElementSpec = of_type(
     &[
@@ -212,7 +214,17 @@ static DATA_STORE_FORMAT: ElementSpec = ElementSpec::new("format")
         (10, 10, 0),
         super::ValueSpec::WordsAnd(vmdisk_model::Format::WORDS, &["aio"]),
     )])
-    .children(&[child((10, 10, 0), &super::disk::METADATA_CACHE)]);
+    .children(&[child((10, 10, 0), &METADATA_CACHE)]);
+
+pub(super) static METADATA_CACHE: ElementSpec =
+    ElementSpec::new("metadata_cache").children(&[child((7, 0, 0), &MAX_SIZE)]);
+
+static MAX_SIZE: ElementSpec = ElementSpec::new("max_size")
+    .attributes(&[attribute("unit", (7, 0, 0), Text)])
+    .content(Unsigned64);
+
+/// libvirt's private data in the state of a running guest.
+pub(super) static PRIVATE_DATA: ElementSpec = ElementSpec::new("privateData").unjudged();
 
 pub(super) static AUTH: ElementSpec = ElementSpec::new("auth")
     .needs(&[Need::Attribute("username"), Need::Child("secret")])
@@ -316,31 +328,6 @@ static RECONNECT: ElementSpec = ElementSpec::new("reconnect").attributes(&[
     attribute("enabled", (7, 1, 0), YES_NO),
     attribute("timeout", (7, 1, 0), Unsigned32),
 ]);
-
-static HOST: ElementSpec = ElementSpec::new("host").attributes(&[
-    attribute("name", (0, 8, 7), Text),
-    attribute("port", (0, 8, 7), Port),
-    attribute("transport", (0, 10, 2), Words(NetworkTransport::WORDS)),
-    attribute("socket", (0, 10, 2), Text),
-]);
-
-pub(super) static INITIATOR: ElementSpec =
-    ElementSpec::new("initiator").children(&[child((4, 7, 0), leaf(ImageField::Initiator))]);
-
-static COOKIES: ElementSpec = ElementSpec::new("cookies")
-    .needs(&[Need::Distinct("cookie", "name")])
-    .children(&[child((6, 2, 0), &COOKIE).many()]);
-
-static COOKIE: ElementSpec = ElementSpec::new("cookie")
-    .needs(&[Need::Attribute("name")])
-    .attributes(&[attribute("name", (6, 2, 0), Text)])
-    .content(Text);
-
-static IDENTITY: ElementSpec = {
-    const PARTS: [AttributeSpec; count_of_network("source/identity")] =
-        gather_of_network(&[], "source/identity");
-    ElementSpec::new("identity").attributes(&PARTS)
-};
 
 /// `Switch` is written `on`/`off` in a driver and `yes`/`no` in a source.
 pub(crate) fn switch_from_yes_no(word: &str) -> Option<Switch> {
