@@ -119,6 +119,7 @@ fn check(
         storage: &storage,
         named: &named,
         names_every_place: output::names_every_place(args, sources.hosts.is_some()),
+        has_outputs: args.output.is_some() || !args.report.is_empty(),
         lists_unknown_images: args.verbose,
         draws_paths: output::draws_paths(args),
         fail_on: settings.fail_on,

@@ -16,8 +16,8 @@ use crate::baseline::known::Baseline;
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
-use crate::input::read;
 use crate::input::storage::Search;
+use crate::input::{read, used};
 use crate::lint::guests::Compared;
 use crate::lint::mode::Mode;
 use crate::lint::parts::Parts;
@@ -51,6 +51,8 @@ pub(crate) struct Job<'a> {
     pub(crate) named: &'a (dyn Fn() -> &'a BTreeSet<String> + Sync),
     /// True if a report names every place that was not checked, and not each rule and reason once.
     pub(crate) names_every_place: bool,
+    /// True if the run writes outputs to files, which must not replace a disk.
+    pub(crate) has_outputs: bool,
     /// True if images that the facts do not have are listed.
     pub(crate) lists_unknown_images: bool,
     /// True if a report has pictures of I/O paths.
@@ -245,6 +247,9 @@ fn planned(
         true => read::document(input, bytes)?,
         false => read::document_to_lint(input, bytes)?,
     };
+    if job.has_outputs {
+        used::disks(document.domain());
+    }
     let DocumentWithFiles {
         mut document,
         failed,
@@ -430,6 +435,7 @@ mod tests {
             storage: &Search::new(&inputs, &read_before),
             named: &|| panic!("made up for this test"),
             names_every_place: false,
+            has_outputs: false,
             lists_unknown_images: false,
             draws_paths: false,
             fail_on: Severity::Warning,
