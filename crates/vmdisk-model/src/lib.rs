@@ -32,6 +32,7 @@ mod wire_enum;
 mod address;
 mod backend;
 mod blkiotune;
+mod bus;
 mod cache;
 mod change;
 mod controller;
@@ -41,6 +42,7 @@ mod disk;
 mod domain;
 mod encryption;
 mod field;
+mod format;
 mod frontend;
 mod geometry;
 mod host_io;
@@ -53,11 +55,13 @@ mod network;
 mod pool;
 mod size;
 mod statistics;
+mod typed;
 mod virtio;
 
 pub use address::{Address, CcwAddress, DriveAddress, PciAddress, UsbAddress, target_number};
-pub use backend::{Backend, BackendSource, Format, Snapshot, StartupPolicy, VhostUserSocket};
+pub use backend::{Backend, BackendSource, Snapshot, StartupPolicy, VhostUserSocket};
 pub use blkiotune::{BlkioDevice, Blkiotune};
+pub use bus::{Device, TargetBus};
 pub use cache::{CacheMode, CacheSwitches};
 pub use change::Change;
 pub use controller::{Controller, ControllerType, ScsiControllerModel};
@@ -74,7 +78,8 @@ pub use encryption::{
 pub use field::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
-pub use frontend::{Device, Frontend, FrontendKind, Sgio, TargetBus, Tray, VirtioModel};
+pub use format::Format;
+pub use frontend::{Frontend, FrontendKind, Sgio, Tray, VirtioModel};
 pub use geometry::{Geometry, GeometryTranslation};
 pub use host_io::{AioMode, DetectZeroes, Discard, ErrorPolicy, ReadErrorPolicy, Switch};
 pub use image::{

@@ -35,17 +35,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-facts/src/direct_io/btrfs.rs",
     ],
     &[
-        "vmdisk-model/src/address.rs",
-        "vmdisk-model/src/frontend.rs",
-    ],
-    &[
-        "vmdisk-model/src/backend.rs",
-        "vmdisk-model/src/controller.rs",
-        "vmdisk-model/src/creation.rs",
-        "vmdisk-model/src/image.rs",
-        "vmdisk-model/src/value.rs",
-    ],
-    &[
         "vmdisk-plan/src/plan/aio.rs",
         "vmdisk-plan/src/plan/event_loop.rs",
         "vmdisk-plan/src/plan/guest.rs",
