@@ -1,6 +1,5 @@
 //! Capabilities of QEMU, libvirt, kernels and machine types: a table with sources. No version is tested outside it.
 
-use crate::target::Target;
 use crate::version::Version;
 
 /// The component whose version decides about a capability.
@@ -91,38 +90,9 @@ impl Answer {
     }
 }
 
-impl Target {
-    /// The availability of a capability in this target: as probed, otherwise as its version implies.
-    ///
-    /// ```
-    /// use vmdisk_facts::{Answer, Basis, Capability, Target, Version};
-    /// let target: Target = "qemu=7.2".parse()?;
-    /// assert_eq!(target.can(Capability::IothreadVqMappingBlk), Answer::No(Basis::Assumed(Version(7, 2, 0))));
-    /// assert_eq!(target.can(Capability::LibvirtIothreadMapping), Answer::Unknown);
-    /// # Ok::<(), vmdisk_facts::TargetError>(())
-    /// ```
-    pub fn can(&self, capability: Capability) -> Answer {
-        if let Some(has) = self.probed.get(&capability) {
-            return if *has {
-                Answer::Yes(Basis::Probed)
-            } else {
-                Answer::No(Basis::Probed)
-            };
-        }
-        let row = capability.row();
-        let version = match row.component {
-            Component::Qemu => self.qemu,
-            Component::Libvirt => self.libvirt,
-            Component::Kernel => self.kernel,
-            Component::Machine => self.machine_version(),
-        };
-        version.map_or(Answer::Unknown, |version| row.answer(version))
-    }
-}
-
 impl CapabilityRow {
     /// The answer that a version of the component implies.
-    fn answer(&self, version: Version) -> Answer {
+    pub(crate) fn answer(&self, version: Version) -> Answer {
         let is_untried = |last: Version| version.release() > last.release() && version < self.since;
         if self.tried_without.is_some_and(is_untried) {
             Answer::Unknown
@@ -414,6 +384,7 @@ capabilities! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Target;
 
     #[test]
     fn a_probe_answers_in_both_ways() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::capability::{Capability, Component};
+use crate::capability::{Answer, Basis, Capability, Component};
 use crate::fact::Fact;
 use crate::facts::Facts;
 use crate::version::{Version, VersionError};
@@ -142,6 +142,32 @@ impl Target {
         }
     }
 
+    /// The availability of a capability in this target: as probed, otherwise as its version implies.
+    ///
+    /// ```
+    /// use vmdisk_facts::{Answer, Basis, Capability, Target, Version};
+    /// let target: Target = "qemu=7.2".parse()?;
+    /// assert_eq!(target.can(Capability::IothreadVqMappingBlk), Answer::No(Basis::Assumed(Version(7, 2, 0))));
+    /// assert_eq!(target.can(Capability::LibvirtIothreadMapping), Answer::Unknown);
+    /// # Ok::<(), vmdisk_facts::TargetError>(())
+    /// ```
+    pub fn can(&self, capability: Capability) -> Answer {
+        if let Some(has) = self.probed.get(&capability) {
+            return if *has {
+                Answer::Yes(Basis::Probed)
+            } else {
+                Answer::No(Basis::Probed)
+            };
+        }
+        let row = capability.row();
+        let version = match row.component {
+            Component::Qemu => self.qemu,
+            Component::Libvirt => self.libvirt,
+            Component::Kernel => self.kernel,
+            Component::Machine => self.machine_version(),
+        };
+        version.map_or(Answer::Unknown, |version| row.answer(version))
+    }
     /// True if nothing is known of QEMU, libvirt and the kernel.
     pub fn is_open(&self) -> bool {
         let versions = [self.qemu, self.libvirt, self.kernel];

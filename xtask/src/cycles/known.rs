@@ -27,14 +27,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-bench-runner/src/report/html/group.rs",
     ],
     &[
-        "vmdisk-facts/src/capability.rs",
-        "vmdisk-facts/src/target.rs",
-    ],
-    &[
-        "vmdisk-facts/src/direct_io.rs",
-        "vmdisk-facts/src/direct_io/btrfs.rs",
-    ],
-    &[
         "vmdisk-plan/src/plan/aio.rs",
         "vmdisk-plan/src/plan/event_loop.rs",
         "vmdisk-plan/src/plan/guest.rs",

@@ -1,6 +1,6 @@
 //! What O_DIRECT does on btrfs: by checksum, data profile and kernel, unless a trial decided.
 
-use super::{
+use super::effect::{
     Buffered, DirectIo, DirectIoBasis, DirectIoEffect, DirectIoInputs, concluded, undecided,
 };
 use crate::btrfs_regime::{self, Write};
