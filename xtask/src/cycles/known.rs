@@ -27,12 +27,6 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-bench-runner/src/report/html/group.rs",
     ],
     &[
-        "vmdisk-plan/src/plan/aio.rs",
-        "vmdisk-plan/src/plan/event_loop.rs",
-        "vmdisk-plan/src/plan/guest.rs",
-        "vmdisk-plan/src/plan/planner.rs",
-    ],
-    &[
         "vmdisk-rule/src/comparison.rs",
         "vmdisk-rule/src/finding.rs",
         "vmdisk-rule/src/outcome.rs",

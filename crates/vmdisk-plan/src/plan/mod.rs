@@ -19,9 +19,9 @@ mod refusal;
 mod storage;
 
 use vmdisk_facts::{Facts, Target};
-use vmdisk_model::Domain;
+use vmdisk_model::{BackendSource, Domain, VhostUserSocket};
 
-use crate::spec::Spec;
+use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
@@ -79,4 +79,69 @@ fn fill(
     let nocow = nocow::choose_all(spec, facts);
     let facts = nocow::expected_facts(facts, spec, &nocow);
     Planner::new(spec, into, &facts, target, nocow).run()
+}
+
+impl Planner<'_> {
+    /// Decides everything.
+    fn run(mut self) -> Result<Plan, Vec<PlanError>> {
+        guest::plan_machine(&mut self);
+        let spec = self.spec;
+        self.native_threads = aio::asked_native_threads(spec);
+        for (index, disk) in spec.disks.iter().enumerate() {
+            self.refuse_what_cannot_be(index, disk);
+        }
+        self.name_disks();
+        for (index, disk) in spec.disks.iter().enumerate() {
+            self.plan_disk(index, disk);
+        }
+        event_loop::plan_event_loops(&mut self);
+        self.plan_scsi_controllers();
+        guest::plan_memory(&mut self);
+        self.plan_steps();
+        self.finish()
+    }
+
+    /// Decides what belongs to one disk alone, in the order of what depends on what.
+    fn plan_disk(&mut self, index: usize, spec: &DiskSpec) {
+        self.plan_storage(index, spec);
+        self.plan_as_asked(index, spec);
+        let socket = self.open_served(index);
+        self.plan_cache(index, spec);
+        self.plan_aio(index, spec);
+        self.plan_discard(index, spec);
+        self.plan_error_policy(index, spec);
+        self.close_served(index, socket);
+        self.plan_block_sizes(index, spec);
+        self.plan_metadata_cache(index, spec);
+        self.plan_queues(index, spec);
+    }
+
+    /// Puts the image that a daemon of ours serves in the place of its socket, so that the options of its nodes are
+    /// planned as those of any image.
+    fn open_served(&mut self, index: usize) -> Option<VhostUserSocket> {
+        let backend = &mut self.domain.disks[index].backend;
+        let BackendSource::VhostUser(socket) = &mut backend.source else {
+            return None;
+        };
+        let image = socket.served.take()?;
+        let source = std::mem::replace(&mut backend.source, BackendSource::Image(image));
+        match source {
+            BackendSource::VhostUser(socket) => Some(socket),
+            BackendSource::Image(_) | BackendSource::Empty => None,
+        }
+    }
+
+    /// Puts the socket back in front of the image.
+    fn close_served(&mut self, index: usize, socket: Option<VhostUserSocket>) {
+        let Some(mut socket) = socket else {
+            return;
+        };
+        let backend = &mut self.domain.disks[index].backend;
+        if let BackendSource::Image(image) =
+            std::mem::replace(&mut backend.source, BackendSource::Empty)
+        {
+            socket.served = Some(image);
+        }
+        backend.source = BackendSource::VhostUser(socket);
+    }
 }

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_model::{BackendSource, Disk, DiskField, Domain, FieldPath, Scope, VhostUserSocket};
+use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
 
-use super::aio::asked_native_threads;
 use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, RULES};
 use super::existing::Existing;
 use super::host::Host;
 use super::nocow::Nocow;
-use super::{event_loop, guest};
-use crate::spec::{DiskSpec, MediaSpec, Spec, SpecPath};
+use crate::spec::{MediaSpec, Spec, SpecPath};
 use crate::steps::Step;
 
 /// The state of planning.
@@ -58,7 +56,7 @@ impl<'a> Planner<'a> {
             groundwork: Vec::new(),
             groundwork_known: BTreeSet::new(),
             steps: Vec::new(),
-            native_threads: asked_native_threads(spec),
+            native_threads: 0,
             nocow_files: vec![false; nocow.len()],
             nocow,
             first_disk: match into {
@@ -68,21 +66,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Decides everything.
-    pub(crate) fn run(mut self) -> Result<Plan, Vec<PlanError>> {
-        guest::plan_machine(&mut self);
-        let spec = self.spec;
-        for (index, disk) in spec.disks.iter().enumerate() {
-            self.refuse_what_cannot_be(index, disk);
-        }
-        self.name_disks();
-        for (index, disk) in spec.disks.iter().enumerate() {
-            self.plan_disk(index, disk);
-        }
-        event_loop::plan_event_loops(&mut self);
-        self.plan_scsi_controllers();
-        guest::plan_memory(&mut self);
-        self.plan_steps();
+    /// Returns the plan, unless something was impossible.
+    pub(super) fn finish(self) -> Result<Plan, Vec<PlanError>> {
         let Planner {
             spec: _,
             existing: _,
@@ -107,50 +92,6 @@ impl<'a> Planner<'a> {
             choices,
             steps: groundwork,
         })
-    }
-
-    /// Decides what belongs to one disk alone, in the order of what depends on what.
-    fn plan_disk(&mut self, index: usize, spec: &DiskSpec) {
-        self.plan_storage(index, spec);
-        self.plan_as_asked(index, spec);
-        let socket = self.open_served(index);
-        self.plan_cache(index, spec);
-        self.plan_aio(index, spec);
-        self.plan_discard(index, spec);
-        self.plan_error_policy(index, spec);
-        self.close_served(index, socket);
-        self.plan_block_sizes(index, spec);
-        self.plan_metadata_cache(index, spec);
-        self.plan_queues(index, spec);
-    }
-
-    /// Puts the image that a daemon of ours serves in the place of its socket, so that the options of its nodes are
-    /// planned as those of any image.
-    fn open_served(&mut self, index: usize) -> Option<VhostUserSocket> {
-        let backend = &mut self.domain.disks[index].backend;
-        let BackendSource::VhostUser(socket) = &mut backend.source else {
-            return None;
-        };
-        let image = socket.served.take()?;
-        let source = std::mem::replace(&mut backend.source, BackendSource::Image(image));
-        match source {
-            BackendSource::VhostUser(socket) => Some(socket),
-            BackendSource::Image(_) | BackendSource::Empty => None,
-        }
-    }
-
-    /// Puts the socket back in front of the image.
-    fn close_served(&mut self, index: usize, socket: Option<VhostUserSocket>) {
-        let Some(mut socket) = socket else {
-            return;
-        };
-        let backend = &mut self.domain.disks[index].backend;
-        if let BackendSource::Image(image) =
-            std::mem::replace(&mut backend.source, BackendSource::Empty)
-        {
-            socket.served = Some(image);
-        }
-        backend.source = BackendSource::VhostUser(socket);
     }
 
     /// The disk that is being planned; `name_disks` has made one for each of the spec.
