@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::{Fact, HostIndex, Target};
-use vmdisk_model::{Disk, Domain, FieldPath, Image};
+use vmdisk_model::{Disk, Domain, Image};
 
-use crate::{Context, Missing, Report};
+use crate::{Context, Missing};
 
 /// A class of hosts with identical facts.
 #[derive(Clone, Copy, Debug)]
@@ -42,27 +42,6 @@ impl<'a> Comparison<'a> {
             let image = disk.backend.image()?;
             Some((index, disk, image, image.host_path()?))
         })
-    }
-
-    /// Groups the hosts by their answers to one question; hosts without an answer are reported as not checked at `at`.
-    pub fn answers<T: Ord>(
-        &self,
-        report: &mut Report,
-        at: FieldPath,
-        mut ask: impl FnMut(&ComparedHost<'a>) -> Result<T, Missing>,
-    ) -> ByAnswer<T> {
-        let mut answers = ByAnswer::new();
-        let mut unanswered: ByAnswer<Missing> = ByAnswer::new();
-        for (number, host) in self.hosts.iter().enumerate() {
-            match ask(host) {
-                Ok(answer) => answers.entry(answer).or_default().push(number),
-                Err(missing) => unanswered.entry(missing).or_default().push(number),
-            }
-        }
-        for (missing, hosts) in unanswered {
-            report.not_checked_on(at, missing, hosts);
-        }
-        answers
     }
 
     /// The names of hosts in a sentence: `kvm1, kvm2 and 38 more`.

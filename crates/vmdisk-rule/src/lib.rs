@@ -8,8 +8,8 @@
 
 mod comparison;
 mod context;
+mod declare;
 mod evidence;
-mod finding;
 pub mod image_facts;
 mod other_guests;
 mod outcome;
@@ -20,17 +20,19 @@ pub mod reading;
 mod registry;
 mod rule;
 pub mod serial;
+mod severity;
 
 pub use comparison::{ByAnswer, ComparedHost, Comparison};
 pub use context::{Consumer, Context, Missing};
+pub use declare::TextRule;
 pub use evidence::Evidence;
-pub use finding::{
-    Applicability, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report,
-};
 pub use other_guests::{OtherGuests, Resource, SharedImage, Sharing, Shortage};
 pub use outcome::Outcome;
 pub use page::Example;
 pub use policy::Policy;
 pub use problem::Problem;
 pub use registry::{has_sorted_names, joined};
-pub use rule::{Check, Group, Rule, Severity, TextRule};
+pub use rule::{
+    Applicability, Check, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report, Rule,
+};
+pub use severity::{Group, Severity};

@@ -74,7 +74,11 @@ impl Outcome {
     /// Runs one rule. The consequence of its evidence is the note of a finding without notes.
     pub fn run(&mut self, rule: &'static Rule, look: impl FnOnce(&mut Report)) {
         let first = self.findings.len();
-        look(&mut Report::going_on(rule, self));
+        look(&mut Report::going_on(
+            rule,
+            &mut self.findings,
+            &mut self.not_checked,
+        ));
         if self.findings.len() > first
             && let Some(consequence) = rule.consequence()
         {

@@ -32,31 +32,59 @@ impl Example {
     }
 }
 
+impl Rule {
+    /// The first sentence of the page.
+    pub fn summary(&self) -> &'static str {
+        self.page.lines().next().unwrap_or_default().trim()
+    }
+
+    /// The whole page in Markdown, with heading, metadata and evidence.
+    pub fn explain(&self) -> String {
+        let mut out = format!(
+            "# {}\n\n{} · {}\n\n",
+            self.name,
+            self.severity,
+            self.group.as_str()
+        );
+        push_shown(&mut out, self.page);
+        out.push_str(&allow_it(self));
+        out.push_str("\n## Evidence\n");
+        for evidence in self.evidence {
+            out.push_str(&format!("- {evidence}\n"));
+        }
+        out.push_str(&format!("\n## Versions\nSince vmdisk {}.\n", self.since));
+        out
+    }
+
+    /// The executed examples of the page.
+    pub fn examples(&self) -> Vec<Example> {
+        let mut found = Vec::new();
+        let mut open: Option<Example> = None;
+        for line in lines(self.page) {
+            match (line.strip_prefix("```"), open.take()) {
+                (Some(info), None) => {
+                    open = Some(Example {
+                        words: info.split(',').map(|word| word.trim().to_owned()).collect(),
+                        text: String::new(),
+                    });
+                }
+                (Some(_), Some(done)) => found.push(done),
+                (None, Some(mut example)) => {
+                    example.text.push_str(line);
+                    example.text.push('\n');
+                    open = Some(example);
+                }
+                (None, None) => {}
+            }
+        }
+        found
+    }
+}
+
 /// Lines of a doc comment, without the space after `///`.
 fn lines(page: &str) -> impl Iterator<Item = &str> {
     page.lines()
         .map(|line| line.strip_prefix(' ').unwrap_or(line))
-}
-
-pub(crate) fn summary(page: &'static str) -> &'static str {
-    page.lines().next().unwrap_or_default().trim()
-}
-
-pub(crate) fn explain(rule: &Rule) -> String {
-    let mut out = format!(
-        "# {}\n\n{} · {}\n\n",
-        rule.name,
-        rule.severity,
-        rule.group.as_str()
-    );
-    push_shown(&mut out, rule.page);
-    out.push_str(&allow_it(rule));
-    out.push_str("\n## Evidence\n");
-    for evidence in rule.evidence {
-        out.push_str(&format!("- {evidence}\n"));
-    }
-    out.push_str(&format!("\n## Versions\nSince vmdisk {}.\n", rule.since));
-    out
 }
 
 /// Adds the text of a page without its hidden examples.
@@ -100,27 +128,4 @@ fn allow_it(rule: &Rule) -> String {
         ));
     }
     out
-}
-
-pub(crate) fn examples(page: &str) -> Vec<Example> {
-    let mut found = Vec::new();
-    let mut open: Option<Example> = None;
-    for line in lines(page) {
-        match (line.strip_prefix("```"), open.take()) {
-            (Some(info), None) => {
-                open = Some(Example {
-                    words: info.split(',').map(|word| word.trim().to_owned()).collect(),
-                    text: String::new(),
-                });
-            }
-            (Some(_), Some(done)) => found.push(done),
-            (None, Some(mut example)) => {
-                example.text.push_str(line);
-                example.text.push('\n');
-                open = Some(example);
-            }
-            (None, None) => {}
-        }
-    }
-    found
 }

@@ -1,86 +1,12 @@
-//! A rule: metadata, a manual page and a pure function.
+//! A rule, its findings, and the report that joins them.
 
-use crate::{Comparison, Context, Evidence, Example, OtherGuests, Report, page};
+use vmdisk_fields::{Phrase, Speller};
+use vmdisk_model::{Change, FieldPath};
+use vmdisk_source::{Edit, Span};
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Works as it is; a matter of taste. Reported only on request.
-    Pedantic,
-    /// Could be better.
-    Advice,
-    /// Probably not what was intended.
-    Warning,
-    /// The guest does not start, or data is lost or leaked.
-    Error,
-}
-
-impl Severity {
-    /// Every severity, the least first.
-    pub const ALL: &'static [Severity] = &[
-        Severity::Pedantic,
-        Severity::Advice,
-        Severity::Warning,
-        Severity::Error,
-    ];
-
-    /// The name in reports and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Severity::Pedantic => "pedantic",
-            Severity::Advice => "advice",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-impl std::fmt::Display for Severity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The subject of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// The guest does not start, or libvirt refuses the configuration.
-    Startup,
-    /// Data is lost or corrupted.
-    DataSafety,
-    /// Data is visible to users who must not see it.
-    Security,
-    /// The disk is slower than it could be.
-    Performance,
-    /// Space is never freed.
-    Space,
-    /// A setting has no effect, or a misleading one.
-    Clarity,
-}
-
-impl Group {
-    /// Every group.
-    pub const ALL: &'static [Group] = &[
-        Group::Startup,
-        Group::DataSafety,
-        Group::Security,
-        Group::Performance,
-        Group::Space,
-        Group::Clarity,
-    ];
-
-    /// The name in lists.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Group::Startup => "startup",
-            Group::DataSafety => "data-safety",
-            Group::Security => "security",
-            Group::Performance => "performance",
-            Group::Space => "space",
-            Group::Clarity => "clarity",
-        }
-    }
-}
+use crate::{
+    ByAnswer, ComparedHost, Comparison, Context, Evidence, Group, Missing, OtherGuests, Severity,
+};
 
 /// One rule.
 pub struct Rule {
@@ -126,16 +52,6 @@ pub enum Check {
 }
 
 impl Rule {
-    /// The first sentence of the page.
-    pub fn summary(&self) -> &'static str {
-        page::summary(self.page)
-    }
-
-    /// The whole page in Markdown, with heading, metadata and evidence.
-    pub fn explain(&self) -> String {
-        page::explain(self)
-    }
-
     /// The consequence of what the rule reports, if its evidence shows one: the note of a finding without notes.
     pub fn consequence(&self) -> Option<&'static str> {
         let is_refused = |evidence: &Evidence| evidence.is_refused_by_libvirt();
@@ -151,11 +67,6 @@ impl Rule {
     /// True if the rule compares the guests of one host.
     pub const fn compares_guests(&self) -> bool {
         matches!(self.check, Check::Guests(_))
-    }
-
-    /// The executed examples of the page.
-    pub fn examples(&self) -> Vec<Example> {
-        page::examples(self.page)
     }
 }
 
@@ -173,89 +84,300 @@ impl PartialEq for Rule {
 
 impl Eq for Rule {}
 
-/// A rule of the crate of a syntax, with its check of the text; `F` is the function that checks it.
-pub struct TextRule<F> {
+/// The confidence in a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// It is based on a version number or a guess, not on an observation.
+    Assumed,
+    /// It is based on the configuration or on an observation.
+    #[default]
+    Certain,
+}
+
+/// The safety of a fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Applicability {
+    /// The guest behaves as before, or as was clearly intended; `--fix` applies it.
+    Safe,
+    /// It is a trade-off, or visible to the guest; it is shown, and applied only on request.
+    Unsafe,
+}
+
+/// Edits that fix a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// Changes of the model; the facade turns them into byte edits.
+    pub changes: Vec<Change>,
+    /// Edits that the reader of the text already knows.
+    pub edits: Vec<Edit>,
+    /// The safety of the fix.
+    pub applicability: Applicability,
+}
+
+impl Fix {
+    /// A fix that may be applied without confirmation.
+    pub fn safe(changes: impl Into<Vec<Change>>) -> Self {
+        Fix {
+            changes: changes.into(),
+            edits: Vec::new(),
+            applicability: Applicability::Safe,
+        }
+    }
+
+    /// A fix that the user has to confirm.
+    pub fn needs_consent(changes: impl Into<Vec<Change>>) -> Self {
+        Fix {
+            applicability: Applicability::Unsafe,
+            ..Fix::safe(changes)
+        }
+    }
+}
+
+/// A second location of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// The location.
+    pub at: FieldPath,
+    /// Its relation to the finding.
+    pub label: Phrase,
+}
+
+/// A report of a rule about one location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
     /// The rule.
-    pub rule: Rule,
-    /// The function that checks the text; `None` if the reader reports the rule.
-    pub check: Option<F>,
+    pub rule: &'static Rule,
+    /// The severity of this finding.
+    pub severity: Severity,
+    /// The confidence in it.
+    pub confidence: Confidence,
+    /// The location.
+    pub at: FieldPath,
+    /// The exact location, if a reader knows it better than the field does.
+    pub span: Option<Span>,
+    /// The mistake; names the disk by its target.
+    pub title: Phrase,
+    /// The label of the location.
+    pub label: Option<Phrase>,
+    /// Further locations.
+    pub related: Vec<Related>,
+    /// The reason why it matters here: the deciding facts, one sentence each.
+    pub notes: Vec<Phrase>,
+    /// The remedy.
+    pub help: Option<Phrase>,
+    /// Edits that fix it.
+    pub fix: Option<Fix>,
+    /// If hosts are compared, the indexes of the affected hosts.
+    pub hosts: Vec<usize>,
 }
 
-impl<F> TextRule<F> {
-    /// The rules of a list; `N` is its length.
-    ///
-    /// # Panics
-    /// Panics if `N` is not the length of the list.
-    pub const fn rules<const N: usize>(list: &[&'static Self]) -> [&'static Rule; N] {
-        assert!(list.len() == N, "`N` is not the number of rules");
-        let mut rules = [&list[0].rule; N];
-        let mut nth = 0;
-        while nth < N {
-            rules[nth] = &list[nth].rule;
-            nth += 1;
+/// The texts of a finding, rendered in a syntax.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindingText {
+    /// The mistake.
+    pub title: String,
+    /// The label of the location.
+    pub label: Option<String>,
+    /// The labels of further locations, in order.
+    pub related: Vec<String>,
+    /// The deciding facts.
+    pub notes: Vec<String>,
+    /// The remedy.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// Renders the texts in a syntax.
+    pub fn render(&self, speller: &dyn Speller) -> FindingText {
+        let render = |phrase: &Phrase| phrase.render(speller);
+        FindingText {
+            title: render(&self.title),
+            label: self.label.as_ref().map(render),
+            related: self
+                .related
+                .iter()
+                .map(|related| render(&related.label))
+                .collect(),
+            notes: self.notes.iter().map(render).collect(),
+            help: self.help.as_ref().map(render),
         }
-        rules
+    }
+
+    /// Sets the affected hosts of a comparison.
+    pub fn on_hosts(&mut self, hosts: impl IntoIterator<Item = usize>) -> &mut Self {
+        self.hosts = hosts.into_iter().collect();
+        self.hosts.sort_unstable();
+        self
+    }
+
+    /// Sets the label of the location.
+    pub fn label(&mut self, label: impl Into<Phrase>) -> &mut Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Adds a further location.
+    pub fn related(&mut self, at: FieldPath, label: impl Into<Phrase>) -> &mut Self {
+        self.related.push(Related {
+            at,
+            label: label.into(),
+        });
+        self
+    }
+
+    /// Adds a deciding fact.
+    pub fn note(&mut self, note: impl Into<Phrase>) -> &mut Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Sets the remedy.
+    pub fn help(&mut self, help: impl Into<Phrase>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a fix.
+    pub fn fix(&mut self, fix: Fix) -> &mut Self {
+        self.fix = Some(fix);
+        self
+    }
+
+    /// Adds a fix together with its help: text and edits are derived from the same changes.
+    pub fn remedy(&mut self, fix: Fix) -> &mut Self {
+        self.help = Some(vmdisk_fields::apply(&fix.changes));
+        self.fix(fix)
+    }
+
+    /// Overrides the rule's usual severity.
+    pub fn severity(&mut self, severity: Severity) -> &mut Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Sets the confidence.
+    pub fn confidence(&mut self, confidence: Confidence) -> &mut Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// Sets the exact location.
+    pub fn span(&mut self, span: Span) -> &mut Self {
+        self.span = Some(span);
+        self
     }
 }
 
-impl<F> std::ops::Deref for TextRule<F> {
-    type Target = Rule;
-
-    fn deref(&self) -> &Rule {
-        &self.rule
-    }
+/// A check that a rule could not perform, which differs from a check without findings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotChecked {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The subject of the check.
+    pub at: FieldPath,
+    /// The missing input, and the reason.
+    pub missing: Missing,
+    /// If hosts are compared, the indexes of the hosts that lack the input.
+    pub hosts: Vec<usize>,
 }
 
-/// Declares a rule. The doc comment is the manual page, the text of `explain` and the source of tests.
-///
-/// `check` names the input and the function: `Model(check)`, or `Text(check)` in the crate of a syntax, where the type
-/// of the static is that crate's [`TextRule`](crate::TextRule). A rule may have both. `Text` alone is a rule that
-/// the reader reports.
-#[macro_export]
-macro_rules! declare_rule {
-    (
-        $(#[doc = $doc:literal])+
-        $vis:vis static RULE $(: $text_rule:ty)? = {
-            name: $name:literal,
-            group: $group:expr,
-            severity: $severity:expr,
-            since: $since:literal,
-            $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
-            $(libvirt_only: $libvirt_only:literal,)?
-            evidence: $evidence:expr,
-            supersedes: $supersedes:expr,
-            check: $check:ident $(($look:path))? $(, Text($line:path))?,
+/// Collects the findings of one rule about one configuration.
+#[derive(Debug)]
+pub struct Report<'o> {
+    rule: &'static Rule,
+    /// The findings of this rule and of the rules before it.
+    findings: &'o mut Vec<Finding>,
+    /// The missing checks of these.
+    not_checked: &'o mut Vec<NotChecked>,
+}
+
+impl<'o> Report<'o> {
+    /// The report of a rule that runs after others.
+    pub(crate) const fn going_on(
+        rule: &'static Rule,
+        findings: &'o mut Vec<Finding>,
+        not_checked: &'o mut Vec<NotChecked>,
+    ) -> Self {
+        Report {
+            rule,
+            findings,
+            not_checked,
         }
-    ) => {
-        $crate::declare_rule! {
-            @static [$(#[doc = $doc])+ $vis] [$($text_rule)?]
-            $crate::Rule {
-                name: $name,
-                group: $group,
-                severity: $severity,
-                since: $since,
-                applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
-                libvirt_only: false $(|| $libvirt_only)?,
-                evidence: $evidence,
-                supersedes: $supersedes,
-                page: concat!($($doc, "\n",)+),
-                file: file!(),
-                check: $crate::declare_rule!(@check $check $(($look))?),
-            },
-            $crate::declare_rule!(@text $check $(($look))? $(, Text($line))?)
+    }
+
+    /// Reports a finding at `at`; the returned finding takes the details.
+    pub fn finding(&mut self, at: FieldPath, title: impl Into<Phrase>) -> &mut Finding {
+        self.findings.push(Finding {
+            rule: self.rule,
+            severity: self.rule.severity,
+            confidence: Confidence::Certain,
+            at,
+            span: None,
+            title: title.into(),
+            label: None,
+            related: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            fix: None,
+            hosts: Vec::new(),
+        });
+        self.findings.last_mut().expect("a finding was just pushed")
+    }
+
+    /// Records that `at` could not be checked, and why.
+    pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
+        self.not_checked.push(NotChecked {
+            rule: self.rule,
+            at,
+            missing,
+            hosts: Vec::new(),
+        });
+    }
+
+    /// Groups the compared hosts by their answers to one question; hosts without an answer are not checked at `at`.
+    pub fn answers<'a, T: Ord>(
+        &mut self,
+        comparison: &Comparison<'a>,
+        at: FieldPath,
+        mut ask: impl FnMut(&ComparedHost<'a>) -> Result<T, Missing>,
+    ) -> ByAnswer<T> {
+        let mut answers = ByAnswer::new();
+        let mut unanswered: ByAnswer<Missing> = ByAnswer::new();
+        for (number, host) in comparison.hosts.iter().enumerate() {
+            match ask(host) {
+                Ok(answer) => answers.entry(answer).or_default().push(number),
+                Err(missing) => unanswered.entry(missing).or_default().push(number),
+            }
         }
-    };
-    (@static [$(#[doc = $doc:literal])+ $vis:vis] [] $rule:expr, $text:expr) => {
-        $(#[doc = $doc])+
-        $vis static RULE: $crate::Rule = $rule;
-    };
-    (@static [$(#[doc = $doc:literal])+ $vis:vis] [$text_rule:ty] $rule:expr, $text:expr) => {
-        $(#[doc = $doc])+
-        $vis static RULE: $text_rule = $crate::TextRule { rule: $rule, check: $text };
-    };
-    (@check Text $(($look:path))?) => { $crate::Check::Text };
-    (@check $check:ident $(($look:path))?) => { $crate::Check::$check $(($look))? };
-    (@text Text($look:path)) => { Some($look) };
-    (@text $check:ident $(($look:path))?) => { None };
-    (@text $check:ident($look:path), Text($line:path)) => { Some($line) };
+        self.not_checked
+            .extend(unanswered.into_iter().map(|(missing, hosts)| NotChecked {
+                rule: self.rule,
+                at,
+                missing,
+                hosts,
+            }));
+        answers
+    }
+
+    /// Returns the value, or reports `at` as not checked if it is missing.
+    pub fn require<T>(&mut self, at: FieldPath, value: Result<T, Missing>) -> Option<T> {
+        match value {
+            Ok(value) => Some(value),
+            Err(missing) => {
+                self.not_checked(at, missing);
+                None
+            }
+        }
+    }
+
+    /// As [`require`](Self::require), but reports only the first of several missing facts about one disk.
+    pub fn require_once<T>(&mut self, at: FieldPath, value: Result<T, Missing>) -> Option<T> {
+        let last = self.not_checked.last();
+        let is_reported = last
+            .is_some_and(|last| std::ptr::eq(last.rule, self.rule) && last.at.disk() == at.disk());
+        match value {
+            Err(_) if is_reported => None,
+            _ => self.require(at, value),
+        }
+    }
 }

@@ -26,16 +26,4 @@ pub(super) const KNOWN: &[&[&str]] = &[
         "vmdisk-bench-runner/src/report/html.rs",
         "vmdisk-bench-runner/src/report/html/group.rs",
     ],
-    &[
-        "vmdisk-rule/src/comparison.rs",
-        "vmdisk-rule/src/finding.rs",
-        "vmdisk-rule/src/outcome.rs",
-        "vmdisk-rule/src/page.rs",
-        "vmdisk-rule/src/problem.rs",
-        "vmdisk-rule/src/reading/duplicate_value.rs",
-        "vmdisk-rule/src/reading/invalid_value.rs",
-        "vmdisk-rule/src/reading/missing_value.rs",
-        "vmdisk-rule/src/reading/mod.rs",
-        "vmdisk-rule/src/rule.rs",
-    ],
 ];

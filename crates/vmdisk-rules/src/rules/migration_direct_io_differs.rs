@@ -102,7 +102,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::Cache);
         let mut because = vec![None; comparison.hosts.len()];
         let mut number = 0..;
-        let answers = comparison.answers(report, at, |host| {
+        let answers = report.answers(comparison, at, |host| {
             let place = number.next();
             let context = host.alone(comparison.domain);
             let direct = host::direct_io(&context, image).unwrap_or_else(|| {

@@ -83,7 +83,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Discard);
-        let mut answers = comparison.answers(report, at, |host| {
+        let mut answers = report.answers(comparison, at, |host| {
             host.of_device(path, "the discard granularity", |device| {
                 &device.queue.discard_granularity
             })

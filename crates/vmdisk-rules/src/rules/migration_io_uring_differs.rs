@@ -100,7 +100,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
-        let mut answers = comparison.answers(report, at, |host| denied(host.host));
+        let mut answers = report.answers(comparison, at, |host| denied(host.host));
         let Some(allowing) = answers.remove(&None) else {
             continue;
         };

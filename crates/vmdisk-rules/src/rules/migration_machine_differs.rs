@@ -97,7 +97,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         return;
     }
     let at = FieldPath::Domain(DomainField::Machine);
-    let answers = comparison.answers(report, at, |host| {
+    let answers = report.answers(comparison, at, |host| {
         let qemu = host.target.qemu;
         qemu.map(|version| (version.0, version.1))
             .ok_or_else(|| Missing::new("the version of QEMU", Missing::NO_QEMU))

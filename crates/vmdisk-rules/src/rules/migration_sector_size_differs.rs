@@ -80,7 +80,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Device);
-        let mut answers = comparison.answers(report, at, |host| {
+        let mut answers = report.answers(comparison, at, |host| {
             host.of_device(path, "the sector size", |device| &device.queue.logical)
         });
         // Another rule reports a path that is not a device.

@@ -93,7 +93,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);
-        let answers = comparison.answers(report, at, |host| {
+        let answers = report.answers(comparison, at, |host| {
             let what = || format!("whether {path} exists");
             let exists = Context::known(host::exists(host.host, path), what)?;
             exists.ok_or_else(|| Missing::new(what(), "the facts contradict themselves"))
