@@ -115,6 +115,56 @@ fn collecting_for_a_guest_writes_nothing_and_starts_nothing() {
 }
 
 #[test]
+fn what_the_header_of_a_raw_image_names_is_not_looked_at() {
+    const TEST: &str = "what_the_header_of_a_raw_image_names_is_not_looked_at";
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = place.path();
+    if !real(has_program("strace"), TEST, "strace") || !may_trace(folder) {
+        return;
+    }
+    // The header of a qcow2 image whose backing file is `named`.
+    let named = folder.join("named");
+    std::fs::write(&named, "secret").expect("files can be written");
+    let name = named.to_str().expect("it is UTF-8");
+    let mut header = b"QFI\xfb\0\0\0\x02\0\0\0\0\0\0\0\x48".to_vec();
+    header.extend(
+        u32::try_from(name.len())
+            .expect("it is short")
+            .to_be_bytes(),
+    );
+    header.extend([0, 0, 0, 16]);
+    header.extend((1_u64 << 20).to_be_bytes());
+    header.resize(0x48, 0);
+    header.extend(name.as_bytes());
+    header.resize(1 << 20, 0);
+    std::fs::write(folder.join("a.img"), header).expect("files can be written");
+    for (format, is_followed) in [("type='raw'", false), ("", false), ("type='qcow2'", true)] {
+        let guest = format!(
+            "<domain type='kvm'><name>web1</name><devices><disk type='file' device='disk'><driver name='qemu' {format}/>\
+             <source file='{}/a.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>",
+            folder.display()
+        );
+        std::fs::write(folder.join("a.xml"), guest).expect("files can be written");
+        for words in [
+            "facts --for a.xml",
+            "lint --live a.xml",
+            "trace --live a.xml",
+            "lint --live -o report a.xml",
+        ] {
+            let options = ["-f", "-qq", "-e", "trace=%file", "-o", "out.strace", VMDISK];
+            let arguments: Vec<&str> = options.into_iter().chain(words.split(' ')).collect();
+            let run = run_in(folder, "strace", &arguments, "");
+            assert!(run.code < 2, "{words}: {run:?}");
+            let trace =
+                std::fs::read_to_string(folder.join("out.strace")).expect("strace wrote it");
+            assert!(trace.contains("a.img\""), "{words}: {trace}");
+            let is_seen = trace.contains(&format!("{name}\""));
+            assert_eq!(is_seen, is_followed, "{format}, {words}: {trace}");
+        }
+    }
+}
+
+#[test]
 fn a_change_is_told_from_a_look() {
     for look in [
         "12 openat(AT_FDCWD, \"/a\", O_RDONLY|O_CLOEXEC) = 3",
