@@ -63,6 +63,7 @@ pub use schema::generate_schemas;
 
 use args::{Cli, Command};
 use color::Colors;
+use input::watch;
 use stop::Stop;
 
 /// Runs the command on this process's arguments and streams.
@@ -111,6 +112,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
         }
     };
     let colors = Colors::choose(cli.color, io);
+    watch::look_at_words(&arguments[1..]);
     match dispatch(cli.command, io, colors) {
         Ok(exit) => exit,
         Err(stop) => complain(&stop, io, colors.stderr),

@@ -7,6 +7,7 @@ use ignore::gitignore::Gitignore;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_source::Span;
 
+use crate::input::watch;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::Stop;
 
@@ -99,7 +100,7 @@ impl Config {
             return Ok(());
         };
         let real = |path: &Path| {
-            path.canonicalize()
+            watch::look(path, || path.canonicalize())
                 .or_else(|_| path.parent().unwrap_or(path).canonicalize())
         };
         let why = match real(path) {

@@ -20,7 +20,7 @@ const WRITER: Duration = Duration::from_secs(2);
 
 /// The bytes of a file that the caller named. A pipe, such as `<(…)` of a shell, is read to its end.
 pub(crate) fn named(path: &Path) -> io::Result<Vec<u8>> {
-    let kind = path.metadata()?.file_type();
+    let kind = watch::look(path, || path.metadata())?.file_type();
     if kind.is_file() {
         return regular(path, MAX_BYTES);
     }
@@ -70,15 +70,17 @@ pub(crate) fn device(path: &Path) -> io::Result<File> {
 /// As [`regular_file`], for a file that an output may replace.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let refuse = || Err(io::Error::other("not a regular file"));
-    if !path.metadata()?.is_file() {
-        return refuse();
-    }
-    // Another file may be there by now, and a file such as /proc/kmsg waits for more.
-    let file = open(path, OFlags::NONBLOCK | OFlags::NOCTTY)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => refuse(),
-    }
+    watch::look(path, || {
+        if !path.metadata()?.is_file() {
+            return refuse();
+        }
+        // Another file may be there by now, and a file such as /proc/kmsg waits for more.
+        let file = open(path, OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => refuse(),
+        }
+    })
 }
 
 /// True if an open file lies in a directory without links in its path, wherever the names that led to it now lead.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use vmdisk::{ConfigFilePart, Document, ReadFailure};
 
+use crate::input::bounded;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
 use crate::render::message::{Message, MessagePlace};
@@ -89,12 +90,7 @@ pub(crate) fn path_of(input: &Input, name: &str) -> PathBuf {
 
 /// The text of a file that is one of QEMU's. Nothing else is opened or quoted, whatever a command line names.
 fn text_of(path: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(path).map_err(|error| crate::stop::plain(&error))?;
-    if !metadata.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let bytes = read::file(path).map_err(|message| message.title.clone())?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let text = bounded::text(path).map_err(|error| crate::stop::plain(&error))?;
     if !vmdisk::begins_with_group(&text) {
         return Err("it does not begin with a group of options in brackets".to_owned());
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::input::walk;
 use crate::input::watch::{self, Progress};
@@ -88,20 +87,15 @@ impl Inputs {
     }
 }
 
-/// The time after which a path that does not answer ends the search; a disk that starts to turn takes less.
-const NO_ANSWER: Duration = Duration::from_secs(10);
-
 /// Finds the inputs that the arguments name; with `skips_foreign` a named file counts only if it is ours.
 pub(crate) fn find(paths: &[PathBuf], stdin_name: Option<&Path>, skips_foreign: bool) -> Inputs {
     let (paths, name) = (paths.to_owned(), stdin_name.map(Path::to_owned));
-    let found = watch::while_it_goes_on(NO_ANSWER, move |progress| {
+    let found = watch::while_it_goes_on(watch::NO_ANSWER, move |progress| {
         search_all(&paths, name.as_deref(), skips_foreign, progress)
     });
     found.unwrap_or_else(|path| {
-        let seconds = NO_ANSWER.as_secs();
-        let why = format!("no answer within {seconds} seconds, as from a network mount that hangs");
         let mut search = Search::named(&path);
-        search.trouble.push((path, why));
+        search.trouble.push((path, watch::no_answer()));
         Inputs {
             files: Vec::new(),
             searches: vec![search],

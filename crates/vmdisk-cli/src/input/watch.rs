@@ -1,9 +1,15 @@
 //! Time limits for calls that a hung network mount never answers.
 
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::exit::Exit;
+use crate::sanitize;
 
 /// The work in another thread, and the path that it looks at.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +27,64 @@ impl Progress {
         let at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, path) = at.as_ref()?;
         (since.elapsed() >= limit).then(|| path.clone())
+    }
+}
+
+/// The time after which a path that does not answer ends a command; a disk that starts to turn takes less.
+pub(crate) const NO_ANSWER: Duration = Duration::from_secs(10);
+
+/// Why a path is not looked at.
+pub(crate) fn no_answer() -> String {
+    let seconds = NO_ANSWER.as_secs();
+    format!("no answer within {seconds} seconds, as from a network mount that hangs")
+}
+
+/// The paths that threads look at, each since when.
+static LOOKED_AT: Mutex<Vec<(Instant, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Looks at a path. If that takes longer than [`NO_ANSWER`], the run ends: a call of the kernel cannot be given up.
+pub(crate) fn look<T>(path: &Path, look: impl FnOnce() -> T) -> T {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| drop(thread::spawn(end_if_stuck)));
+    let looked_at = || LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
+    let begun = (Instant::now(), path.to_owned());
+    looked_at().push(begun.clone());
+    let seen = look();
+    let mut looked_at = looked_at();
+    if let Some(nth) = looked_at.iter().position(|at| *at == begun) {
+        looked_at.swap_remove(nth);
+    }
+    seen
+}
+
+fn end_if_stuck() {
+    loop {
+        thread::sleep(NO_ANSWER / 10);
+        let looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, path)) = looked_at
+            .iter()
+            .find(|(since, _)| since.elapsed() >= NO_ANSWER)
+        {
+            let said = format!("error: could not read {}: {}", path.display(), no_answer());
+            // The thread that waits has locked the stream of the standard library.
+            let _ = rustix::io::write(io::stderr(), (sanitize::line(&said) + "\n").as_bytes());
+            std::process::exit(i32::from(Exit::CouldNot.code()));
+        }
+    }
+}
+
+/// Looks at the paths in the words of a command line.
+pub(crate) fn look_at_words(words: &[OsString]) {
+    for word in words {
+        // `OPTION=PATH` and `FORMAT=PATH` too.
+        let bytes = word.as_bytes();
+        let start = bytes
+            .iter()
+            .rposition(|byte| *byte == b'=')
+            .map_or(0, |at| at + 1);
+        let path = Path::new(OsStr::from_bytes(&bytes[start..]));
+        // Whether it exists is a question of whoever opens it.
+        let _ = look(path, || path.metadata());
     }
 }
 

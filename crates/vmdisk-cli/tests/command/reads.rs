@@ -132,6 +132,61 @@ fn no_command_reads_a_file_above_the_limit_or_waits_for_a_pipe() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+#[test]
+fn a_file_that_waits_for_more_ends_where_nothing_is_there() {
+    // All commands share the reader: one read, since it takes the messages away from other programs.
+    let (run, time) = run(&place(), "lint /proc/kmsg");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(time < Duration::from_secs(10), "{time:?}");
+}
+
+#[test]
+fn no_command_waits_for_a_mount_that_does_not_answer() {
+    // A file system in user space without a program that answers, in a namespace of each command.
+    let script = "mkdir -p hung && exec 3<>/dev/fuse \
+                  && mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 hung hung || exit 99; \
+                  timeout --signal=KILL 60 \"$0\" \"$@\" 3<&-";
+    let place = place();
+    for name in PLACES {
+        symlink(place.path("hung/F"), place.path(name)).unwrap();
+    }
+    let run = |words: &str| {
+        let vmdisk = place.command(words.split(' '));
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .arg(vmdisk.get_program())
+            .args(vmdisk.get_args())
+            .current_dir(place.path(""))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        finish(command, b"")
+    };
+    let is_mounted = match run("--version").code {
+        0 => Ok(()),
+        _ => Err("the right to mount, and /dev/fuse".to_owned()),
+    };
+    if vmdisk_testing::needed(is_mounted).is_none() {
+        return;
+    }
+    let words = READS
+        .iter()
+        .chain(&["image F", "image a.xml -o F", "lint a.xml --report json=F"]);
+    let failed = std::thread::scope(|scope| {
+        let runs: Vec<_> = words
+            .map(|words| (*words, scope.spawn(move || run(words))))
+            .collect();
+        let runs = runs
+            .into_iter()
+            .map(|(words, run)| (words, run.join().unwrap()));
+        runs.filter(|(_, run)| !matches!(run.code, 0..=2))
+            .map(|(words, run)| format!("{words}: {run:?}"))
+            .collect::<Vec<_>>()
+    });
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
 /// The reasons why a file is not read.
 const REFUSALS: [&str; 6] = [
     // A configuration that is found names a link that leads elsewhere.
