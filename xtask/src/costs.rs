@@ -1,10 +1,11 @@
 //! The costs of vmdisk: instructions of ten workloads, the size of the binary and the number of crates, compared with
-//! the numbers in `xtask/costs.txt`; and the memory that each further file takes.
+//! the numbers in `xtask/costs.txt`; the memory that each further file takes; and what twice the input costs.
 //!
 //! `--rules` measures the share of each rule instead.
 //!
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
 
+mod growth;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// than the number of disks (builds a binary with symbols)
     #[arg(long, conflicts_with_all = ["check", "bless"])]
     rules: bool,
+    /// Check only that twice the input costs about twice the instructions, for every command and format
+    #[arg(long, conflicts_with_all = ["check", "bless", "rules"])]
+    growth: bool,
 }
 
 /// The recorded numbers, from the root of the repository.
@@ -79,9 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return rules::run();
     }
     let program = race::build_release()?;
+    if arguments.growth {
+        return growth::must_be_linear(&program);
+    }
     let found = measure(&program)?;
     must_be_linear(&found)?;
     memory::must_be_flat(&program)?;
+    growth::must_be_linear(&program)?;
     let path = repository().join(RECORD);
     if arguments.bless {
         fs::write(&path, record(&found)).with_context(|| path.display().to_string())?;
@@ -208,6 +216,17 @@ fn count(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<
 
 /// The output of callgrind for one run.
 fn profile(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Result<String> {
+    // Exit code 1 reports findings.
+    profile_where(program, arguments, folder, |code| matches!(code, 0 | 1))
+}
+
+/// The output of callgrind for one run that ends with an expected exit code.
+fn profile_where(
+    program: &Path,
+    arguments: &[String],
+    folder: &Path,
+    is_expected: impl Fn(i32) -> bool,
+) -> anyhow::Result<String> {
     let counts = folder.join("counts");
     let mut file_option = std::ffi::OsString::from("--callgrind-out-file=");
     file_option.push(&counts);
@@ -220,8 +239,7 @@ fn profile(program: &Path, arguments: &[String], folder: &Path) -> anyhow::Resul
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .output()?;
-    // Exit code 1 reports findings.
-    if !matches!(output.status.code(), Some(0 | 1)) {
+    if !output.status.code().is_some_and(is_expected) {
         bail!("vmdisk {}: {}", arguments.join(" "), said(&output));
     }
     Ok(fs::read_to_string(&counts)?)

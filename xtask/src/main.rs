@@ -2,6 +2,7 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 #![allow(clippy::print_stdout, reason = "chores print their results")]
 
+mod attacks;
 mod bench_pairs;
 mod codegen;
 mod costs;
@@ -20,6 +21,7 @@ mod mutants;
 mod new_rule;
 mod qemus;
 mod race;
+mod random;
 mod type_names;
 
 use std::path::PathBuf;
@@ -35,6 +37,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Give the release binary mutated inputs of every kind, and its language server mutated texts
+    Attacks(attacks::Arguments),
     /// Judge `vmdisk bench` by real runs: equal pairs, pairs with an injected slowdown, and fio by hand (needs fio)
     BenchPairs(bench_pairs::Arguments),
     /// Write the generated pages and schemas under docs/, or check that they are up to date
@@ -126,6 +130,7 @@ enum Chore {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
+        Chore::Attacks(arguments) => attacks::run(&arguments),
         Chore::BenchPairs(arguments) => bench_pairs::run(&arguments),
         Chore::Codegen { check } => codegen::run(check),
         Chore::Costs(arguments) => costs::run(&arguments),

@@ -1,0 +1,299 @@
+//! Twice the input costs about twice the instructions, for every command and format.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use super::{profile_where, total};
+
+/// The number of disks, findings, devices, elements or files; the other run has twice as many.
+const FEW: usize = 200;
+
+/// The number of levels of a deep backing chain; the other run has twice as many.
+const FEW_LEVELS: usize = 40;
+
+/// Maximum ratio of instructions: twice, and a quadratic part of 15 %.
+const MAX_RATIO: f64 = 2.3;
+
+/// Runs, with files of [`inputs`].
+const RUNS: &[&str] = &[
+    "lint --format full bad.xml",
+    "lint --format concise bad.xml",
+    "lint --format json bad.xml",
+    "lint --format json-lines line.xml",
+    "lint --format sarif line.xml",
+    "lint --format github line.xml",
+    "lint --format gitlab bad.xml",
+    "lint --format junit bad.xml",
+    "lint --format checkstyle bad.xml",
+    "lint --format prometheus bad.xml",
+    "lint --format html bad.xml",
+    "lint --format json many",
+    "lint --format full secrets.args",
+    "lint --statistics bad.xml",
+    "lint --diff bad.xml",
+    "lint --fix bad.xml",
+    "lint --facts chain.json on-devices.xml",
+    "lint --facts ring.json on-devices.xml",
+    "lint guest.yaml",
+    "lint --format concise unknown.xml",
+    "baseline create bad.xml -o known",
+    "convert --to libvirt-xml good.args",
+    "convert --to disk-xml good.args",
+    "convert --to spec threads.xml",
+    "convert --to qemu good.xml",
+    "convert --to qmp threads.xml",
+    "convert --to libvirt-xml --resolved good.xml",
+    "convert --to qemu unknown.xml",
+    "trace --format text good.args",
+    "trace --format json bad.xml",
+    "trace --format svg bad.xml",
+    "trace --facts chain.json on-devices.xml",
+    "generate --to libvirt-xml guest.yaml",
+    "generate --to disk-xml guest.yaml",
+    "generate --to qemu guest.yaml",
+    "generate --to qmp guest.yaml",
+    "generate --to blockdev-json guest.yaml",
+    "generate --to script guest.yaml",
+    "image --format text chain/0.qcow2 --chain",
+    "image --format json chain/0.qcow2 --chain",
+    "facts show chain.json",
+    "facts show ring.json",
+    "facts diff --format text chain.json ring.json",
+    "facts diff --format json chain.json ring.json",
+    "facts check chain.json",
+    "facts redact --salt-file salt chain.json",
+];
+
+/// Commands, each with the option whose every value must be in [`RUNS`].
+const OPTIONS: [(&str, &str); 6] = [
+    ("lint", "--format"),
+    ("convert", "--to"),
+    ("generate", "--to"),
+    ("trace", "--format"),
+    ("image", "--format"),
+    ("facts diff", "--format"),
+];
+
+/// Refuses a command and format that is more expensive by more than [`MAX_RATIO`] for twice the input.
+pub(super) fn must_be_linear(program: &Path) -> anyhow::Result<()> {
+    every_format_is_run(program)?;
+    let mut faults = Vec::new();
+    for run in RUNS {
+        let [once, twice] = [1, 2].map(|times| instructions(program, run, times));
+        let (once, twice) = (once? as f64, twice? as f64);
+        let ratio = twice / once;
+        println!(
+            "twice the input: {ratio:.2} times {:>6.1} million: {run}",
+            once / 1e6
+        );
+        if ratio > MAX_RATIO {
+            faults.push(format!("{run}: {ratio:.2}"));
+        }
+    }
+    if !faults.is_empty() {
+        bail!(
+            "more than {MAX_RATIO} times as expensive for twice the input:\n{}",
+            faults.join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a value of [`OPTIONS`] that no run has.
+fn every_format_is_run(program: &Path) -> anyhow::Result<()> {
+    for (command, option) in OPTIONS {
+        let mut asked = Command::new(program);
+        asked
+            .args(command.split(' '))
+            .args([option, "no-such-value", "x"]);
+        let said = String::from_utf8(asked.output()?.stderr)?;
+        let (_, values) = said
+            .split_once("[possible values: ")
+            .with_context(|| said.clone())?;
+        let (values, _) = values.split_once(']').with_context(|| said.clone())?;
+        for value in values.split(", ") {
+            let wanted = format!("{command} {option} {value} ");
+            if !RUNS.iter().any(|run| run.starts_with(&wanted)) {
+                bail!("costs/growth.rs has no run of vmdisk {wanted}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The instructions of a run, with inputs that are `times` as large.
+fn instructions(program: &Path, run: &str, times: usize) -> anyhow::Result<u64> {
+    let folder = tempfile::tempdir()?;
+    for (name, content) in inputs(run, times * FEW, times * FEW_LEVELS) {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        std::fs::write(path, content)?;
+    }
+    let arguments: Vec<String> = run.split(' ').map(str::to_owned).collect();
+    // Exit code 2 says that a part cannot be converted.
+    let is_done = |code| matches!(code, 0 | 1) || code == 2 && run.contains("unknown.xml");
+    total(&profile_where(program, &arguments, folder.path(), is_done)?)
+}
+
+/// A name such as `sda` or `sdaa`.
+fn name(prefix: &str, nth: usize) -> String {
+    let letter = |nth: usize| char::from(b"abcdefghijklmnopqrstuvwxyz"[nth % 26]);
+    match nth {
+        0..26 => format!("{prefix}{}", letter(nth)),
+        _ => format!("{prefix}{}{}", letter(nth / 26 - 1), letter(nth)),
+    }
+}
+
+fn guest(before: &str, devices: &str) -> String {
+    format!(
+        "<domain type='kvm'><name>a</name><memory>1048576</memory>{before}\
+         <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>\
+         <devices>\n{devices}</devices></domain>\n"
+    )
+}
+
+fn disk(driver: &str, file: &str, target: &str, inner: &str) -> String {
+    let bus = if target.starts_with('v') {
+        "virtio"
+    } else {
+        "scsi"
+    };
+    format!(
+        "<disk type='file'><driver name='qemu' {driver}/><source file='{file}'/>\
+         <target dev='{target}' bus='{bus}'/>{inner}</disk>"
+    )
+}
+
+/// Facts of devices, each on those with these numbers.
+fn devices(number: usize, below: impl Fn(usize) -> Vec<usize>) -> String {
+    let device = |nth: usize| {
+        let slaves: Vec<String> = below(nth).iter().map(|nth| format!("b{nth}")).collect();
+        serde_json::json!({
+            "id": format!("b{nth}"), "paths": [format!("/dev/dm-{nth}")], "dev": format!("253:{nth}"),
+            "kind": "linear", "slaves": slaves,
+        })
+    };
+    let all: Vec<_> = (0..number).map(device).collect();
+    let schema = "https://github.com/vmdisk/vmdisk/facts/1";
+    serde_json::json!({"schema": schema, "schema_version": "1.0", "blockdevs": all}).to_string()
+}
+
+/// The header of a qcow2 image with a backing file.
+fn overlay(backing: &str) -> Vec<u8> {
+    let mut header = Vec::new();
+    for word in [0x5146_49fb_u32, 3, 0, 104, backing.len() as u32, 16] {
+        header.extend(word.to_be_bytes());
+    }
+    header.extend((1_u64 << 30).to_be_bytes());
+    for word in [0_u32, 2] {
+        header.extend(word.to_be_bytes());
+    }
+    header.extend(
+        [0x3_0000_u64, 0x1_0000]
+            .iter()
+            .flat_map(|offset| offset.to_be_bytes()),
+    );
+    header.extend([1_u32, 0].iter().flat_map(|word| word.to_be_bytes()));
+    header.resize(96, 0);
+    header.extend([4_u32, 104].iter().flat_map(|word| word.to_be_bytes()));
+    header.extend(backing.as_bytes());
+    header.resize(0x4_0000, 0);
+    header
+}
+
+/// The files that a run names.
+fn inputs(run: &str, number: usize, levels: usize) -> Vec<(String, Vec<u8>)> {
+    let each = |text: &dyn Fn(usize) -> String| (0..number).map(text).collect::<String>();
+    let bad = |end: &str| {
+        let driver = "type='raw' cache='unsafe' io='native' discrad='on'";
+        let text = |nth| disk(driver, &format!("rel/{nth}.raw"), &name("vd", nth), "") + end;
+        guest("", &each(&text))
+    };
+    let on_disks = |kind: &str, path: &str| {
+        let text = |nth| {
+            let source = format!("<source {kind}='{path}{nth}'/>");
+            format!(
+                "<disk type='{}'><driver name='qemu' type='raw' cache='none'/>{source}<target dev='{}' bus='virtio'/></disk>\n",
+                if kind == "dev" { "block" } else { kind },
+                name("vd", nth)
+            )
+        };
+        guest("", &each(&text))
+    };
+    let good = each(&|nth| {
+        let address =
+            format!("<address type='drive' controller='0' bus='0' target='0' unit='{nth}'/>");
+        disk(
+            "type='qcow2' cache='none'",
+            &format!("/srv/{nth}"),
+            &name("sd", nth),
+            &address,
+        ) + "\n"
+    });
+    let threads = each(&|nth| {
+        let driver = format!("type='qcow2' iothread='{}'", nth + 1);
+        disk(&driver, &format!("/srv/{nth}"), &name("vd", nth), "") + "\n"
+    });
+    let unknown = each(&|nth| format!("<foo{nth}/>\n"));
+    let mut arguments =
+        "qemu-system-x86_64 -nodefaults -machine q35 -m 1024 -device virtio-scsi-pci,id=s"
+            .to_owned();
+    let mut secrets = arguments.clone();
+    for nth in 0..number {
+        let _ = write!(
+            arguments,
+            " \\\n -blockdev driver=file,node-name=f{nth},filename=/srv/{nth},cache.direct=on \\\n \
+             -device scsi-hd,bus=s.0,channel=0,scsi-id=0,lun={nth},drive=f{nth},id=d{nth}"
+        );
+        let _ = write!(
+            secrets,
+            " -drive file=https://user:password{nth}@host/{nth}?signature={nth},if=none,id=d{nth},form=raw"
+        );
+    }
+    let disks = each(&|nth| format!("- qcow2: {{path: /srv/{nth}, size: 1G}}\n  bus: scsi\n"));
+    let mut files = vec![
+        ("bad.xml", bad("\n")),
+        ("line.xml", bad("")),
+        (
+            "good.xml",
+            guest("", &format!("<controller type='scsi' index='0' model='virtio-scsi'/>{good}")),
+        ),
+        ("threads.xml", guest(&format!("<iothreads>{number}</iothreads>"), &threads)),
+        ("unknown.xml", guest("", &disk("type='raw'", "/srv/a", "vda", &unknown))),
+        ("on-devices.xml", on_disks("dev", "/dev/dm-")),
+        ("good.args", arguments),
+        ("secrets.args", secrets),
+        (
+            "guest.yaml",
+            format!("version: 1\nguest: {{name: a, memory: 1G, vcpus: 2, machine: q35, arch: x86_64}}\ndisks:\n{disks}"),
+        ),
+        (
+            "chain.json",
+            devices(number, |nth| if nth + 1 < number { vec![nth + 1] } else { Vec::new() }),
+        ),
+        ("ring.json", devices(number, |nth| vec![(nth + 1) % number, (nth + 2) % number])),
+        ("salt", "0123456789abcdef0123456789abcdef".to_owned()),
+    ]
+    .into_iter()
+    .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+    .collect::<Vec<_>>();
+    let one = guest(
+        "",
+        &disk("type='raw' cache='unsafe' io='native'", "rel/a", "vda", ""),
+    );
+    files.extend((0..number).map(|nth| (format!("many/{nth}.xml"), one.clone().into_bytes())));
+    files.extend((0..levels).map(|nth| {
+        (
+            format!("chain/{nth}.qcow2"),
+            overlay(&format!("{}.qcow2", nth + 1)),
+        )
+    }));
+    files.retain(|(name, _)| {
+        let first = name.split('/').next().unwrap_or(name);
+        run.split([' ', '/']).any(|word| word == first)
+    });
+    files
+}
