@@ -12,7 +12,6 @@ use crate::facts_file;
 use crate::input::watch::Progress;
 use crate::io::Io;
 use crate::pattern;
-use crate::render::message::MessagePlace;
 use crate::report::input::InputReport;
 use crate::stop::Stop;
 
@@ -88,7 +87,11 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
                     facts,
                 });
             }
-            Err(stop) => hosts.failed.extend(failure(path, stop)),
+            Err(stop) => {
+                let message = stop.0.into_iter().next();
+                let failed = message.map(|message| InputReport::failed(path, message));
+                hosts.failed.extend(failed);
+            }
         }
     }
     if hosts.known.is_empty() {
@@ -97,20 +100,6 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
     }
     name(&mut hosts.known);
     Ok(hosts)
-}
-
-/// A facts file that could not be read, as an input that could not be.
-fn failure(path: &Path, stop: Stop) -> Option<InputReport> {
-    let mut message = stop.0.into_iter().next()?;
-    message.place.get_or_insert_with(|| MessagePlace {
-        path: path.display().to_string(),
-        quoted: None,
-    });
-    Some(InputReport {
-        path: path.display().to_string(),
-        file: path.to_owned(),
-        outcome: Err(Box::new(message)),
-    })
 }
 
 /// Names the hosts after their files.

@@ -97,6 +97,7 @@ mod fleet;
 mod lint;
 mod losses;
 pub mod redact;
+pub mod report;
 mod resolve;
 pub mod rules;
 mod selection;
@@ -175,6 +176,7 @@ const _: () = {
     const fn is_shared<T: Clone + Send + Sync + 'static>() {}
     is_shared::<Document>();
     is_shared::<LintReport>();
+    is_shared::<report::DocumentReport>();
     is_shared::<Fixed>();
     is_shared::<WithAllowances>();
     is_shared::<Resolved>();

@@ -1,58 +1,33 @@
-//! The entries of a new baseline, while inputs are checked.
+//! The entries of a new baseline.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::baseline::file::{self, Entry, push_line};
+use crate::baseline::file::{self, Entry};
 use crate::baseline::key::{Keys, key_of};
-use crate::render::spool::Spool;
 use crate::report::input::InputReport;
-use crate::stop::Stop;
 
-/// Entries of files that several inputs include: each input reports its own findings in them.
-#[derive(Debug, Default)]
-pub(crate) struct Shared(BTreeMap<u128, Entry>);
-
-impl Shared {
-    /// Adds the findings of an input to the lines of a baseline.
-    pub(crate) fn add(
-        &mut self,
-        keys: &Keys,
-        checked: &InputReport,
-        lines: &mut Spool,
-    ) -> Result<(), Stop> {
-        let Ok(report) = &checked.outcome else {
-            return Ok(());
+/// Writes a baseline with the findings of all inputs.
+pub(crate) fn write(out: &mut dyn Write, keys: &Keys, inputs: &[InputReport]) -> io::Result<()> {
+    let mut entries: Vec<Entry> = Vec::new();
+    // Entries of files that several inputs include: each input reports its own findings in them.
+    let mut shared: BTreeMap<u128, Entry> = BTreeMap::new();
+    for input in inputs {
+        let Ok(report) = &input.outcome else {
+            continue;
         };
-        let entries = keys.entries(checked, report);
-        if vmdisk::begins_with_group(&report.text) {
-            for entry in entries {
-                let known = self
-                    .0
-                    .entry(key_of(&entry))
-                    .or_insert_with(|| entry.clone());
-                known.count = known.count.max(entry.count);
-            }
-            return Ok(());
+        let found = keys.entries(input, report);
+        if !vmdisk::begins_with_group(&report.text) {
+            entries.extend(found);
+            continue;
         }
-        let mut bytes = Vec::new();
-        entries
-            .iter()
-            .for_each(|entry| push_line(&mut bytes, entry));
-        lines.push(&bytes)
+        for entry in found {
+            let known = shared.entry(key_of(&entry));
+            let known = known.or_insert_with(|| entry.clone());
+            known.count = known.count.max(entry.count);
+        }
     }
-
-    /// Writes the baseline.
-    pub(crate) fn write(&self, out: &mut dyn Write, lines: &mut Spool) -> io::Result<()> {
-        let mut shared: Vec<&Entry> = self.0.values().collect();
-        shared.sort_by_key(|entry| (&entry.file, &entry.disk, &entry.rule, &entry.field));
-        let mut bytes = Vec::new();
-        shared.iter().for_each(|entry| push_line(&mut bytes, entry));
-        file::write(out, &mut |out| {
-            let has_lines = lines.copy_items(out)?;
-            let first = usize::from(!has_lines && !bytes.is_empty());
-            out.write_all(&bytes[first..])?;
-            Ok(has_lines || !bytes.is_empty())
-        })
-    }
+    let mut shared: Vec<&Entry> = shared.values().collect();
+    shared.sort_by_key(|entry| (&entry.file, &entry.disk, &entry.rule, &entry.field));
+    file::write(out, entries.iter().chain(shared))
 }

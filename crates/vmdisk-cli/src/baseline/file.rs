@@ -1,12 +1,11 @@
 //! The file of a baseline: its entries, its reader and its writer.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use vmdisk_source::Span;
 
@@ -18,17 +17,30 @@ use crate::stop::{Stop, plain};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// Findings that `vmdisk lint --baseline` does not count. `vmdisk baseline create` writes them, one per line.
-#[derive(JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[schemars(title = "vmdisk baseline, version 1", rename = "Baseline")]
-#[allow(
-    dead_code,
-    reason = "only its schema is used: entries are read one by one"
-)]
-struct Shape {
+#[serde(expecting = "an object with `schema_version` and `findings`")]
+struct Baseline {
     /// Version of the format; another first number is another format.
+    #[serde(deserialize_with = "version")]
+    #[allow(dead_code, reason = "checked when it is read")]
     schema_version: String,
     /// The known findings, in the order of the inputs.
     findings: Vec<Entry>,
+    /// Keys that a later version adds. With them, a list is not a baseline.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    _later: IgnoredAny,
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let version = String::deserialize(deserializer)?;
+    match version.split('.').next() {
+        Some("1") => Ok(version),
+        _ => Err(D::Error::custom(format!(
+            "`schema_version` is `{version}`, and this vmdisk reads 1"
+        ))),
+    }
 }
 
 /// Known findings of one rule about one field. Lines and columns are not part of it, so that edits elsewhere in a file
@@ -52,14 +64,14 @@ pub(crate) struct Entry {
 
 /// The JSON Schema of the file.
 pub(crate) fn schema() -> schemars::Schema {
-    schemars::schema_for!(Shape)
+    schemars::schema_for!(Baseline)
 }
 
-/// Reads a file, and hands each of its entries to `take`, in their order.
+/// Reads the entries of a file, in their order.
 ///
 /// # Errors
 /// If the file cannot be opened or is not a baseline, with the place of the mistake.
-pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Entry)) -> Result<(), Stop> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, Stop> {
     let bytes = bounded::named(path).map_err(|error| {
         let stop = Stop::file("read the baseline", path, plain(&error));
         match error.kind() {
@@ -67,33 +79,29 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Entry)) -> Result<(), Stop>
             _ => stop,
         }
     })?;
-    let mut deserializer = serde_json::Deserializer::from_slice(&bytes);
-    let all = Whole(take).deserialize(&mut deserializer);
-    all.and_then(|()| deserializer.end())
-        .map_err(|error| mistake(path, bytes.clone(), &error))
+    match serde_json::from_slice::<Baseline>(&bytes) {
+        Ok(baseline) => Ok(baseline.findings),
+        Err(error) => Err(mistake(path, bytes, &error)),
+    }
 }
 
-/// Writes a file with these entries, of which each is one line that begins with a comma.
-pub(crate) fn write(
+/// Writes a file with these entries, one per line.
+pub(crate) fn write<'e>(
     out: &mut dyn Write,
-    entries: &mut dyn FnMut(&mut dyn Write) -> io::Result<bool>,
+    entries: impl Iterator<Item = &'e Entry>,
 ) -> io::Result<()> {
     write!(
         out,
         "{{\n  \"schema_version\": \"{SCHEMA_VERSION}\",\n  \"findings\": ["
     )?;
-    let has_entries = entries(out)?;
-    out.write_all(if has_entries {
-        b"\n  ]\n}\n"
-    } else {
-        b"]\n}\n"
-    })
-}
-
-/// Adds the line of an entry, with the comma after the entry before it.
-pub(crate) fn push_line(out: &mut Vec<u8>, entry: &Entry) {
-    out.extend_from_slice(b",\n    ");
-    serde_json::to_writer(&mut *out, entry).expect("memory takes every byte, and keys are text");
+    let mut separator = "\n    ";
+    for entry in entries {
+        out.write_all(separator.as_bytes())?;
+        serde_json::to_writer(&mut *out, entry)?;
+        separator = ",\n    ";
+    }
+    let is_empty = !separator.starts_with(',');
+    out.write_all(if is_empty { b"]\n}\n" } else { b"\n  ]\n}\n" })
 }
 
 /// A mistake in a file, at its place.
@@ -137,80 +145,6 @@ fn span_at(text: &str, line: usize, column: usize) -> Span {
     Span::new(at, at + length)
 }
 
-/// Hands over entries while the file is read.
-struct Whole<'t>(&'t mut dyn FnMut(Entry));
-
-impl<'de> DeserializeSeed<'de> for Whole<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Whole<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with `schema_version` and `findings`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let (mut has_version, mut has_findings) = (false, false);
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "schema_version" => {
-                    let version: String = map.next_value()?;
-                    if version.split('.').next() != Some("1") {
-                        let message =
-                            format!("`schema_version` is `{version}`, and this vmdisk reads 1");
-                        return Err(A::Error::custom(message));
-                    }
-                    has_version = true;
-                }
-                "findings" => {
-                    map.next_value_seed(Entries(&mut *self.0))?;
-                    has_findings = true;
-                }
-                // A key that a later version adds.
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        match (has_version, has_findings) {
-            (true, true) => Ok(()),
-            (false, _) => Err(A::Error::missing_field("schema_version")),
-            (true, false) => Err(A::Error::missing_field("findings")),
-        }
-    }
-}
-
-struct Entries<'t>(&'t mut dyn FnMut(Entry));
-
-impl<'de> DeserializeSeed<'de> for Entries<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Entries<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of findings")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(entry) = list.next_element()? {
-            (self.0)(entry);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,16 +160,8 @@ mod tests {
     }
 
     fn written(entries: &[Entry]) -> String {
-        let mut lines = Vec::new();
-        entries
-            .iter()
-            .for_each(|entry| push_line(&mut lines, entry));
         let mut out = Vec::new();
-        let write_lines = &mut |out: &mut dyn Write| {
-            out.write_all(lines.get(1..).unwrap_or_default())?;
-            Ok(!lines.is_empty())
-        };
-        write(&mut out, write_lines).unwrap();
+        write(&mut out, entries.iter()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -243,9 +169,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("b.json");
         std::fs::write(&path, text).unwrap();
-        let mut entries = Vec::new();
-        read(&path, &mut |entry| entries.push(entry))?;
-        Ok(entries)
+        read(&path)
     }
 
     #[test]

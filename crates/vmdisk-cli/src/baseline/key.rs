@@ -6,12 +6,13 @@ use std::path::{Component, Path, PathBuf};
 
 use vmdisk::Diagnostic;
 use vmdisk::model::Domain;
+use vmdisk::report::DocumentReport;
 
 use crate::baseline::file::Entry;
 use crate::config::absolute;
 use crate::render::fingerprint::digest;
 use crate::render::uri;
-use crate::report::input::{DocumentReport, InputReport};
+use crate::report::input::InputReport;
 
 /// The subjects of findings in the files around a baseline.
 #[derive(Debug)]

@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vmdisk::AllowedBy;
+use vmdisk::report::DocumentReport;
 use vmdisk::rules::RULES;
 
 use crate::atomic;
 use crate::baseline::file::{self, Entry};
 use crate::baseline::key::{Keys, key_of, key_of_file};
 use crate::config::settings::{Plan, Settings};
-use crate::render::spool::Spool;
-use crate::report::input::{DocumentReport, InputReport};
+use crate::report::input::InputReport;
 use crate::stop::Stop;
 
-/// A baseline. Of each entry only numbers are in memory; its text is read again when a stale entry is named.
+/// A baseline.
 #[derive(Debug)]
 pub(crate) struct Baseline {
     pub(crate) path: PathBuf,
     keys: Keys,
-    entries: HashMap<u128, Count>,
+    entries: Vec<Entry>,
+    counts: HashMap<u128, Count>,
     checked: Mutex<CheckedFiles>,
 }
 
@@ -44,9 +45,8 @@ struct CheckedFiles {
 }
 
 /// An entry that matches fewer findings than it counts.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Stale {
-    pub(crate) entry: Entry,
     /// The number of findings that are left.
     pub(crate) left: u32,
     pub(crate) why: StaleReason,
@@ -104,19 +104,21 @@ fn left_out(settings: &Settings) -> BTreeSet<&'static str> {
 impl Baseline {
     /// Reads a baseline.
     pub(crate) fn read(path: &Path) -> Result<Self, Stop> {
-        let mut entries: HashMap<u128, Count> = HashMap::new();
-        file::read(path, &mut |entry| {
-            let count = entries.entry(key_of(&entry)).or_insert_with(|| Count {
+        let entries = file::read(path)?;
+        let mut counts: HashMap<u128, Count> = HashMap::new();
+        for entry in &entries {
+            let count = counts.entry(key_of(entry)).or_insert_with(|| Count {
                 known: 0,
                 found: AtomicU32::new(0),
             });
             // A merge of two branches may leave an entry twice.
             count.known = count.known.max(entry.count.get());
-        })?;
+        }
         Ok(Baseline {
             path: path.to_owned(),
             keys: Keys::new(path),
             entries,
+            counts,
             checked: Mutex::default(),
         })
     }
@@ -127,15 +129,16 @@ impl Baseline {
             return;
         }
         let file = self.keys.file(checked);
+        let is_continued = checked.is_continued;
+        checked.has_baseline = true;
         let Ok(report) = &mut checked.outcome else {
             return;
         };
-        report.has_baseline = true;
         let mut found: HashMap<u128, u32> = HashMap::new();
         let mut known = Vec::new();
         for mut finding in std::mem::take(&mut report.findings) {
             let key = self.keys.of(&file, &finding);
-            let Some(count) = self.entries.get(&key) else {
+            let Some(count) = self.counts.get(&key) else {
                 report.findings.push(finding);
                 continue;
             };
@@ -155,7 +158,7 @@ impl Baseline {
                 .allowed
                 .sort_by_key(|finding| (finding.place.span, finding.rule.name));
         }
-        if !report.is_continued {
+        if !is_continued {
             let silent = silent_rules(report, left_out);
             self.checked_files().add(key_of_file(&file), silent);
         }
@@ -165,72 +168,55 @@ impl Baseline {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands each entry to `take`: with the reason, and with the number of findings that are left, if it is stale.
-    fn judge(&self, take: &mut dyn FnMut(Entry, Option<(StaleReason, u32)>)) -> Result<(), Stop> {
+    /// The entries, of which some are stale. Of inputs that were not checked nothing is stale unless their files are gone.
+    pub(crate) fn judged(&self) -> Vec<(&Entry, Option<Stale>)> {
         let checked = self.checked_files();
-        let (mut last, mut is_last_there) = (String::new(), true);
-        file::read(&self.path, &mut |entry| {
-            if vmdisk::rules::find(&entry.rule).is_none() {
-                return take(entry, Some((StaleReason::NoRule, 0)));
-            }
-            let Some(silent) = checked.silent_in(key_of_file(&entry.file)) else {
-                if last != entry.file {
-                    // A guest that came from libvirt or from a process has no path.
-                    is_last_there = entry.file.contains('<') || self.keys.exists(&entry.file);
-                    last.clone_from(&entry.file);
-                }
-                let gone = (!is_last_there).then_some((StaleReason::NoFile, 0));
-                return take(entry, gone);
+        let mut is_there: HashMap<&str, bool> = HashMap::new();
+        let mut judged = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let file = entry.file.as_str();
+            let count = self.counts.get(&key_of(entry));
+            let left = count.map_or(0, |count| count.found.load(Ordering::Relaxed));
+            let silent = checked.silent_in(key_of_file(file));
+            let mut is_gone = || {
+                // A guest that came from libvirt or from a process has no path.
+                let exists = || file.contains('<') || self.keys.exists(file);
+                !*is_there.entry(file).or_insert_with(exists)
             };
-            let count = self.entries.get(&key_of(&entry));
-            let found = count.map_or(0, |count| count.found.load(Ordering::Relaxed));
-            let is_stale = found < entry.count.get() && !silent.contains(entry.rule.as_str());
-            take(entry, is_stale.then_some((StaleReason::Found, found)));
-        })
-    }
-
-    /// The number of stale entries, and the first of them. Of inputs that were not checked nothing is stale unless their
-    /// files are gone.
-    pub(crate) fn stale(&self, most: usize) -> Result<(usize, Vec<Stale>), Stop> {
-        let (mut number, mut first) = (0, Vec::new());
-        self.judge(&mut |entry, stale| {
-            let Some((why, left)) = stale else { return };
-            number += 1;
-            if first.len() < most {
-                first.push(Stale { entry, left, why });
-            }
-        })?;
-        Ok((number, first))
+            let why = match silent {
+                _ if vmdisk::rules::find(&entry.rule).is_none() => Some(StaleReason::NoRule),
+                None => is_gone().then_some(StaleReason::NoFile),
+                Some(silent) => {
+                    let is_stale = left < entry.count.get() && !silent.contains(&*entry.rule);
+                    is_stale.then_some(StaleReason::Found)
+                }
+            };
+            judged.push((entry, why.map(|why| Stale { left, why })));
+        }
+        judged
     }
 
     /// Removes stale entries from the file, and lowers counts. Returns the numbers of entries that were removed and that
     /// were lowered; the file is not written if there are none.
     pub(crate) fn prune(&self) -> Result<(usize, usize), Stop> {
-        let mut lines = Spool::default();
-        let mut line = Vec::new();
-        let mut spooled = Ok(());
+        let mut entries = Vec::new();
         let (mut removed, mut lowered) = (0, 0);
-        self.judge(&mut |mut entry, stale| {
-            match stale.map(|(_, left)| NonZeroU32::new(left)) {
-                Some(None) => {
-                    removed += 1;
-                    return;
+        for (entry, stale) in self.judged() {
+            let count = stale.map_or(Some(entry.count), |stale| NonZeroU32::new(stale.left));
+            match count {
+                None => removed += 1,
+                Some(count) => {
+                    lowered += usize::from(stale.is_some());
+                    let file = Entry {
+                        count,
+                        ..entry.clone()
+                    };
+                    entries.push(file);
                 }
-                Some(Some(left)) => {
-                    lowered += 1;
-                    entry.count = left;
-                }
-                None => {}
             }
-            line.clear();
-            file::push_line(&mut line, &entry);
-            if spooled.is_ok() {
-                spooled = lines.push(&line);
-            }
-        })?;
-        spooled?;
+        }
         if removed + lowered > 0 {
-            let write = |out: &mut dyn Write| file::write(out, &mut |out| lines.copy_items(out));
+            let write = |out: &mut dyn Write| file::write(out, entries.iter());
             atomic::rewrite(&self.path, write)
                 .map_err(|error| Stop::file("write", &self.path, error))?;
         }
@@ -243,14 +229,8 @@ fn silent_rules(
     report: &DocumentReport,
     left_out: &BTreeSet<&'static str>,
 ) -> BTreeSet<&'static str> {
-    let missed = report.not_checked.iter().map(|missed| missed.rule);
-    let counted = report.counted.not_checked.iter().copied();
-    left_out
-        .iter()
-        .copied()
-        .chain(missed)
-        .chain(counted)
-        .collect()
+    let missed = &report.unchecked_rules.names;
+    left_out.iter().chain(missed).copied().collect()
 }
 
 impl CheckedFiles {

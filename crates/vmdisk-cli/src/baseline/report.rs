@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::LintArgs;
+use crate::baseline::file::Entry;
 use crate::baseline::known::{Baseline, Stale, StaleReason};
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
@@ -50,7 +51,7 @@ pub(crate) fn finish(
         BaselineTask::Use | BaselineTask::Create => return Ok(()),
     }
     for baseline in baselines {
-        if let Some(warning) = stale_warning(baseline)? {
+        if let Some(warning) = stale_warning(baseline) {
             io.say(&warning.render(colors.stderr));
         }
     }
@@ -78,12 +79,14 @@ fn prune(baselines: &[Baseline], io: &mut Io<'_>) -> Result<(), Stop> {
 }
 
 /// A warning about the stale entries of a baseline, if there are any.
-fn stale_warning(baseline: &Baseline) -> Result<Option<Message>, Stop> {
-    let (number, first) = baseline.stale(MAX_NAMED)?;
-    if number == 0 {
-        return Ok(None);
-    }
+fn stale_warning(baseline: &Baseline) -> Option<Message> {
+    let judged = baseline.judged().into_iter();
+    let stale: Vec<String> = judged
+        .filter_map(|(entry, stale)| Some(describe(entry, stale?)))
+        .collect();
+    let number = stale.len();
     let title = match number {
+        0 => return None,
         1 => "1 entry of the baseline is stale".to_owned(),
         _ => format!("{number} entries of the baseline are stale"),
     };
@@ -91,17 +94,18 @@ fn stale_warning(baseline: &Baseline) -> Result<Option<Message>, Stop> {
         path: baseline.path.display().to_string(),
         quoted: None,
     });
-    message.notes = first.iter().map(describe).collect();
-    if number > first.len() {
-        let more = number - first.len();
-        message.notes.push(format!("and {more} more"));
+    message.notes = stale.into_iter().take(MAX_NAMED).collect();
+    if number > MAX_NAMED {
+        message
+            .notes
+            .push(format!("and {} more", number - MAX_NAMED));
     }
     message.help = Some("run `vmdisk baseline prune` with the same inputs".to_owned());
-    Ok(Some(message))
+    Some(message)
 }
 
-fn describe(stale: &Stale) -> String {
-    let Stale { entry, left, why } = stale;
+fn describe(entry: &Entry, stale: Stale) -> String {
+    let Stale { left, why } = stale;
     let disk = entry.disk.as_ref().map(|disk| format!(" of `{disk}`"));
     let disk = disk.unwrap_or_default();
     let rule = &entry.rule;

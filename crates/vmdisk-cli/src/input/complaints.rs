@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use crate::input::inputs::Search;
-use crate::render::message::{Message, MessagePlace};
+use crate::render::message::Message;
 use crate::report::input::InputReport;
 
 /// Messages about a directory or pattern itself.
 pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> {
-    let complain = |path: &Path, message: String, notes, help: Option<&str>| InputReport {
-        path: path.display().to_string(),
-        file: path.to_owned(),
-        outcome: Err(Box::new(Message {
-            notes,
-            help: help.map(str::to_owned),
-            ..Message::error(message).at(MessagePlace {
-                path: path.display().to_string(),
-                quoted: None,
-            })
-        })),
+    let complain = |path: &Path, title: String, notes, help: Option<&str>| {
+        let help = help.map(str::to_owned);
+        let error = Message::error(title);
+        InputReport::failed(
+            path,
+            Message {
+                notes,
+                help,
+                ..error
+            },
+        )
     };
     let mut all: Vec<InputReport> = search
         .trouble

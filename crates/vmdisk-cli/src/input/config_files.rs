@@ -8,7 +8,7 @@ use vmdisk::{ConfigFilePart, Document, ReadFailure};
 use crate::input::bounded;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
-use crate::render::message::{Message, MessagePlace};
+use crate::render::message::Message;
 use crate::report::input::InputReport;
 
 /// A document with the files that it names, as far as they could be read.
@@ -98,18 +98,10 @@ fn text_of(path: &Path) -> Result<String, String> {
 }
 
 fn failure(input: &Input, path: &Path, why: &str) -> InputReport {
-    let place = MessagePlace {
-        path: path.display().to_string(),
-        quoted: None,
-    };
-    let mut message = Message::error(format!("could not be read: {why}")).at(place);
+    let mut message = Message::error(format!("could not be read: {why}"));
     message.notes.push(format!(
         "{} names it with -readconfig, and disks in it are not checked",
         input.path()
     ));
-    InputReport {
-        path: path.display().to_string(),
-        file: path.to_owned(),
-        outcome: Err(Box::new(message)),
-    }
+    InputReport::failed(path, message)
 }

@@ -1,6 +1,7 @@
 //! Inputs: files, directories, standard input, guests of libvirt and processes, with the files that they name.
 
 pub(crate) mod bounded;
+pub(crate) mod companions;
 pub(crate) mod complaints;
 pub(crate) mod config_files;
 pub(crate) mod documents;

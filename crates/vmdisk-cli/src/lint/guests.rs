@@ -4,7 +4,7 @@ use vmdisk::rules::OtherGuests;
 use vmdisk::{Fleet, HostGuests, HostIndex};
 
 use crate::config::settings::{Plan, Source};
-use crate::lint::results::Done;
+use crate::lint::results::InputResult;
 
 /// The guests of all inputs, by source.
 pub(crate) struct Guests<'a> {
@@ -59,15 +59,15 @@ impl<'a> Guests<'a> {
     }
 
     /// Adds the guest of an input.
-    pub(crate) fn add(&mut self, number: usize, done: &mut Done) {
+    pub(crate) fn add(&mut self, number: usize, result: &mut InputResult) {
         let settings = &self.plan.settings[self.plan.of_input[number]];
         match &mut self.by_source[settings.source] {
             OnHost::Known(_, guests) => {
-                if let Some(needs) = done.needs.take() {
+                if let Some(needs) = result.needs.take() {
                     guests.add(number, *needs);
                 }
             }
-            OnHost::Unknown(first, count) if done.is_guest => {
+            OnHost::Unknown(first, count) if result.is_guest => {
                 if *count == 0 {
                     *first = number;
                 }

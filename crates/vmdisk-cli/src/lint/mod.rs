@@ -1,7 +1,7 @@
 //! `vmdisk lint`.
 
 pub(crate) mod baselines;
-mod gather;
+mod ending;
 mod guests;
 mod mode;
 mod output;
@@ -10,12 +10,10 @@ mod results;
 mod run;
 mod show_files;
 mod show_settings;
-mod totals;
 mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
-use std::sync::OnceLock;
 
 use vmdisk::{FixScope, LintOptions};
 
@@ -27,25 +25,25 @@ use crate::color::Colors;
 use crate::config::settings::{self, Plan, Settings};
 use crate::config::{NAME, absolute};
 use crate::exit::Exit;
-use crate::hosts::Hosts;
+use crate::input::companions::Companions;
+use crate::input::complaints::complaints;
 use crate::input::inputs::{self, Inputs, Origin};
-use crate::input::{config_files, documents, hypervisor, storage, used};
+use crate::input::{documents, hypervisor, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
-use crate::render::document::Renderer;
 use crate::render::message::Message;
-use crate::report::classes::{Classes, Splits};
+use crate::render::renderer::RunReport;
+use crate::render::summary::Summary;
+use crate::report::caveats::Caveats;
+use crate::report::classes::Classes;
 use crate::report::input::InputReport;
 use crate::sanitize::line;
 use crate::sources::Sources;
 use crate::stop::Stop;
-use gather::Gathering;
 use guests::Guests;
 use mode::Mode;
-use output::Results;
-use results::Done;
+use results::InputResult;
 use run::{Job, Run, WORTH_THREADS};
-use totals::Totals;
 
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -94,14 +92,9 @@ fn check(
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
     let (mut sources, read_before) = load(plan, args, inputs, io, colors)?;
     failed.extend(sources.failed());
-    let storage = storage::Search::new(&inputs.files, &read_before);
-    // Looked for once, and only if a file of options was found.
-    let found_named = OnceLock::new();
-    let named = || found_named.get_or_init(|| config_files::named_by(&inputs.files, &read_before));
     let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
     let baselines = known::read(plan)?;
-    let old_facts = old_facts(args, &sources);
-    let mut guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
+    let guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
     let job = |settings: &Settings| Job {
         options: LintOptions {
             host: indexes[settings.source].as_ref(),
@@ -112,64 +105,104 @@ fn check(
             selection: settings.selection.clone(),
             detail: output::detail(args),
         },
-        mode,
-        reason: args.add_allowances.as_deref().unwrap_or_default(),
-        tester: tester.as_ref(),
-        read_before: &read_before,
-        storage: &storage,
-        named: &named,
-        names_every_place: output::names_every_place(args, sources.hosts.is_some()),
-        has_outputs: args.output.is_some() || !args.report.is_empty(),
-        lists_unknown_images: args.verbose,
-        draws_paths: output::draws_paths(args),
         fail_on: settings.fail_on,
         baseline: known::of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
         compares_guests: guests.are_compared(settings.source),
     };
     let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
-    let run = Run {
-        inputs: &inputs.files,
-        jobs: &jobs,
-        of_input: &plan.of_input,
-        threads: threads(args, inputs.files.len()),
-    };
-    let (classes, held) = match &sources.hosts {
-        Some(hosts) => compare(&run, mode, hosts, &sources)?,
-        None => (None, Held::default()),
-    };
     // Standard output receives the fixed standard input.
     let prints_fixed = mode.changes_text() && inputs.has_stdin();
-    let renderers = output::renderers(args, mode, colors, prints_fixed, classes.as_ref());
-    let is_printed = args.output.is_none() && !prints_fixed && renderers[0].is_stream();
-    let mut gathering = Gathering::new(
-        inputs,
+    let mut renderers = output::renderers(args, mode, colors, prints_fixed);
+    // The classes of several hosts are known at the end.
+    let is_printed = args.output.is_none()
+        && !prints_fixed
+        && sources.hosts.is_none()
+        && renderers[0].is_stream();
+    let run = Run {
+        companions: &Companions::new(&inputs.files, &read_before),
+        jobs: &jobs,
+        of_input: &plan.of_input,
         mode,
-        &renderers,
-        is_printed.then(|| Stream::new(io)),
-        Totals::new(args, mode, colors.stderr, old_facts),
-    )?;
-    gather(&run, held, &mut guests, &renderers, &mut gathering)?;
-    let (documents, totals) = gathering.finish(failed)?;
-    let incomplete = totals.incomplete.len();
-    let old_facts = totals.old_facts.clone();
-    let exit = totals.exit();
+        reason: args.add_allowances.as_deref().unwrap_or_default(),
+        tester: tester.as_ref(),
+        has_outputs: args.output.is_some() || !args.report.is_empty(),
+        needs: output::needs(args, sources.hosts.is_some()),
+        stream: is_printed.then_some(&renderers[0]),
+        threads: threads(args, inputs.files.len()),
+    };
+    let stream = is_printed.then(|| Stream::new(io));
+    let (reports, fixed) = gather(&run, inputs, guests, failed, stream)?;
+    let groups = sources.list.iter().map(|source| source.members.as_slice());
+    let hosts = sources.hosts.as_ref();
+    let classes = hosts.map(|hosts| Classes::new(hosts, groups, &reports));
+    for renderer in &mut renderers {
+        renderer.view.classes = classes.as_ref();
+    }
+    let old_facts = old_facts(args, &sources);
+    let summary = Summary::of(&reports);
+    let failing_rules = ending::failing_rules(args, &reports).len();
     let host = sources.only_host();
-    Results {
-        renderers: &renderers,
-        documents,
-        totals,
-        inputs,
-        classes: classes.as_ref(),
+    let exit = ending::exit(args, mode, &reports, &old_facts);
+    let report = RunReport {
+        inputs: &reports,
+        summary: &summary,
+        caveats: &Caveats {
+            not_checked: summary.not_checked(),
+            unchecked_fails: failing_rules > 0 && !args.exit_zero,
+            old_facts: &old_facts,
+            old_facts_fail: !args.exit_zero,
+        },
         host: host.as_deref(),
         exit,
-    }
-    .deliver(args, mode, io)?;
+    };
+    output::write(report, &renderers, is_printed, fixed.as_deref(), args, io)?;
+    output::say(report, mode, inputs, classes.as_ref(), args, io, colors);
     report::finish(args, &baselines, io, colors)?;
     say_unconfigured(args, plan, io, colors);
-    say_unchecked(args, incomplete, io);
+    say_unchecked(args, failing_rules, io);
     say_age(args, &old_facts, io, colors);
     Ok(exit)
+}
+
+/// Checks all inputs, then compares their guests, and adds what could not be read. Returns the reports, and standard input
+/// after fixing.
+fn gather(
+    run: &Run<'_>,
+    inputs: &Inputs,
+    mut guests: Guests<'_>,
+    failed: Vec<InputReport>,
+    mut stream: Option<Stream<'_>>,
+) -> Result<(Vec<InputReport>, Option<String>), Stop> {
+    let mut reports = Vec::with_capacity(inputs.files.len());
+    let mut fixed = None;
+    let mut take = |result: InputResult| {
+        reports.extend(result.reports);
+        fixed = fixed.take().or(result.fixed);
+        match &mut stream {
+            Some(stream) => stream.write(|out| out.write_all(result.text.as_bytes())),
+            None => Ok(()),
+        }
+    };
+    let mut holds_ours = vec![false; inputs.searches.len()];
+    run.each(&mut |number, mut result| {
+        if let Origin::Found(search) = inputs.files[number].origin {
+            holds_ours[search] = true;
+        }
+        guests.add(number, &mut result);
+        take(result)
+    })?;
+    for (number, compared) in guests.compared() {
+        run.beside(number, &compared).map_or(Ok(()), &mut take)?;
+    }
+    let searches = inputs.searches.iter().zip(holds_ours);
+    let mut late: Vec<InputReport> = searches
+        .flat_map(|(search, holds_ours)| complaints(search, holds_ours))
+        .collect();
+    late.extend(failed);
+    take(run.result(late))?;
+    stream.map_or(Ok(()), Stream::end)?;
+    Ok((reports, fixed))
 }
 
 /// The hosts with their facts, and the bytes of inputs that are not files.
@@ -192,73 +225,6 @@ fn load(
         sources.collect(&wanted);
     }
     Ok((sources, read_before))
-}
-
-/// Takes the results of all inputs, and then the findings about guests that conflict.
-fn gather(
-    run: &Run<'_>,
-    held: Held,
-    guests: &mut Guests<'_>,
-    renderers: &[Renderer<'_>],
-    gathering: &mut Gathering<'_, '_>,
-) -> Result<(), Stop> {
-    for (number, mut done) in held.done {
-        done.render(renderers);
-        guests.add(number, &mut done);
-        gathering.take(number, done)?;
-    }
-    run.each(held.checked, renderers, &mut |number, mut done| {
-        guests.add(number, &mut done);
-        gathering.take(number, done)
-    })?;
-    for (number, compared) in guests.compared() {
-        if let Some(done) = run.beside(number, &compared, renderers) {
-            gathering.take(number, done)?;
-        }
-    }
-    Ok(())
-}
-
-/// Results that are made before the classes of hosts are known.
-#[derive(Default)]
-struct Held {
-    done: Vec<(usize, Done)>,
-    /// The number of inputs that have results here, or are foreign.
-    checked: usize,
-}
-
-/// Checks all inputs for the classes of the hosts that they may run on. The findings of the first ones are held; the other
-/// inputs are checked again when they are printed, so that memory does not grow with their number.
-fn compare<'a>(
-    run: &Run<'_>,
-    mode: Mode,
-    hosts: &'a Hosts,
-    sources: &Sources,
-) -> Result<(Option<Classes<'a>>, Held), Stop> {
-    /// As many inputs of a fleet as fit in memory with the findings on all its hosts.
-    const MAX_HELD: usize = 256;
-    // A fixed file would have no findings the second time.
-    let most = match mode {
-        Mode::Fix(_) | Mode::Allow => usize::MAX,
-        Mode::Report | Mode::Diff(_) => MAX_HELD,
-    };
-    let mut held = Held {
-        done: Vec::new(),
-        checked: run.inputs.len().min(most),
-    };
-    let groups = sources.list.iter().map(|source| source.members.as_slice());
-    let mut splits = Splits::new(hosts, groups);
-    run.each(0, &[], &mut |number, done| {
-        let reports = done
-            .all()
-            .filter_map(|checked| checked.outcome.as_ref().ok());
-        reports.for_each(|report| splits.add(report));
-        if number < held.checked {
-            held.done.push((number, done));
-        }
-        Ok(())
-    })?;
-    Ok((Some(Classes::new(hosts, splits)), held))
 }
 
 /// Statistics are a table or JSON, and every output has a file of its own.

@@ -1,6 +1,7 @@
 //! The reports of a run, and where they go.
 
 use std::io::Write;
+use std::path::Path;
 
 use vmdisk::Detail;
 
@@ -8,16 +9,16 @@ use crate::args::{LintArgs, LintFormat};
 use crate::baseline::key::Keys;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
-use crate::exit::Exit;
 use crate::input::complaints::skipped;
 use crate::input::inputs::Inputs;
 use crate::io::Io;
+use crate::lint::ending::messages;
 use crate::lint::mode::Mode;
-use crate::lint::totals::Totals;
+use crate::lint::run::ReportNeeds;
 use crate::output::{deliver, deliver_with};
 use crate::render::View;
-use crate::render::document::{Content, Document, Outcome, Renderer};
-use crate::render::summary::Summary;
+use crate::render::renderer::{Content, Renderer, RunReport};
+use crate::render::summary::{Missed, Summary};
 use crate::report::classes::Classes;
 use crate::sanitize::line;
 use crate::stop::Stop;
@@ -28,11 +29,13 @@ pub(crate) fn renderers<'a>(
     mode: Mode,
     colors: Colors,
     prints_fixed: bool,
-    classes: Option<&'a Classes<'a>>,
 ) -> Vec<Renderer<'a>> {
     let statistics = args.statistics;
     let content = match (args.task, mode, statistics) {
-        (BaselineTask::Create, ..) => Content::Baseline,
+        (BaselineTask::Create, ..) => {
+            let path = args.output.as_deref().unwrap_or(Path::new("."));
+            Content::Baseline(Keys::new(path))
+        }
         (BaselineTask::Prune, ..) => Content::Nothing,
         (BaselineTask::Use, Mode::Diff(_), _) => Content::Diff,
         (BaselineTask::Use, Mode::Report | Mode::Fix(_) | Mode::Allow, true) => {
@@ -55,20 +58,14 @@ pub(crate) fn renderers<'a>(
         },
         links: colors.links && args.output.is_none() && !prints_fixed,
         suggests_fix: !args.cannot_fix,
-        classes,
+        classes: None,
     };
-    let everything = View {
-        classes,
-        ..View::everything()
-    };
-    let reports = args.report.iter();
-    let mut first = Renderer::new(content, view);
-    if let (Content::Baseline, Some(path)) = (content, &args.output) {
-        first.baseline = Some(Keys::new(path));
-    }
-    std::iter::once(first)
-        .chain(reports.map(|(format, _)| Renderer::new(Content::Findings(*format), everything)))
-        .collect()
+    let first = Renderer { content, view };
+    let further = args.report.iter().map(|(format, _)| Renderer {
+        content: Content::Findings(*format),
+        view: View::everything(),
+    });
+    std::iter::once(first).chain(further).collect()
 }
 
 /// The level of detail for each finding.
@@ -80,87 +77,70 @@ pub(crate) fn detail(args: &LintArgs) -> Detail {
     }
 }
 
-/// True if a report has pictures of I/O paths.
-pub(crate) fn draws_paths(args: &LintArgs) -> bool {
-    let mut reports = args.report.iter().map(|(format, _)| format);
-    args.format == LintFormat::Html || reports.any(|format| *format == LintFormat::Html)
-}
-
-/// True if a report names every place that was not checked, and not each rule and reason once.
-pub(crate) fn names_every_place(args: &LintArgs, has_hosts: bool) -> bool {
-    let reports = args.report.iter().map(|(format, _)| format);
+/// What the reports show beside findings.
+pub(crate) fn needs(args: &LintArgs, has_hosts: bool) -> ReportNeeds {
+    let reports = args.report.iter().map(|(format, _)| *format);
+    let formats: Vec<LintFormat> = reports.chain([args.format]).collect();
     let names_places = |format: &LintFormat| matches!(format, LintFormat::Json | LintFormat::Sarif);
-    has_hosts
-        || args.verbose
-        || std::iter::once(&args.format)
-            .chain(reports)
-            .any(names_places)
+    ReportNeeds {
+        places: has_hosts || args.verbose || formats.iter().any(names_places),
+        unknown_images: args.verbose,
+        paths: formats.contains(&LintFormat::Html),
+    }
 }
 
-/// The results of a run.
-pub(crate) struct Results<'a, 'r> {
-    pub(crate) renderers: &'r [Renderer<'r>],
-    /// The reports that are not printed yet: the last of all.
-    pub(crate) documents: Vec<Document>,
-    pub(crate) totals: Totals<'a>,
-    pub(crate) inputs: &'r Inputs,
-    pub(crate) classes: Option<&'r Classes<'r>>,
-    /// The name of the only host, where there are facts of one.
-    pub(crate) host: Option<&'r str>,
-    /// How the run ends.
-    pub(crate) exit: Exit,
+/// Writes the reports where they belong, and messages and the summary to standard error. The first report may be printed
+/// already. `fixed` is standard input after fixing.
+pub(crate) fn write(
+    run: RunReport<'_>,
+    renderers: &[Renderer<'_>],
+    is_printed: bool,
+    fixed: Option<&str>,
+    args: &LintArgs,
+    io: &mut Io<'_>,
+) -> Result<(), Stop> {
+    for (renderer, (_, path)) in renderers[1..].iter().zip(&args.report) {
+        deliver_with(io, Some(path), |out| renderer.write(run, out))?;
+    }
+    if let Some(text) = fixed {
+        deliver(io, None, text)?;
+    }
+    let write = |out: &mut dyn Write| renderers[0].write(run, out);
+    match (fixed, &args.output) {
+        _ if is_printed => {}
+        // Standard output belongs to the fixed text.
+        (Some(_), None) => io.say_with(write),
+        (_, path) => deliver_with(io, path.as_deref(), write)?,
+    }
+    Ok(())
 }
 
-impl Results<'_, '_> {
-    /// Writes the reports where they belong, and messages and the summary to standard error.
-    pub(crate) fn deliver(self, args: &LintArgs, mode: Mode, io: &mut Io<'_>) -> Result<(), Stop> {
-        let Results {
-            renderers,
-            mut documents,
-            mut totals,
-            inputs,
-            classes,
-            host,
-            exit,
-        } = self;
-        let caveats = totals.caveats();
-        let outcome = Outcome {
-            summary: &totals.summary,
-            caveats: &caveats,
-            host,
-            exit,
-        };
-        let others = documents.split_off(documents.len() - args.report.len());
-        for ((mut document, renderer), (_, path)) in
-            others.into_iter().zip(&renderers[1..]).zip(&args.report)
+/// Says what reports do not.
+pub(crate) fn say(
+    run: RunReport<'_>,
+    mode: Mode,
+    inputs: &Inputs,
+    classes: Option<&Classes<'_>>,
+    args: &LintArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) {
+    io.say_with(|out| {
+        let messages = |input| messages(args, input, colors.stderr);
+        let mut all = run.inputs.iter().flat_map(messages);
+        all.try_for_each(|text| out.write_all(text.as_bytes()))
+    });
+    if args.verbose {
+        io.say(&Missed::of(run.inputs).text(classes, &args.paths));
+    }
+    if !args.quiet {
+        if args.format.is_for_people() {
+            say_summary(args, mode, run.summary, inputs, classes, io);
+        } else if !args.format.tells_what_is_unchecked()
+            && let Some(text) = run.summary.not_checked()
         {
-            deliver_with(io, Some(path), |out| document.write(renderer, outcome, out))?;
+            io.say(&format!("{text}\n"));
         }
-        if let Some(text) = &totals.fixed {
-            deliver(io, None, text)?;
-        }
-        if let Some(mut document) = documents.pop() {
-            let write = |out: &mut dyn Write| document.write(&renderers[0], outcome, out);
-            match (&totals.fixed, &args.output) {
-                // Standard output belongs to the fixed text.
-                (Some(_), None) => io.say_with(write),
-                (_, path) => deliver_with(io, path.as_deref(), write)?,
-            }
-        }
-        io.say_with(|out| totals.messages.copy(out));
-        if args.verbose {
-            io.say(&totals.missed.text(classes, &args.paths));
-        }
-        if !args.quiet {
-            if args.format.is_for_people() {
-                say_summary(args, mode, &totals.summary, inputs, classes, io);
-            } else if !args.format.tells_what_is_unchecked()
-                && let Some(text) = totals.summary.not_checked()
-            {
-                io.say(&format!("{text}\n"));
-            }
-        }
-        Ok(())
     }
 }
 

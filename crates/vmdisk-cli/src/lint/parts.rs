@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use vmdisk::report::DocumentReport;
 use vmdisk::{Diagnostic, Document};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::input::config_files::path_of;
 use crate::input::inputs::Input;
-use crate::report::input::{DocumentReport, InputReport};
+use crate::report::input::InputReport;
 
 /// Where the parts of a document are, for what was found in them.
 pub(crate) struct Parts {
@@ -37,16 +38,13 @@ impl Parts {
             .iter()
             .map(|(path, span)| {
                 let text = span.slice(&text).unwrap_or_default();
-                InputReport {
-                    path: path.display().to_string(),
-                    file: path.to_owned(),
-                    outcome: Ok(DocumentReport {
-                        domain: report.domain.clone(),
-                        lines: LineIndex::new(text),
-                        text: text.to_owned(),
-                        ..DocumentReport::empty()
-                    }),
-                }
+                let part = DocumentReport {
+                    domain: report.domain.clone(),
+                    lines: LineIndex::new(text),
+                    text: text.to_owned(),
+                    ..DocumentReport::default()
+                };
+                InputReport::new(path, Ok(part))
             })
             .collect();
         let own = self.own.slice(&text).unwrap_or_default();

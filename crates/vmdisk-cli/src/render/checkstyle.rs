@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use quick_xml::Writer;
 use vmdisk::Severity;
 
 use crate::render::View;
@@ -11,21 +12,25 @@ use crate::report::input::InputReport;
 /// The version of Checkstyle whose report other linters write as well.
 const VERSION: &str = "4.3";
 
-/// Name of the root.
-const ROOT: &str = "checkstyle";
-
-/// Writes what stands before all inputs.
-pub(crate) fn begin(out: &mut dyn Write) -> io::Result<()> {
-    xml::begin(out, ROOT, &[("version", VERSION)])
+/// Writes the findings of all inputs.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    inputs: &[InputReport],
+    view: &View<'_>,
+) -> io::Result<()> {
+    xml::document(out, "checkstyle", &[("version", VERSION)], |writer| {
+        inputs
+            .iter()
+            .try_for_each(|input| file(writer, input, view))
+    })
 }
 
-/// Writes what stands after all inputs.
-pub(crate) fn end(out: &mut dyn Write) -> io::Result<()> {
-    xml::end(out, ROOT)
-}
-
-/// The findings of an input.
-pub(crate) fn file(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
+/// Writes the findings of an input.
+fn file(
+    writer: &mut Writer<&mut dyn Write>,
+    checked: &InputReport,
+    view: &View<'_>,
+) -> io::Result<()> {
     let errors: Vec<[String; 5]> = match &checked.outcome {
         Ok(report) => {
             let findings = report.findings.iter();
@@ -58,29 +63,27 @@ pub(crate) fn file(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
         }
     };
     if errors.is_empty() {
-        return Vec::new();
+        return Ok(());
     }
-    xml::inside(|writer| {
-        writer
-            .create_element("file")
-            .with_attribute(("name", line(&checked.path).as_str()))
-            .write_inner_content(|writer| {
-                for [row, column, severity, message, source] in &errors {
-                    writer
-                        .create_element("error")
-                        .with_attributes([
-                            ("line", row.as_str()),
-                            ("column", column.as_str()),
-                            ("severity", severity.as_str()),
-                            ("message", message.as_str()),
-                            ("source", source.as_str()),
-                        ])
-                        .write_empty()?;
-                }
-                Ok(())
-            })?;
-        Ok(())
-    })
+    writer
+        .create_element("file")
+        .with_attribute(("name", line(&checked.path).as_str()))
+        .write_inner_content(|writer| {
+            for [row, column, severity, message, source] in &errors {
+                writer
+                    .create_element("error")
+                    .with_attributes([
+                        ("line", row.as_str()),
+                        ("column", column.as_str()),
+                        ("severity", severity.as_str()),
+                        ("message", message.as_str()),
+                        ("source", source.as_str()),
+                    ])
+                    .write_empty()?;
+            }
+            Ok(())
+        })?;
+    Ok(())
 }
 
 /// An attribute has no line ends.

@@ -7,18 +7,19 @@ use vmdisk::{Confidence, Diagnostic};
 use crate::render::human::allowance;
 use crate::render::message::Message;
 use crate::render::{View, page_url};
-use crate::report::input::DocumentReport;
+use crate::report::input::InputReport;
 use crate::sanitize::line;
 use vmdisk_source::secrets::mask_message;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
-pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
+pub(crate) fn file(input: &InputReport, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in view.findings(report) {
+    let path = input.path.as_str();
+    for finding in view.findings(input) {
         one(&mut out, path, finding, finding.severity.as_str(), view);
     }
     if view.show_allowed {
-        for finding in &report.allowed {
+        for finding in input.allowed() {
             one(&mut out, path, finding, "allowed", view);
         }
     }

@@ -8,14 +8,14 @@ use crate::age::OldFacts;
 use crate::render::View;
 use crate::render::message::Message;
 use crate::report::caveats::Caveats;
-use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
+use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::sanitize::{line, lines};
 
 /// The findings of one file.
-pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
+pub(crate) fn file(input: &InputReport, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in view.findings(report) {
-        annotation(&mut out, path, finding, view);
+    for finding in view.findings(input) {
+        annotation(&mut out, &input.path, finding, view);
     }
     out
 }

@@ -1,24 +1,23 @@
 //! GitLab's code quality report: <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use vmdisk::Severity;
+use vmdisk::{Diagnostic, Severity};
 
 use crate::render::View;
-use crate::render::fingerprint::{self, Fingerprints, hash};
-use crate::render::harmless::{self, Mark, Spliced};
-use crate::render::spool::Spool;
+use crate::render::escaped_json::{self, Each};
+use crate::render::fingerprint::{Fingerprints, hash};
 use crate::render::xml::{explanation, failure, position};
 use crate::report::input::InputReport;
 use crate::sanitize;
 
 #[derive(Debug, Serialize)]
-struct Issue<F> {
+struct Issue {
     description: String,
     check_name: &'static str,
-    fingerprint: F,
+    fingerprint: String,
     severity: &'static str,
     location: Location,
 }
@@ -35,61 +34,66 @@ struct Lines {
     end: usize,
 }
 
-/// The issues of an input, as records; GitLab shows the paths of files relative to `root`, the top of the repository.
-pub(crate) fn records(checked: &InputReport, view: &View<'_>, root: &Path) -> Vec<u8> {
-    let path = relative(&checked.path, root);
-    let (mut records, mut text) = (Vec::new(), Vec::new());
-    match &checked.outcome {
-        Ok(report) => {
-            for finding in &report.findings {
-                let description = explanation(finding, view).replace('\n', "; ");
-                let issue = Issue {
-                    description: sanitize::line(&description).into_owned(),
-                    check_name: finding.rule.name,
-                    fingerprint: Mark::Fingerprint,
-                    severity: severity(finding.severity),
-                    location: Location {
-                        path: path.clone(),
-                        lines: Lines {
-                            begin: finding.place.start.line,
-                            end: finding.place.end.line,
-                        },
-                    },
-                };
-                text.clear();
-                harmless::item(&mut text, 1, &issue);
-                fingerprint::record(&mut records, checked, report, finding, &text);
-            }
-        }
-        Err(message) => {
-            let begin = position(message).map_or(1, |position| position.line);
-            let description = failure(message).replace('\n', "; ");
-            let issue = Issue {
-                description: sanitize::line(&description).into_owned(),
-                check_name: "unreadable",
-                fingerprint: hash(&["unreadable", &checked.uri(), &description]),
-                severity: "blocker",
-                location: Location {
-                    path,
-                    lines: Lines { begin, end: begin },
-                },
-            };
-            harmless::item(&mut text, 1, &issue);
-            fingerprint::plain_record(&mut records, &text);
-        }
-    }
-    records
-}
-
 /// Writes the issues of all inputs.
 pub(crate) fn write(
     out: &mut dyn Write,
-    records: &mut Spool,
-    fingerprints: &Fingerprints,
+    inputs: &[InputReport],
+    view: &View<'_>,
 ) -> io::Result<()> {
-    harmless::pretty_with(out, &Spliced(0), &mut |_, out| {
-        fingerprints.write_items(records, out, |_| 0)
-    })
+    let root = repository();
+    let issues = Each::new(|| {
+        let mut fingerprints = Fingerprints::new(inputs);
+        let root = &root;
+        inputs
+            .iter()
+            .flat_map(move |input| issues(input, view, root, &mut fingerprints))
+    });
+    escaped_json::pretty(out, &issues)
+}
+
+/// The issues of an input; GitLab shows the paths of files relative to `root`, the top of the repository.
+fn issues(
+    input: &InputReport,
+    view: &View<'_>,
+    root: &Path,
+    fingerprints: &mut Fingerprints<'_>,
+) -> Vec<Issue> {
+    let path = relative(&input.path, root);
+    let issue =
+        |description: String, check_name, fingerprint, severity, [begin, end]: [usize; 2]| Issue {
+            description: sanitize::line(&description).into_owned(),
+            check_name,
+            fingerprint,
+            severity,
+            location: Location {
+                path: path.clone(),
+                lines: Lines { begin, end },
+            },
+        };
+    if let Err(message) = &input.outcome {
+        let begin = position(message).map_or(1, |position| position.line);
+        let description = failure(message).replace('\n', "; ");
+        let fingerprint = hash(&["unreadable", &input.uri(), &description]);
+        let lines = [begin, begin];
+        return vec![issue(
+            description,
+            "unreadable",
+            fingerprint,
+            "blocker",
+            lines,
+        )];
+    }
+    let findings: Vec<&Diagnostic> = input.findings().iter().collect();
+    let fingerprints = fingerprints.of(input, &findings);
+    let found = findings.into_iter().zip(fingerprints);
+    found
+        .map(|(finding, fingerprint)| {
+            let description = explanation(finding, view).replace('\n', "; ");
+            let lines = [finding.place.start.line, finding.place.end.line];
+            let severity = severity(finding.severity);
+            issue(description, finding.rule.name, fingerprint, severity, lines)
+        })
+        .collect()
 }
 
 const fn severity(severity: Severity) -> &'static str {
@@ -99,6 +103,12 @@ const fn severity(severity: Severity) -> &'static str {
         Severity::Advice => "minor",
         Severity::Pedantic => "info",
     }
+}
+
+/// The top of the repository in a job of GitLab; elsewhere the current directory.
+fn repository() -> PathBuf {
+    let here = std::env::var_os("CI_PROJECT_DIR").map(PathBuf::from);
+    here.unwrap_or_else(|| std::path::absolute(Path::new(".")).unwrap_or_default())
 }
 
 /// The path from the root of the repository; unchanged if the file is elsewhere.

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use vmdisk::report::DocumentReport;
 use vmdisk::{Applicability, Diagnostic, Severity};
 
 use crate::render::View;
 use crate::render::message::Message;
-use crate::render::spool::Spool;
-use crate::render::summary::Summary;
+use crate::render::renderer::RunReport;
 use crate::report::diff;
-use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
+use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
 use vmdisk_source::secrets::{mask, mask_message};
@@ -20,29 +20,24 @@ use vmdisk_source::secrets::{mask, mask_message};
 const STYLE: &str = include_str!("page.css");
 
 /// The part of the page about an input.
-pub(crate) fn section(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
-    let content = match &checked.outcome {
-        Ok(report) => guest(&checked.path, report, view),
-        Err(message) => unreadable(&checked.path, message),
+fn section(input: &InputReport, view: &View<'_>) -> String {
+    let content = match &input.outcome {
+        Ok(report) => guest(input, report, view),
+        Err(message) => unreadable(&input.path, message),
     };
-    content.into_string().into_bytes()
+    content.into_string()
 }
 
 /// Writes the page with the parts about its inputs.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    sections: &mut Spool,
-    summary: &Summary,
-    view: &View<'_>,
-    host: Option<&str>,
-) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) -> io::Result<()> {
+    let summary = run.summary;
     let hosts: Vec<String> = match view.classes {
         Some(classes) => classes
             .hosts()
             .iter()
             .map(|host| host.name.clone())
             .collect(),
-        None => host.map(str::to_owned).into_iter().collect(),
+        None => run.host.map(str::to_owned).into_iter().collect(),
     };
     let counts = [
         (summary.errors, "errors"),
@@ -74,7 +69,8 @@ pub(crate) fn write(
         head.into_string(),
         top.into_string()
     )?;
-    sections.copy(out)?;
+    let mut sections = run.inputs.iter().map(|input| section(input, view));
+    sections.try_for_each(|section| out.write_all(section.as_bytes()))?;
     writeln!(out, "</main></body></html>")
 }
 
@@ -87,14 +83,15 @@ fn unreadable(path: &str, message: &Message) -> Markup {
     }
 }
 
-fn guest(path: &str, report: &DocumentReport, view: &View<'_>) -> Markup {
+fn guest(input: &InputReport, report: &DocumentReport, view: &View<'_>) -> Markup {
+    let path = input.path.as_str();
     html! {
         section {
             h2 { (line(report.domain.as_deref().unwrap_or(path))) }
             p class="path" { (line(path)) }
             @if report.findings.is_empty() { p { "No findings." } }
-            @for finding in view.findings(report) { (finding_of(path, report, finding, view)) }
-            @for paths in &report.paths {
+            @for finding in view.findings(input) { (finding_of(path, report, finding, view)) }
+            @for paths in &input.paths {
                 @match view.classes {
                     Some(classes) => {
                         @let names: Vec<&str> = paths.hosts.iter().map(|host| classes.hosts()[*host].name.as_str()).collect();

@@ -1,15 +1,17 @@
 //! Findings for people, in rustc's style.
 
+use vmdisk::report::DocumentReport;
 use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
 
 use crate::render::block::{Block, Heading, Quoted};
 use crate::render::{View, page_url};
-use crate::report::input::{DocumentReport, confidence_note, unwritten_note};
+use crate::report::input::{InputReport, confidence_note, unwritten_note};
 
 /// The findings of one file; blocks end with an empty line.
-pub(crate) fn file(path: &str, report: &DocumentReport, view: &View<'_>) -> String {
+pub(crate) fn file(input: &InputReport, report: &DocumentReport, view: &View<'_>) -> String {
     let mut out = String::new();
-    for finding in view.findings(report) {
+    let path = input.path.as_str();
+    for finding in view.findings(input) {
         out.push_str(&block(path, report, finding, view));
         out.push('\n');
     }

@@ -10,49 +10,30 @@ use vmdisk::Diagnostic;
 
 use crate::render::View;
 use crate::render::human::allowance;
-use crate::render::spool::Spool;
 use crate::render::xml::{self, explanation, line, lines};
-use crate::report::input::{DocumentReport, InputReport};
+use crate::report::input::InputReport;
 
-/// Name of the root.
-const ROOT: &str = "testsuites";
-
-/// Numbers of all inputs.
-#[derive(Debug, Default)]
-pub(crate) struct Totals {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-}
-
-impl Totals {
-    /// Counts the cases of an input.
-    pub(crate) fn add(&mut self, checked: &InputReport) {
-        let suite = Suite::of(checked);
-        self.tests += suite.tests;
-        self.failures += suite.failures;
-        self.errors += suite.errors;
-    }
-
-    /// Writes the document, with the suites of all inputs.
-    pub(crate) fn write(&self, out: &mut dyn Write, suites: &mut Spool) -> io::Result<()> {
-        let numbers = [self.tests, self.failures, self.errors].map(|number| number.to_string());
-        let [tests, failures, errors] = numbers.each_ref().map(String::as_str);
-        let attributes = [
-            ("name", "vmdisk lint"),
-            ("tests", tests),
-            ("failures", failures),
-            ("errors", errors),
-        ];
-        xml::begin(out, ROOT, &attributes)?;
-        suites.copy(out)?;
-        xml::end(out, ROOT)
-    }
-}
-
-/// The suite of an input. Findings that fail the run are failures; the others pass, with their text as output.
-pub(crate) fn suite(checked: &InputReport, view: &View<'_>) -> Vec<u8> {
-    xml::inside(|writer| Suite::of(checked).write(writer, view))
+/// Writes a suite for each input. Findings that fail the run are failures; the others pass, with their text as output.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    inputs: &[InputReport],
+    view: &View<'_>,
+) -> io::Result<()> {
+    let suites: Vec<Suite<'_>> = inputs.iter().map(Suite::of).collect();
+    let sum = |of: fn(&Suite<'_>) -> usize| suites.iter().map(of).sum::<usize>().to_string();
+    let (tests, failures) = (sum(|suite| suite.tests), sum(|suite| suite.failures));
+    let errors = sum(|suite| suite.errors);
+    let attributes = [
+        ("name", "vmdisk lint"),
+        ("tests", &tests),
+        ("failures", &failures),
+        ("errors", &errors),
+    ];
+    xml::document(out, "testsuites", &attributes, |writer| {
+        suites
+            .iter()
+            .try_for_each(|suite| suite.write(writer, view))
+    })
 }
 
 /// One input.
@@ -70,7 +51,7 @@ impl<'a> Suite<'a> {
             Ok(report) => {
                 let skipped = report.allowed.len();
                 let tests = (report.findings.len() + skipped).max(1);
-                (tests, report.at_least(report.fail_on).count(), 0, skipped)
+                (tests, checked.failing().count(), 0, skipped)
             }
             Err(_) => (1, 0, 1, 0),
         };
@@ -95,7 +76,7 @@ impl<'a> Suite<'a> {
                 ("skipped", self.skipped.to_string().as_str()),
             ])
             .write_inner_content(|writer| match &self.checked.outcome {
-                Ok(report) => cases(writer, &path, report, view),
+                Ok(_) => cases(writer, &path, self.checked, view),
                 Err(message) => {
                     let title = line(&xml::failure(message));
                     case(writer, &path, "readable", |writer| {
@@ -117,18 +98,18 @@ impl<'a> Suite<'a> {
 fn cases(
     writer: &mut Writer<&mut dyn Write>,
     path: &str,
-    report: &DocumentReport,
+    input: &InputReport,
     view: &View<'_>,
 ) -> io::Result<()> {
-    if report.findings.is_empty() && report.allowed.is_empty() {
+    if input.findings().is_empty() && input.allowed().is_empty() {
         return case(writer, path, "no findings", |_| Ok(()));
     }
-    for finding in &report.findings {
+    for finding in input.findings() {
         let text = explanation(finding, view);
         let place = &finding.place.start;
         let text = format!("{path}:{}:{}: {text}", place.line, place.column);
         case(writer, path, &name(finding), |writer| {
-            if finding.severity >= report.fail_on {
+            if finding.severity >= input.fail_on {
                 let kind = finding.severity.as_str();
                 return said(writer, "failure", &line(&finding.title), kind, &text);
             }
@@ -137,7 +118,7 @@ fn cases(
             Ok(())
         })?;
     }
-    for finding in &report.allowed {
+    for finding in input.allowed() {
         let why = finding.allowed_by.as_ref().map(allowance);
         case(writer, path, &name(finding), |writer| {
             let skipped = writer.create_element("skipped");

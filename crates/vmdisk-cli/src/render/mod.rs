@@ -3,19 +3,18 @@
 pub(crate) mod block;
 pub(crate) mod checkstyle;
 pub(crate) mod concise;
-pub(crate) mod document;
+pub(crate) mod escaped_json;
 pub(crate) mod fingerprint;
 pub(crate) mod github;
 pub(crate) mod gitlab;
-pub(crate) mod harmless;
 pub(crate) mod html;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod junit;
 pub(crate) mod message;
 pub(crate) mod prometheus;
+pub(crate) mod renderer;
 pub(crate) mod sarif;
-pub(crate) mod spool;
 pub(crate) mod statistics;
 pub(crate) mod summary;
 #[cfg(test)]
@@ -27,7 +26,7 @@ mod xml;
 use vmdisk::{Diagnostic, Severity};
 
 use crate::report::classes::Classes;
-use crate::report::input::DocumentReport;
+use crate::report::input::InputReport;
 
 /// The address of the page of a rule.
 pub(crate) fn page_url(rule: &str) -> String {
@@ -71,14 +70,14 @@ impl View<'_> {
     /// The findings of an input that are shown.
     pub(crate) fn findings<'r>(
         &self,
-        report: &'r DocumentReport,
+        input: &'r InputReport,
     ) -> impl Iterator<Item = &'r Diagnostic> {
-        let least = if self.quiet {
-            report.fail_on
-        } else {
-            Severity::ALL[0]
+        let least = match self.quiet {
+            true => input.fail_on,
+            false => Severity::ALL[0],
         };
-        report.at_least(least)
+        let findings = input.findings().iter();
+        findings.filter(move |finding| finding.severity >= least)
     }
 
     /// On which of several hosts something was found, in words.

@@ -1,121 +1,60 @@
 //! Metrics for the textfile collector of Prometheus' node_exporter.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use vmdisk::{Rule, Severity};
-
+use crate::render::renderer::RunReport;
 use crate::render::summary::Summary;
 use crate::report::classes::Classes;
-use crate::report::input::InputReport;
 use crate::sanitize::line;
-
-/// The findings of a run by rule, severity, guest and host.
-#[derive(Debug, Default)]
-pub(crate) struct Samples {
-    guests: Vec<Box<str>>,
-    samples: Vec<Sample>,
-}
-
-/// Findings with the same labels.
-#[derive(Debug)]
-struct Sample {
-    rule: &'static Rule,
-    /// The number of the guest.
-    guest: u32,
-    /// The number of the host, if there are several.
-    host: Option<u32>,
-    severity: Severity,
-    findings: u32,
-}
 
 /// The labels of a sample: rule, severity, guest, host.
 type Labels<'a> = (&'static str, &'static str, &'a str, &'a str);
 
-impl Samples {
-    /// Counts the findings of an input.
-    pub(crate) fn add(&mut self, checked: &InputReport) {
-        let Ok(report) = &checked.outcome else {
-            return;
-        };
-        let Some(last) = report.findings.len().checked_sub(1) else {
-            return;
-        };
-        let guest = u32::try_from(self.guests.len()).expect("a run has fewer inputs");
-        let name = report.domain.as_ref().unwrap_or(&checked.path);
-        self.guests.push(name.as_str().into());
-        let first = self.samples.len();
-        self.samples.reserve(last + 1);
-        for finding in &report.findings {
-            let mut count = |host: Option<u32>| {
-                let same = self.samples[first..].iter_mut().find(|sample| {
-                    std::ptr::eq(sample.rule, finding.rule)
-                        && sample.severity == finding.severity
-                        && sample.host == host
-                });
-                match same {
-                    Some(sample) => sample.findings += 1,
-                    None => self.samples.push(Sample {
-                        rule: finding.rule,
-                        guest,
-                        host,
-                        severity: finding.severity,
-                        findings: 1,
-                    }),
-                }
+/// Writes the number of findings by rule, severity, guest and host, and numbers of the run.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    run: RunReport<'_>,
+    classes: Option<&Classes<'_>>,
+) -> io::Result<()> {
+    let mut samples: BTreeMap<Labels<'_>, u32> = BTreeMap::new();
+    for input in run.inputs {
+        for finding in input.findings() {
+            let report = input.outcome.as_ref().ok();
+            let guest = report.and_then(|report| report.domain.as_deref());
+            let guest = guest.unwrap_or(&input.path);
+            let mut count = |host| {
+                let labels = (finding.rule.name, finding.severity.as_str(), guest, host);
+                *samples.entry(labels).or_default() += 1;
             };
-            match &finding.hosts {
-                Some(found) => {
-                    for host in &found.affected {
-                        count(u32::try_from(*host).ok());
-                    }
+            match classes.zip(finding.hosts.as_ref()) {
+                Some((classes, found)) => {
+                    let hosts = found.affected.iter();
+                    hosts.for_each(|host| count(classes.hosts()[*host].name.as_str()));
                 }
-                None => count(None),
+                None => count(run.host.unwrap_or_default()),
             }
         }
     }
-
-    /// Writes the number of findings by rule, severity, guest and host, and numbers of the run.
-    ///
-    /// `host` names the only host, where there are not several.
-    pub(crate) fn write(
-        &mut self,
-        out: &mut dyn Write,
-        summary: &Summary,
-        classes: Option<&Classes<'_>>,
-        host: Option<&str>,
-    ) -> io::Result<()> {
-        let Samples { guests, samples } = self;
-        let labels = |sample: &Sample| -> Labels<'_> {
-            let host = match (classes, sample.host) {
-                (Some(classes), Some(number)) => &classes.hosts()[number as usize].name,
-                _ => host.unwrap_or_default(),
-            };
-            let guest = &guests[sample.guest as usize];
-            (sample.rule.name, sample.severity.as_str(), guest, host)
-        };
-        samples.sort_unstable_by(|one, other| labels(one).cmp(&labels(other)));
-        head(
-            out,
-            "vmdisk_lint_findings",
-            "Findings by rule, severity, guest and host.",
-        )?;
-        for same in samples.chunk_by(|one, other| labels(one) == labels(other)) {
-            let number: u32 = same.iter().map(|sample| sample.findings).sum();
-            let (rule, severity, guest, host) = labels(&same[0]);
-            let labels = [
-                ("rule", rule),
-                ("severity", severity),
-                ("guest", guest),
-                ("host", host),
-            ];
-            let labels = labels.iter().filter(|(_, value)| !value.is_empty());
-            let labels: Vec<String> = labels
-                .map(|(name, value)| format!("{name}=\"{}\"", value_of(value)))
-                .collect();
-            writeln!(out, "vmdisk_lint_findings{{{}}} {number}", labels.join(","))?;
-        }
-        numbers_of_the_run(out, summary)
+    head(
+        out,
+        "vmdisk_lint_findings",
+        "Findings by rule, severity, guest and host.",
+    )?;
+    for ((rule, severity, guest, host), number) in samples {
+        let labels = [
+            ("rule", rule),
+            ("severity", severity),
+            ("guest", guest),
+            ("host", host),
+        ];
+        let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+        let labels: Vec<String> = labels
+            .map(|(name, value)| format!("{name}=\"{}\"", value_of(value)))
+            .collect();
+        writeln!(out, "vmdisk_lint_findings{{{}}} {number}", labels.join(","))?;
     }
+    numbers_of_the_run(out, run.summary)
 }
 
 fn numbers_of_the_run(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::{Applicability, Rule, Severity};
+use vmdisk::{Applicability, Severity};
 
 use crate::render::View;
-use crate::render::harmless;
+use crate::render::escaped_json;
 use crate::report::input::InputReport;
 
 /// Version of the shape.
@@ -42,55 +42,46 @@ struct RuleCount {
     fixable_unsafely: usize,
 }
 
-/// The findings of each rule, as they are counted: all, those that `--fix` fixes, and those that only
-/// `--unsafe-fixes` fixes.
-#[derive(Debug, Default)]
-pub(crate) struct Counts(BTreeMap<&'static str, (&'static Rule, Severity, [usize; 3])>);
-
-impl Counts {
-    /// Counts the findings of an input that are shown.
-    pub(crate) fn add(&mut self, checked: &InputReport, view: &View<'_>) {
-        let Ok(report) = &checked.outcome else {
-            return;
-        };
-        for finding in view.findings(report) {
-            let first = (finding.rule, finding.severity, [0; 3]);
-            let (_, worst, numbers) = self.0.entry(finding.rule.name).or_insert(first);
-            *worst = finding.severity.max(*worst);
-            numbers[0] += 1;
-            match finding.fix.as_ref().map(|fix| fix.applicability) {
-                Some(Applicability::Safe) => numbers[1] += 1,
-                Some(Applicability::Unsafe) => numbers[2] += 1,
-                None => {}
-            }
-        }
-    }
-
-    /// Writes a line for each rule.
-    pub(crate) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        Statistics::of(self).write_text(out)
-    }
-
-    /// Writes JSON.
-    pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        harmless::pretty(out, &Statistics::of(self))
+/// Writes the number of findings of each rule, as JSON or a line for each.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    inputs: &[InputReport],
+    view: &View<'_>,
+    is_json: bool,
+) -> io::Result<()> {
+    let statistics = Statistics::of(inputs, view);
+    match is_json {
+        true => escaped_json::pretty(out, &statistics),
+        false => statistics.write_text(out),
     }
 }
 
 impl Statistics {
-    fn of(counts: &Counts) -> Self {
-        let counted = counts.0.values().map(|(rule, severity, numbers)| {
-            let [findings, fixable, fixable_unsafely] = *numbers;
-            RuleCount {
+    /// Counts the findings that are shown.
+    fn of(inputs: &[InputReport], view: &View<'_>) -> Self {
+        let mut counts: BTreeMap<&str, (Severity, RuleCount)> = BTreeMap::new();
+        for finding in inputs.iter().flat_map(|input| view.findings(input)) {
+            let rule = finding.rule;
+            let new = || RuleCount {
                 rule: rule.name,
                 group: rule.group.as_str(),
-                severity: severity.as_str(),
-                findings,
-                fixable,
-                fixable_unsafely,
+                severity: "",
+                findings: 0,
+                fixable: 0,
+                fixable_unsafely: 0,
+            };
+            let count = counts.entry(rule.name);
+            let (worst, count) = count.or_insert_with(|| (finding.severity, new()));
+            *worst = finding.severity.max(*worst);
+            count.severity = worst.as_str();
+            count.findings += 1;
+            match finding.fix.as_ref().map(|fix| fix.applicability) {
+                Some(Applicability::Safe) => count.fixable += 1,
+                Some(Applicability::Unsafe) => count.fixable_unsafely += 1,
+                None => {}
             }
-        });
-        let mut rules: Vec<RuleCount> = counted.collect();
+        }
+        let mut rules: Vec<RuleCount> = counts.into_values().map(|(_, count)| count).collect();
         rules.sort_by_key(|count| (Reverse(count.findings), count.rule));
         Statistics {
             schema_version: SCHEMA_VERSION,

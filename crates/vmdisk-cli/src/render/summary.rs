@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use vmdisk::Severity;
+use vmdisk::report::{Unchecked, UncheckedRules};
+use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
 
 use crate::report::classes::Classes;
-use crate::report::input::{InputReport, Tally, Unchecked};
+use crate::report::input::InputReport;
 use crate::sanitize::line;
 
 /// Numbers of a run.
@@ -30,35 +31,44 @@ pub(crate) struct Summary {
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
-    /// Where the names of these rules are in memory: most inputs have the same, and addresses are compared at once.
-    known_names: BTreeSet<usize>,
 }
 
 impl Summary {
-    /// Counts an input.
-    pub(crate) fn add(&mut self, checked: &InputReport, tally: &Tally) {
-        let is_continued = matches!(&checked.outcome, Ok(report) if report.is_continued);
-        self.inputs += usize::from(!is_continued);
-        let Ok(report) = &checked.outcome else {
-            self.failed += 1;
-            return;
-        };
-        self.fixed += report.mended.len();
-        self.failed_fixes += report.failed_fixes.len();
-        self.errors += tally.of(Severity::Error);
-        self.warnings += tally.of(Severity::Warning);
-        self.advice += tally.of(Severity::Advice);
-        self.pedantic += tally.of(Severity::Pedantic);
-        self.allowed += tally.allowed;
-        self.known += tally.known;
-        self.fixable += tally.fixable;
-        self.fixable_unsafely += tally.fixable_unsafely;
-        for name in &tally.not_checked {
-            if self.known_names.insert(name.as_ptr().addr()) {
-                self.rules_not_checked.insert(name);
-            }
+    /// The numbers of these inputs.
+    pub(crate) fn of(inputs: &[InputReport]) -> Self {
+        let mut summary = Summary::default();
+        for input in inputs {
+            summary.inputs += usize::from(!input.is_continued);
+            let Ok(report) = &input.outcome else {
+                summary.failed += 1;
+                continue;
+            };
+            summary.fixed += report.mended.len();
+            summary.failed_fixes += report.failed_fixes.len();
+            report.findings.iter().for_each(|one| summary.add(one));
+            summary.allowed += report.allowed.len();
+            let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
+            summary.known += report.allowed.iter().filter(is_known).count();
+            let UncheckedRules { names, reasons } = &report.unchecked_rules;
+            summary.rules_not_checked.extend(names);
+            summary.reasons.extend(reasons.iter().cloned());
         }
-        self.reasons.extend(tally.reasons.iter().cloned());
+        summary
+    }
+
+    /// Counts a finding.
+    fn add(&mut self, finding: &Diagnostic) {
+        *match finding.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+            Severity::Advice => &mut self.advice,
+            Severity::Pedantic => &mut self.pedantic,
+        } += 1;
+        match finding.fix.as_ref().map(|fix| fix.applicability) {
+            Some(Applicability::Safe) => self.fixable += 1,
+            Some(Applicability::Unsafe) => self.fixable_unsafely += 1,
+            None => {}
+        }
     }
 
     /// Where to read on, if there is anything to read about.
@@ -203,18 +213,21 @@ struct UnknownImage {
 }
 
 impl Missed {
-    /// Counts what could not be checked in an input.
-    pub(crate) fn add(&mut self, checked: &InputReport) {
-        let Ok(report) = &checked.outcome else {
-            return;
-        };
-        for unchecked in &report.not_checked {
-            let disk = unchecked.disk.as_ref().map(|(number, _)| number);
-            let image = disk.and_then(|number| report.unknown_images.get(number));
+    /// The places in these inputs.
+    pub(crate) fn of(inputs: &[InputReport]) -> Self {
+        let mut missed = Missed::default();
+        inputs.iter().for_each(|input| missed.add(input));
+        missed
+    }
+
+    fn add(&mut self, input: &InputReport) {
+        for unchecked in input.not_checked() {
+            let disk = unchecked.place.disk.as_ref().map(|(number, _)| number);
+            let image = disk.and_then(|number| input.unknown_images.get(number));
             if let Some(image) = image.filter(|_| unchecked.why == NOT_COLLECTED) {
                 let unknown = self.by_image.entry(image.clone());
                 let unknown = unknown.or_insert_with(|| UnknownImage {
-                    input: checked.path.clone(),
+                    input: input.path.clone(),
                     rules: BTreeSet::new(),
                 });
                 unknown.rules.insert(unchecked.rule);
@@ -222,7 +235,7 @@ impl Missed {
             }
             let missed = self.by_rule.entry((unchecked.rule, unchecked.why.clone()));
             missed
-                .or_insert_with(|| (0, checked.path.clone(), unchecked.clone()))
+                .or_insert_with(|| (0, input.path.clone(), unchecked.clone()))
                 .0 += 1;
         }
     }
@@ -310,7 +323,7 @@ fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
     let _ = write!(
         out,
         " ({} in {}: {}",
-        line(&first.field),
+        line(&first.place.field),
         line(path),
         line(&first.what)
     );

@@ -1,8 +1,10 @@
 //! Golden output of every format over one made-up report, so that new rules do not change it.
 
-use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use vmdisk::model::{DiskField, FieldPath};
+use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlace, UncheckedRules};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
@@ -12,12 +14,12 @@ use vmdisk::{
 
 use crate::args::LintFormat;
 use crate::exit::Exit;
-use crate::render::document::{Content, Document, Outcome, Renderer};
+use crate::render::View;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
+use crate::render::renderer::{Content, Renderer, RunReport};
 use crate::render::summary::{Missed, Summary};
-use crate::render::{View, concise, github, human};
 use crate::report::caveats::Caveats;
-use crate::report::input::{DocumentReport, InputReport, Tally, Unchecked};
+use crate::report::input::InputReport;
 
 const TEXT: &str = "\
 <domain type='kvm'>
@@ -157,9 +159,11 @@ fn sample() -> Vec<InputReport> {
     };
     let missed = |rule, disk: usize, target: &str, what: &str, why: &str| Unchecked {
         rule,
-        disk: Some((disk, Some(target.into()))),
-        field: format!("disk {target} › driver/@io").into(),
-        what: what.to_owned(),
+        place: Arc::new(UncheckedPlace {
+            disk: Some((disk, Some(target.to_owned()))),
+            field: format!("disk {target} › driver/@io"),
+        }),
+        what: what.into(),
         why: why.to_owned().into(),
         hosts: Vec::new(),
     };
@@ -167,7 +171,6 @@ fn sample() -> Vec<InputReport> {
     let report = DocumentReport {
         domain: Some("web1".to_owned()),
         disks: 2,
-        fail_on: Severity::Error,
         text: TEXT.to_owned(),
         lines: LineIndex::new(TEXT),
         findings: vec![error, warning, advice],
@@ -188,91 +191,66 @@ fn sample() -> Vec<InputReport> {
                 no_facts,
             ),
         ],
+        unchecked_rules: UncheckedRules {
+            names: vec!["cache-unsafe"],
+            reasons: vec![no_facts.into()],
+        },
         mended: Vec::new(),
-        paths: Vec::new(),
         failed_fixes: vec![FailedFix {
             rule: find("cache-unsafe").unwrap(),
             at: FieldPath::Disk(1, DiskField::Cache),
             title: "`vda` throws away the guest's flushes".to_owned(),
             why: FixFailure::StillReported,
         }],
-        counted: Tally::default(),
-        unknown_images: BTreeMap::new(),
-        has_baseline: false,
-        is_continued: false,
     };
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();
     let open = broken.find("<devices>").unwrap();
+    let message = Message {
+        help: Some("close it".to_owned()),
+        ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {
+            path: "d/broken.xml".to_owned(),
+            quoted: Some(MessageText {
+                text: SharedText::new(broken),
+                span: Span::new(end, end + 9),
+                label: None,
+                related: vec![(Span::new(open, open + 9), "opened here".to_owned())],
+            }),
+        })
+    };
     vec![
         InputReport {
-            path: "d/a b\u{1b}[2J,c.xml".to_owned(),
-            file: "d/a b\u{1b}[2J,c.xml".into(),
-            outcome: Ok(report),
+            fail_on: Severity::Error,
+            ..InputReport::new(Path::new("d/a b\u{1b}[2J,c.xml"), Ok(report))
         },
-        InputReport {
-            path: "d/broken.xml".to_owned(),
-            file: "d/broken.xml".into(),
-            outcome: Err(Box::new(Message {
-                help: Some("close it".to_owned()),
-                ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {
-                    path: "d/broken.xml".to_owned(),
-                    quoted: Some(MessageText {
-                        text: SharedText::new(broken),
-                        span: Span::new(end, end + 9),
-                        label: None,
-                        related: vec![(Span::new(open, open + 9), "opened here".to_owned())],
-                    }),
-                })
-            })),
-        },
+        InputReport::failed(Path::new("d/broken.xml"), message),
     ]
 }
 
 /// The report of the sample in one format.
-fn written(format: LintFormat) -> String {
-    let renderer = Renderer::new(Content::Findings(format), View::everything());
-    let mut document = Document::new(&renderer);
-    let all = sample();
-    for checked in &all {
-        let added = document.add(&renderer, checked, &renderer.items(checked));
-        added.unwrap_or_else(|stop| panic!("{stop:?}"));
-    }
-    let summary = summary_of(&all);
+fn written(format: LintFormat, view: View<'_>) -> String {
+    let inputs = sample();
+    let summary = Summary::of(&inputs);
     let caveats = Caveats {
-        not_checked: summary.not_checked(),
+        not_checked: None,
         unchecked_fails: false,
         old_facts: &[],
         old_facts_fail: true,
     };
-    let outcome = Outcome {
+    let run = RunReport {
+        inputs: &inputs,
         summary: &summary,
         caveats: &caveats,
         host: None,
         exit: Exit::CouldNot,
     };
+    let renderer = Renderer {
+        content: Content::Findings(format),
+        view,
+    };
     let mut out = Vec::new();
-    document.write(&renderer, outcome, &mut out).unwrap();
+    renderer.write(run, &mut out).unwrap();
     String::from_utf8(out).unwrap()
-}
-
-fn summary_of(all: &[InputReport]) -> Summary {
-    let mut summary = Summary::default();
-    for checked in all {
-        let report = checked.outcome.as_ref();
-        summary.add(
-            checked,
-            &report.map_or_else(|_| Tally::default(), DocumentReport::tally),
-        );
-    }
-    summary
-}
-
-fn text(of: fn(&str, &DocumentReport, &View<'_>) -> String, view: View<'_>) -> String {
-    sample()
-        .iter()
-        .filter_map(|checked| Some(of(&checked.path, checked.outcome.as_ref().ok()?, &view)))
-        .collect()
 }
 
 fn assert_harmless(text: &str) {
@@ -288,7 +266,7 @@ fn for_people() {
         show_allowed: true,
         ..View::everything()
     };
-    let text = text(human::file, view);
+    let text = written(LintFormat::Full, view);
     assert_harmless(&text);
     insta::assert_snapshot!(text);
 }
@@ -299,10 +277,10 @@ fn a_command_without_fixes_does_not_suggest_them() {
         suggests_fix: false,
         ..View::everything()
     };
-    let text = text(human::file, view);
+    let text = written(LintFormat::Full, view);
     assert!(text.contains("help: write cache='writeback'"), "{text}");
     assert!(!text.contains("--fix"), "{text}");
-    let summary = summary_of(&sample());
+    let summary = Summary::of(&sample());
     assert!(summary.text(true).contains("--fix"));
     assert!(!summary.text(false).contains("--fix"));
 }
@@ -313,7 +291,7 @@ fn for_people_with_everything() {
         verbose: true,
         ..View::everything()
     };
-    insta::assert_snapshot!(text(human::file, view));
+    insta::assert_snapshot!(written(LintFormat::Full, view));
 }
 
 #[test]
@@ -323,7 +301,7 @@ fn for_people_in_colour() {
         colored: true,
         ..View::everything()
     };
-    let text = text(human::file, view);
+    let text = written(LintFormat::Full, view);
     assert!(
         text.contains("\u{1b}[1m\u{1b}[91merror[cache-unsafe]"),
         "{text:?}"
@@ -340,31 +318,26 @@ fn concisely() {
         show_allowed: true,
         ..View::everything()
     };
-    let text = text(concise::file, view);
+    let text = written(LintFormat::Concise, view);
     assert_harmless(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn for_github() {
-    let mut text = text(github::file, View::everything());
-    for checked in &sample() {
-        if let Err(message) = &checked.outcome {
-            text.push_str(&github::failure(checked, message));
-        }
-    }
+    let text = written(LintFormat::Github, View::everything());
     assert_harmless(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn for_programs() {
-    insta::assert_snapshot!(written(LintFormat::Json));
+    insta::assert_snapshot!(written(LintFormat::Json, View::everything()));
 }
 
 #[test]
 fn for_code_scanning() {
-    let log = written(LintFormat::Sarif);
+    let log = written(LintFormat::Sarif, View::everything());
     // The page of the rule is the rule's business.
     let mut log: serde_json::Value = serde_json::from_str(&log).unwrap();
     let rule = &mut log["runs"][0]["tool"]["driver"]["rules"][0];
@@ -378,10 +351,8 @@ fn for_code_scanning() {
 #[test]
 fn in_the_end() {
     let all = sample();
-    let mut text = summary_of(&all).text(true);
-    let mut missed = Missed::default();
-    all.iter().for_each(|checked| missed.add(checked));
-    text.push_str(&missed.text(None, &[]));
+    let mut text = Summary::of(&all).text(true);
+    text.push_str(&Missed::of(&all).text(None, &[]));
     for checked in &all {
         if let Err(message) = &checked.outcome {
             text.push_str(&message.render(false));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, BytesStart, Event};
+use quick_xml::events::{BytesDecl, Event};
 
 use crate::render::View;
 use crate::render::message::Message;
@@ -11,42 +11,20 @@ use crate::report::input::{confidence_note, unwritten_note};
 use crate::sanitize;
 use vmdisk_source::secrets::mask_message;
 
-/// Writes the beginning of a document: its declaration and the tag of its root.
-pub(crate) fn begin(
+/// Writes a document, with the contents of its root and a line end after it.
+pub(crate) fn document(
     out: &mut dyn Write,
     root: &str,
     attributes: &[(&str, &str)],
-) -> io::Result<()> {
-    let mut writer = writer(out);
-    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let tag = BytesStart::new(root).with_attributes(attributes.iter().copied());
-    writer.write_event(Event::Start(tag))
-}
-
-/// Elements inside of the root.
-pub(crate) fn inside(
     contents: impl FnOnce(&mut Writer<&mut dyn Write>) -> io::Result<()>,
-) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut root = Vec::new();
-    let written = (|| {
-        // The writer indents by the elements that it began.
-        let mut writer = writer(&mut root);
-        writer.write_event(Event::Start(BytesStart::new("root")))?;
-        *writer.get_mut() = &mut out;
-        contents(&mut writer)
-    })();
-    written.expect("writing to a Vec cannot fail");
-    out
-}
-
-/// Writes the end of a document and a line end after it.
-pub(crate) fn end(out: &mut dyn Write, root: &str) -> io::Result<()> {
-    write!(out, "\n</{root}>\n")
-}
-
-fn writer(out: &mut dyn Write) -> Writer<&mut dyn Write> {
-    Writer::new_with_indent(out, b' ', 2)
+) -> io::Result<()> {
+    let mut writer = Writer::new_with_indent(out, b' ', 2);
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    writer
+        .create_element(root)
+        .with_attributes(attributes.iter().copied())
+        .write_inner_content(contents)?;
+    writer.get_mut().write_all(b"\n")
 }
 
 /// A text of one line that XML can hold.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use vmdisk::FoundOn;
 
 use crate::hosts::{Hosts, KnownHost};
-use crate::report::input::DocumentReport;
+use crate::report::input::InputReport;
 use crate::sanitize::line;
 
 /// The hosts of a run, and the classes that its findings make of them.
@@ -35,39 +35,26 @@ pub(crate) struct ClassNames<'a> {
     pub(crate) not_checked: Vec<&'a str>,
 }
 
-/// The class of each host, split by what was found so far.
-#[derive(Debug)]
-pub(crate) struct Splits(Vec<usize>);
-
-impl Splits {
-    /// Hosts of which nothing is known. Each of `groups` are hosts that the same inputs may run on.
-    pub(crate) fn new<'g>(hosts: &Hosts, groups: impl Iterator<Item = &'g [usize]>) -> Self {
-        let mut of_host = vec![0; hosts.known.len()];
-        for group in groups {
-            split(&mut of_host, group);
-        }
-        Splits(of_host)
-    }
-
-    /// Splits the classes so that each is in or out of every list of hosts in a report as a whole.
-    pub(crate) fn add(&mut self, report: &DocumentReport) {
-        for finding in report.findings.iter().chain(&report.allowed) {
-            if let Some(found) = &finding.hosts {
-                split(&mut self.0, &found.affected);
-                split(&mut self.0, &found.not_checked);
-            }
-        }
-        for missed in &report.not_checked {
-            split(&mut self.0, &missed.hosts);
-        }
-    }
-}
-
 impl<'a> Classes<'a> {
-    /// The classes of hosts by all findings.
-    pub(crate) fn new(hosts: &'a Hosts, splits: Splits) -> Self {
+    /// Classes that are in or out of every list of hosts as a whole: of each of `groups`, which are hosts that the same
+    /// inputs may run on, and of every report.
+    pub(crate) fn new<'g>(
+        hosts: &'a Hosts,
+        groups: impl Iterator<Item = &'g [usize]>,
+        reports: &[InputReport],
+    ) -> Self {
         let hosts = hosts.known.as_slice();
-        let Splits(of_host) = splits;
+        let mut of_host = vec![0; hosts.len()];
+        groups.for_each(|group| split(&mut of_host, group));
+        for report in reports {
+            let findings = report.findings().iter().chain(report.allowed());
+            for found in findings.filter_map(|finding| finding.hosts.as_ref()) {
+                split(&mut of_host, &found.affected);
+                split(&mut of_host, &found.not_checked);
+            }
+            let missed = report.not_checked().iter();
+            missed.for_each(|missed| split(&mut of_host, &missed.hosts));
+        }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {
             // Classes are numbered in the order of their first hosts.
@@ -217,8 +204,11 @@ fn split(of_host: &mut [usize], listed: &[usize]) {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::sync::Arc;
 
     use vmdisk::Facts;
+    use vmdisk::report::{DocumentReport, Unchecked};
 
     use super::*;
 
@@ -236,20 +226,19 @@ mod tests {
         for listed in lists {
             split(&mut of_host, listed);
         }
-        let mut report = DocumentReport::empty();
-        for listed in lists {
-            report.not_checked.push(crate::report::input::Unchecked {
-                rule: "cache-unsafe",
-                disk: None,
-                field: "".into(),
-                what: String::new(),
-                why: "".into(),
-                hosts: listed.to_vec(),
-            });
-        }
-        let mut splits = Splits::new(hosts, std::iter::empty());
-        splits.add(&report);
-        let classes = Classes::new(hosts, splits);
+        let missed = |listed: &&[usize]| Unchecked {
+            rule: "cache-unsafe",
+            place: Arc::default(),
+            what: "".into(),
+            why: "".into(),
+            hosts: listed.to_vec(),
+        };
+        let report = DocumentReport {
+            not_checked: lists.iter().map(missed).collect(),
+            ..DocumentReport::default()
+        };
+        let reports = [InputReport::new(Path::new("a.xml"), Ok(report))];
+        let classes = Classes::new(hosts, std::iter::empty(), &reports);
         assert_eq!(classes.of_host, of_host);
         classes
     }

@@ -8,7 +8,7 @@ use vmdisk::Diagnostic;
 use vmdisk::trace::{DiskTrace, IoPath};
 
 use super::traced::Traced;
-use crate::render::harmless;
+use crate::render::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -78,7 +78,7 @@ pub(super) fn write(traced: &Traced) -> String {
             .collect(),
     };
     let mut out = Vec::new();
-    harmless::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
+    escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::input::inputs::{Input, Inputs, Origin};
 use crate::io::Io;
-use crate::render::message::{Message, MessagePlace};
+use crate::render::message::Message;
 use crate::report::input::InputReport;
 use crate::stop::Stop;
 use virsh::{Virsh, VirshError};
@@ -99,15 +99,7 @@ fn stop(error: &VirshError) -> Stop {
 }
 
 fn unreadable(path: &Path, error: &VirshError) -> InputReport {
-    let place = MessagePlace {
-        path: path.display().to_string(),
-        quoted: None,
-    };
-    let mut message = Message::error(error.to_string()).at(place);
-    message.help = Some(error.help().to_owned());
-    InputReport {
-        path: path.display().to_string(),
-        file: path.to_owned(),
-        outcome: Err(Box::new(message)),
-    }
+    let help = Some(error.help().to_owned());
+    let message = Message::error(error.to_string());
+    InputReport::failed(path, Message { help, ..message })
 }

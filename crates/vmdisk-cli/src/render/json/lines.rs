@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::render::harmless;
+use crate::render::escaped_json;
 use crate::render::json::v1::{self, Input, JsonFinding};
 use crate::report::classes::Classes;
 use crate::report::input::InputReport;
@@ -22,32 +22,22 @@ enum Line<'a> {
 }
 
 /// A line for each finding of an input, or for an input that could not be read.
-pub(crate) fn file(checked: &InputReport, classes: Option<&Classes<'_>>) -> Vec<u8> {
+pub(crate) fn file(input: &InputReport, classes: Option<&Classes<'_>>) -> String {
     let mut out = Vec::new();
     let mut line = |line: &Line<'_>| {
-        harmless::line(&mut out, line).expect("writing to a Vec cannot fail");
+        escaped_json::line(&mut out, line).expect("writing to a Vec cannot fail");
     };
-    let Ok(report) = &checked.outcome else {
-        line(&Line::FailedInput(v1::input(checked)));
-        return out;
-    };
-    for one in &report.findings {
-        line(&Line::Finding(v1::finding(
-            &checked.path,
-            report,
-            one,
-            classes,
-        )));
+    match &input.outcome {
+        Ok(report) => {
+            let json = |finding| v1::finding(&input.path, report, finding, classes);
+            let findings = report.findings.iter();
+            findings.for_each(|one| line(&Line::Finding(json(one))));
+            let allowed = report.allowed.iter();
+            allowed.for_each(|one| line(&Line::Allowed(json(one))));
+        }
+        Err(_) => line(&Line::FailedInput(v1::input(input))),
     }
-    for one in &report.allowed {
-        line(&Line::Allowed(v1::finding(
-            &checked.path,
-            report,
-            one,
-            classes,
-        )));
-    }
-    out
+    String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 /// The JSON Schema of a line.

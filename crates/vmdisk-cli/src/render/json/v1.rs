@@ -8,23 +8,28 @@ use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlace};
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
-use crate::render::harmless::{self, Spliced};
+use crate::render::escaped_json::{self, Members, add_line};
 use crate::render::message::Message;
-use crate::render::spool::Spool;
+use crate::render::renderer::RunReport;
 use crate::render::summary::Summary;
 use crate::report::classes::{ClassNames, Classes};
-use crate::report::input::{DocumentReport, InputReport, Unchecked};
+use crate::report::input::InputReport;
 
 /// Version of the shape.
 pub(crate) const SCHEMA_VERSION: &str = "1.4";
 
 /// The report of one `vmdisk lint` run.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(title = "vmdisk lint report, version 1", rename = "Report")]
-pub(crate) struct Envelope<'a> {
+#[allow(
+    dead_code,
+    reason = "only its schema is used: members are written one by one"
+)]
+struct Envelope<'a> {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
     /// Who wrote it.
@@ -32,8 +37,7 @@ pub(crate) struct Envelope<'a> {
     /// Numbers of the run.
     summary: Counts,
     /// Every input in the order it was checked; also facts files that could not be read.
-    #[schemars(with = "Vec<Input<'static>>")]
-    inputs: Spliced,
+    inputs: Vec<Input<'a>>,
     /// The hosts that the inputs may run on, where there are several; since 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosts: Option<Vec<Host<'a>>>,
@@ -41,14 +45,11 @@ pub(crate) struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host_classes: Option<Vec<HostClass<'a>>>,
     /// Findings that count, by input and then by place.
-    #[schemars(with = "Vec<JsonFinding<'static>>")]
-    findings: Spliced,
+    findings: Vec<JsonFinding<'a>>,
     /// Findings that do not count, each with the reason.
-    #[schemars(with = "Vec<JsonFinding<'static>>")]
-    allowed: Spliced,
+    allowed: Vec<JsonFinding<'a>>,
     /// Checks that lacked an input.
-    #[schemars(with = "Vec<NotChecked<'static>>")]
-    not_checked: Spliced,
+    not_checked: Vec<NotChecked<'a>>,
 }
 
 /// The program that wrote a report.
@@ -353,57 +354,31 @@ struct NotChecked<'a> {
     host_classes: Option<Vec<&'a str>>,
 }
 
-/// Number of lists of the report.
-pub(crate) const LISTS: usize = 4;
-
-/// The usual size of an entry of what was not checked, without its path: a list that grows is copied.
-const NOT_CHECKED_BYTES: usize = 240;
-
-/// The items of an input in each list of the report.
-pub(crate) fn items(checked: &InputReport, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
-    let mut lists = [const { Vec::new() }; LISTS];
-    let [inputs, findings, allowed, missed] = &mut lists;
-    if !matches!(&checked.outcome, Ok(report) if report.is_continued) {
-        add(inputs, &input(checked));
-    }
-    if let Ok(report) = &checked.outcome {
-        for one in &report.findings {
-            add(findings, &finding(&checked.path, report, one, classes));
-        }
-        for one in &report.allowed {
-            add(allowed, &finding(&checked.path, report, one, classes));
-        }
-        let mut path = Vec::new();
-        harmless::string(&mut path, &checked.path);
-        missed.reserve(report.not_checked.len() * (path.len() + NOT_CHECKED_BYTES));
-        for one in &report.not_checked {
-            match classes {
-                Some(_) => add(missed, &not_checked(&checked.path, one, classes)),
-                None => add_not_checked(missed, &path, one),
-            }
+/// Adds places that rules could not look at.
+fn add_all_not_checked(list: &mut Vec<u8>, input: &InputReport, classes: Option<&Classes<'_>>) {
+    let mut path = Vec::new();
+    escaped_json::string(&mut path, &input.path);
+    for one in input.not_checked() {
+        match classes {
+            Some(_) => add_line(list, &not_checked(&input.path, one, classes)),
+            None => add_not_checked(list, &path, one),
         }
     }
-    lists
 }
 
-/// Adds an item to a list, which is a member of the report. Each has a line of its own: indented, the report would be a
-/// fifth longer.
-fn add(list: &mut Vec<u8>, item: &impl Serialize) {
-    harmless::line_item(list, 2, item);
-}
-
-/// As [`add`] of [`NotChecked`] without classes. Most of a report are these entries. `path` is a string of JSON.
+/// As [`add_line`] of [`NotChecked`] without classes. Most of a report are these entries. `path` is a string of JSON.
 fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
     let Unchecked {
         rule,
-        disk,
-        field,
+        place,
         what,
         why,
         hosts: _,
     } = missed;
-    list.extend_from_slice(b",\n    {\"rule\": ");
-    harmless::string(list, rule);
+    let UncheckedPlace { disk, field } = &**place;
+    list.extend_from_slice(escaped_json::LINE);
+    list.extend_from_slice(b"{\"rule\": ");
+    escaped_json::string(list, rule);
     list.extend_from_slice(b", \"path\": ");
     list.extend_from_slice(path);
     match disk {
@@ -412,7 +387,7 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
             list.extend_from_slice(index.to_string().as_bytes());
             list.extend_from_slice(b", \"target\": ");
             match target {
-                Some(target) => harmless::string(list, target),
+                Some(target) => escaped_json::string(list, target),
                 None => list.extend_from_slice(b"null"),
             }
             list.push(b'}');
@@ -420,24 +395,59 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
         None => list.extend_from_slice(b", \"disk\": null"),
     }
     list.extend_from_slice(b", \"field\": ");
-    harmless::string(list, field);
+    escaped_json::string(list, field);
     list.extend_from_slice(b", \"what\": ");
-    harmless::string(list, what);
+    escaped_json::string(list, what);
     list.extend_from_slice(b", \"why\": ");
-    harmless::string(list, why);
+    escaped_json::string(list, why);
     list.push(b'}');
 }
 
-/// Writes the whole report, whose lists have the items of all inputs.
+/// Writes the whole report. Each item of a long list has a line of its own: indented, the report would be a fifth longer.
 ///
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn write(
     out: &mut dyn Write,
-    lists: &mut [Spool],
-    summary: &Summary,
+    run: RunReport<'_>,
     classes: Option<&Classes<'_>>,
 ) -> io::Result<()> {
+    let tool = Tool {
+        name: "vmdisk",
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let add_findings = |list: &mut Vec<u8>, checked: &InputReport, all: &[Diagnostic]| {
+        if let Ok(report) = &checked.outcome {
+            let findings = all.iter();
+            findings.for_each(|one| add_line(list, &finding(&checked.path, report, one, classes)));
+        }
+    };
+    let mut report = Members::new(out);
+    report.member("schema_version", &SCHEMA_VERSION)?;
+    report.member("tool", &tool)?;
+    report.member("summary", &counts(run.summary))?;
+    report.lines("inputs", run.inputs, |list, checked| {
+        if !checked.is_continued {
+            add_line(list, &input(checked));
+        }
+    })?;
+    if let Some(classes) = classes {
+        report.member("hosts", &hosts(classes))?;
+        report.member("host_classes", &host_classes(classes))?;
+    }
+    report.lines("findings", run.inputs, |list, checked| {
+        add_findings(list, checked, checked.findings());
+    })?;
+    report.lines("allowed", run.inputs, |list, checked| {
+        add_findings(list, checked, checked.allowed());
+    })?;
+    report.lines("not_checked", run.inputs, |list, checked| {
+        add_all_not_checked(list, checked, classes);
+    })?;
+    report.end()
+}
+
+fn counts(summary: &Summary) -> Counts {
     let Summary {
         inputs,
         failed,
@@ -454,35 +464,21 @@ pub(crate) fn write(
         rules_not_checked,
         ..
     } = summary;
-    let envelope = Envelope {
-        schema_version: SCHEMA_VERSION,
-        tool: Tool {
-            name: "vmdisk",
-            version: env!("CARGO_PKG_VERSION"),
-        },
-        summary: Counts {
-            inputs: *inputs,
-            failed_inputs: *failed,
-            errors: *errors,
-            warnings: *warnings,
-            advice: *advice,
-            pedantic: *pedantic,
-            allowed: *allowed,
-            known: *known,
-            fixable: *fixable,
-            fixable_unsafely: *fixable_unsafely,
-            fixed: *fixed,
-            failed_fixes: *failed_fixes,
-            rules_not_checked: rules_not_checked.len(),
-        },
-        inputs: Spliced(0),
-        hosts: classes.map(hosts),
-        host_classes: classes.map(host_classes),
-        findings: Spliced(1),
-        allowed: Spliced(2),
-        not_checked: Spliced(3),
-    };
-    harmless::pretty_with(out, &envelope, &mut |list, out| lists[list].copy_items(out))
+    Counts {
+        inputs: *inputs,
+        failed_inputs: *failed,
+        errors: *errors,
+        warnings: *warnings,
+        advice: *advice,
+        pedantic: *pedantic,
+        allowed: *allowed,
+        known: *known,
+        fixable: *fixable,
+        fixable_unsafely: *fixable_unsafely,
+        fixed: *fixed,
+        failed_fixes: *failed_fixes,
+        rules_not_checked: rules_not_checked.len(),
+    }
 }
 
 /// The JSON Schema of the report.
@@ -706,12 +702,12 @@ fn not_checked<'a>(
 ) -> NotChecked<'a> {
     let Unchecked {
         rule,
-        disk,
-        field,
+        place,
         what,
         why,
         hosts,
     } = missed;
+    let UncheckedPlace { disk, field } = &**place;
     NotChecked {
         rule,
         path,
@@ -728,6 +724,8 @@ fn not_checked<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -739,16 +737,18 @@ mod tests {
         ] {
             let missed = Unchecked {
                 rule: "cache-unsafe",
-                disk,
-                field: "disk vda › driver/@cache".into(),
-                what: "file system of /srv/\\a\n.img".to_owned(),
+                place: Arc::new(UncheckedPlace {
+                    disk,
+                    field: "disk vda › driver/@cache".to_owned(),
+                }),
+                what: "file system of /srv/\\a\n.img".into(),
                 why: "no facts were given".into(),
                 hosts: Vec::new(),
             };
             let path = "a \u{7f}.xml";
             let (mut expected, mut found, mut quoted) = (Vec::new(), Vec::new(), Vec::new());
-            add(&mut expected, &not_checked(path, &missed, None));
-            harmless::string(&mut quoted, path);
+            add_line(&mut expected, &not_checked(path, &missed, None));
+            escaped_json::string(&mut quoted, path);
             add_not_checked(&mut found, &quoted, &missed);
             assert_eq!(String::from_utf8(found), String::from_utf8(expected));
         }

@@ -2,11 +2,11 @@
 
 mod model;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::iter;
 
+use vmdisk::report::DocumentReport;
 use vmdisk::rules::Group;
 use vmdisk::{
     AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, ResolvedFix, Rule, Severity,
@@ -14,14 +14,13 @@ use vmdisk::{
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
-use crate::render::fingerprint::{self, Fingerprints};
-use crate::render::harmless::{self, Mark, Spliced};
+use crate::render::escaped_json::{self, Each};
+use crate::render::fingerprint::Fingerprints;
 use crate::render::message::Message;
 use crate::render::page_url;
-use crate::render::spool::Spool;
+use crate::render::renderer::RunReport;
 use crate::report::classes::{ClassNames, Classes};
-use crate::report::input::{DocumentReport, InputReport, confidence_note, unwritten_note};
-use crate::stop::Stop;
+use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
     Driver, Fix, HostClasses, Invocation, Location, LogicalLocation, Markdown, Notification,
@@ -37,158 +36,139 @@ const FINGERPRINT: &str = "vmdiskField/v1";
 
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Number of lists with items of inputs: artifacts, results, and notifications about inputs.
-pub(crate) const LISTS: usize = 3;
-
-/// The parts of a log that a run adds per input, besides the items of lists.
-#[derive(Debug, Default)]
-pub(crate) struct Log {
-    inputs: usize,
-    fingerprints: Fingerprints,
-    /// Names of rules that a result or a notification refers to.
-    rules: BTreeSet<&'static str>,
-    /// The number of places that a rule could not look at, by rule and reason.
-    missed: BTreeMap<(&'static str, Cow<'static, str>), usize>,
-}
-
-/// The items of an input in each list of the log; results are records.
-pub(crate) fn items(checked: &InputReport, classes: Option<&Classes<'_>>) -> [Vec<u8>; LISTS] {
-    let mut lists = [const { Vec::new() }; LISTS];
-    let [artifacts, results, notifications] = &mut lists;
-    let uri = checked.uri();
-    let at = SarifInput { uri: &uri };
-    let location = at.artifact();
-    harmless::item(artifacts, 4, &Artifact { location });
-    match &checked.outcome {
-        Ok(report) => {
+/// Writes the whole log.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    run: RunReport<'_>,
+    classes: Option<&Classes<'_>>,
+) -> io::Result<()> {
+    let uris: Vec<String> = run.inputs.iter().map(InputReport::uri).collect();
+    let named = uris.iter().enumerate();
+    let at: Vec<SarifInput<'_>> = named
+        .map(|(index, uri)| SarifInput { index, uri })
+        .collect();
+    let inputs = || at.iter().zip(run.inputs);
+    let rules = &Rules::of(run.inputs);
+    let results = || {
+        let mut fingerprints = Fingerprints::new(run.inputs);
+        inputs().flat_map(move |(at, input)| {
+            let Ok(report) = &input.outcome else {
+                return Vec::new();
+            };
             let mut findings: Vec<&Diagnostic> =
                 report.findings.iter().chain(&report.allowed).collect();
             findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
-            let mut text = Vec::new();
-            for finding in findings {
-                let hosts = classes.zip(finding.hosts.as_ref());
-                text.clear();
-                harmless::item(&mut text, 4, &result(&at, report, finding, hosts));
-                fingerprint::record(results, checked, report, finding, &text);
-            }
-        }
-        Err(message) => harmless::item(notifications, 6, &unreadable(&at, message)),
-    }
-    lists
+            let fingerprints = fingerprints.of(input, &findings);
+            let found = findings.into_iter().zip(fingerprints);
+            found
+                .map(|(finding, fingerprint)| {
+                    let hosts = classes.zip(finding.hosts.as_ref());
+                    ResultItem {
+                        rule_index: rules.index_of(finding.rule.name),
+                        baseline_state: input
+                            .has_baseline
+                            .then_some(baseline_state(finding.allowed_by.as_ref())),
+                        partial_fingerprints: BTreeMap::from([(FINGERPRINT, fingerprint)]),
+                        ..result(at, report, finding, hosts)
+                    }
+                })
+                .collect()
+        })
+    };
+    let notifications = || {
+        let unreadable = inputs().filter_map(|(at, input)| {
+            let message = input.outcome.as_ref().err()?;
+            Some(unreadable(at, message))
+        });
+        unreadable.chain(rules.not_checked())
+    };
+    let log = model::Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [Run {
+            tool: Tool {
+                driver: Driver {
+                    name: "vmdisk",
+                    semantic_version: env!("CARGO_PKG_VERSION"),
+                    information_uri: REPOSITORY,
+                    rules: rules.list.iter().copied().map(descriptor).collect(),
+                },
+            },
+            automation_details: AutomationDetails { id: "vmdisk/lint/" },
+            column_kind: "unicodeCodePoints",
+            original_uri_base_ids: BTreeMap::from([(
+                BASE,
+                BaseLocation {
+                    description: text("the directory that vmdisk was started in"),
+                },
+            )]),
+            invocations: [Invocation {
+                execution_successful: run.exit != Exit::CouldNot,
+                exit_code: run.exit.code(),
+                tool_execution_notifications: Each::new(notifications),
+            }],
+            artifacts: at
+                .iter()
+                .map(|at| Artifact {
+                    location: at.artifact(),
+                })
+                .collect(),
+            results: Each::new(results),
+            properties: classes.map(run_properties),
+        }],
+    };
+    escaped_json::pretty(out, &log)
 }
 
-impl Log {
-    /// Adds an input and its items.
-    pub(crate) fn add(
-        &mut self,
-        checked: &InputReport,
-        items: &[Vec<u8>],
-        lists: &mut [Spool],
-    ) -> Result<(), Stop> {
-        let number = self.inputs;
-        self.inputs += 1;
-        if let Ok(report) = &checked.outcome {
-            let findings = report.findings.iter().chain(&report.allowed);
-            self.rules.extend(findings.map(|finding| finding.rule.name));
-            for unchecked in &report.not_checked {
-                self.rules.insert(unchecked.rule);
-                let missed = (unchecked.rule, unchecked.why.clone());
-                *self.missed.entry(missed).or_default() += 1;
-            }
+/// The rules of a run.
+struct Rules<'a> {
+    /// Those that a result or a notification refers to, by name.
+    list: Vec<&'static Rule>,
+    /// The number of places that a rule could not look at, by rule and reason.
+    missed: BTreeMap<(&'static str, &'a str), usize>,
+}
+
+impl<'a> Rules<'a> {
+    fn of(inputs: &'a [InputReport]) -> Self {
+        let mut missed = BTreeMap::new();
+        for one in inputs.iter().flat_map(InputReport::not_checked) {
+            *missed.entry((one.rule, one.why.as_ref())).or_default() += 1;
         }
-        for list in [0, 2] {
-            let mut text = Vec::with_capacity(items[list].len() + 16);
-            // The only marks of these lists are numbers of inputs, and memory takes every byte.
-            let _ = Mark::fill(&items[list], &mut text, |_, out| write!(out, "{number}"));
-            lists[list].push(&text)?;
+        let findings = inputs
+            .iter()
+            .flat_map(|input| input.findings().iter().chain(input.allowed()));
+        let mut names: BTreeSet<&str> = findings.map(|finding| finding.rule.name).collect();
+        names.extend(missed.keys().map(|(rule, _)| *rule));
+        Rules {
+            list: names.into_iter().filter_map(vmdisk::rules::find).collect(),
+            missed,
         }
-        self.fingerprints
-            .add(checked, number, &items[1], &mut lists[1])
     }
 
-    /// Writes the whole log, whose lists have the items of all inputs.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn write(
-        &self,
-        out: &mut dyn Write,
-        lists: &mut [Spool],
-        exit: Exit,
-        classes: Option<&Classes<'_>>,
-    ) -> io::Result<()> {
-        let rules = self.rules.iter().copied();
-        let rules: Vec<&'static Rule> = rules.filter_map(vmdisk::rules::find).collect();
-        let index_of = |name: &str| {
-            rules
-                .iter()
-                .position(|rule| rule.name == name)
-                .unwrap_or_default()
-        };
-        let log = model::Log {
-            schema: "https://json.schemastore.org/sarif-2.1.0.json",
-            version: "2.1.0",
-            runs: [Run {
-                tool: Tool {
-                    driver: Driver {
-                        name: "vmdisk",
-                        semantic_version: env!("CARGO_PKG_VERSION"),
-                        information_uri: REPOSITORY,
-                        rules: rules.iter().copied().map(descriptor).collect(),
-                    },
-                },
-                automation_details: AutomationDetails { id: "vmdisk/lint/" },
-                column_kind: "unicodeCodePoints",
-                original_uri_base_ids: BTreeMap::from([(
-                    BASE,
-                    BaseLocation {
-                        description: text("the directory that vmdisk was started in"),
-                    },
-                )]),
-                invocations: [Invocation {
-                    execution_successful: exit != Exit::CouldNot,
-                    exit_code: exit.code(),
-                    tool_execution_notifications: Spliced(2),
-                }],
-                artifacts: Spliced(0),
-                results: Spliced(1),
-                properties: classes.map(run_properties),
-            }],
-        };
-        harmless::pretty_with(out, &log, &mut |list, out| match list {
-            1 => self.fingerprints.write_items(&mut lists[1], out, index_of),
-            2 => {
-                let has_failures = lists[2].copy_items(out)?;
-                let mut items = Vec::new();
-                self.not_checked(index_of)
-                    .for_each(|notification| harmless::item(&mut items, 6, &notification));
-                let first = usize::from(!has_failures && !items.is_empty());
-                out.write_all(&items[first..])?;
-                Ok(has_failures || !items.is_empty())
-            }
-            other => lists[other].copy_items(out),
-        })
+    fn index_of(&self, name: &str) -> usize {
+        let at = self.list.binary_search_by_key(&name, |rule| rule.name);
+        at.unwrap_or_default()
     }
 
     /// One notification for each rule and reason: a rule without results may not have looked.
-    fn not_checked(
-        &self,
-        index_of: impl Fn(&str) -> usize,
-    ) -> impl Iterator<Item = Notification<'_>> {
-        self.missed
-            .iter()
-            .map(move |((rule, why), number)| Notification {
+    fn not_checked(&self) -> impl Iterator<Item = Notification<'a>> {
+        self.missed.iter().map(|((rule, why), number)| {
+            let places = if *number == 1 { "place" } else { "places" };
+            Notification {
                 level: "note",
                 message: text(format!(
-                    "{rule} was not checked at {number} {}: {why}",
-                    if *number == 1 { "place" } else { "places" }
+                    "{rule} was not checked at {number} {places}: {why}"
                 )),
                 locations: Vec::new(),
                 associated_rule: Some(RuleReference {
                     id: rule,
-                    index: index_of(rule),
+                    index: self.index_of(rule),
                 }),
-            })
+            }
+        })
     }
 }
 
@@ -202,6 +182,8 @@ fn run_properties<'a>(classes: &'a Classes<'_>) -> RunProperties<'a> {
 /// An input.
 #[derive(Clone, Copy)]
 struct SarifInput<'a> {
+    /// Its number among the artifacts.
+    index: usize,
     uri: &'a str,
 }
 
@@ -211,7 +193,7 @@ impl<'a> SarifInput<'a> {
         ArtifactLocation {
             uri,
             uri_base_id: (!uri.starts_with("file://")).then_some(BASE),
-            index: Mark::Input,
+            index: self.index,
         }
     }
 
@@ -318,6 +300,7 @@ fn what_it_reports(page: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
+/// A result, without what other findings and inputs decide.
 fn result<'a>(
     at: &SarifInput<'a>,
     report: &'a DocumentReport,
@@ -356,7 +339,7 @@ fn result<'a>(
     });
     ResultItem {
         rule_id: rule.name,
-        rule_index: Mark::Rule,
+        rule_index: 0,
         level: level(*severity),
         message: text(message.join("\n")),
         locations: [location],
@@ -369,10 +352,8 @@ fn result<'a>(
                 ..at.location(Some(region(&related.place)))
             })
             .collect(),
-        baseline_state: report
-            .has_baseline
-            .then_some(baseline_state(allowed_by.as_ref())),
-        partial_fingerprints: BTreeMap::from([(FINGERPRINT, Mark::Fingerprint)]),
+        baseline_state: None,
+        partial_fingerprints: BTreeMap::new(),
         fixes: fix
             .iter()
             .map(|fix| fix_of(at, report, fix, help.as_deref()))

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::render::harmless::{Mark, Spliced};
+use crate::render::escaped_json::Each;
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Log<'a> {
     #[serde(rename = "$schema")]
@@ -15,16 +15,16 @@ pub(super) struct Log<'a> {
     pub(super) runs: [Run<'a>; 1],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run<'a> {
     pub(super) tool: Tool,
     pub(super) automation_details: AutomationDetails,
     pub(super) column_kind: &'static str,
     pub(super) original_uri_base_ids: BTreeMap<&'static str, BaseLocation>,
-    pub(super) invocations: [Invocation; 1],
-    pub(super) artifacts: Spliced,
-    pub(super) results: Spliced,
+    pub(super) invocations: [Invocation<'a>; 1],
+    pub(super) artifacts: Vec<Artifact<'a>>,
+    pub(super) results: Each<'a, ResultItem<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) properties: Option<RunProperties<'a>>,
 }
@@ -92,12 +92,12 @@ pub(super) struct BaseLocation {
     pub(super) description: Text<'static>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Invocation {
+pub(super) struct Invocation<'a> {
     pub(super) execution_successful: bool,
     pub(super) exit_code: u8,
-    pub(super) tool_execution_notifications: Spliced,
+    pub(super) tool_execution_notifications: Each<'a, Notification<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -128,14 +128,14 @@ pub(super) struct ArtifactLocation<'a> {
     pub(super) uri: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uri_base_id: Option<&'static str>,
-    pub(super) index: Mark,
+    pub(super) index: usize,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultItem<'a> {
     pub(super) rule_id: &'static str,
-    pub(super) rule_index: Mark,
+    pub(super) rule_index: usize,
     pub(super) level: &'static str,
     pub(super) message: Text<'a>,
     pub(super) locations: [Location<'a>; 1],
@@ -143,7 +143,7 @@ pub(super) struct ResultItem<'a> {
     pub(super) related_locations: Vec<Location<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) baseline_state: Option<&'static str>,
-    pub(super) partial_fingerprints: BTreeMap<&'static str, Mark>,
+    pub(super) partial_fingerprints: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fixes: Vec<Fix<'a>>,
     /// Present on every result as soon as one has any, as the standard asks: empty means none.

@@ -10,70 +10,119 @@ use crate::sanitize::{is_hazard, is_plain, is_plain_in_json};
 
 /// Writes a value with line ends and indentation, and a line end after it.
 pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, Harmless::new(Some(0), Later::Marks))
-}
-
-/// As [`pretty`], with a value in which each [`Spliced`] is a list whose items `lists` writes.
-pub(crate) fn pretty_with(
-    out: &mut dyn Write,
-    value: &impl Serialize,
-    lists: &mut WriteItems<'_>,
-) -> io::Result<()> {
-    write(out, value, Harmless::new(Some(0), Later::Lists(lists)))
-}
-
-/// Writes a value in one line.
-pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    write(out, value, Harmless::new(None, Later::Marks))
-}
-
-fn write(out: &mut dyn Write, value: &impl Serialize, layout: Harmless<'_, '_>) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, layout))?;
+    write(&mut *out, value, Layout::new(Some(0)))?;
     out.write_all(b"\n")
 }
 
-/// Adds an item of a list that is inside of `depth` lists and objects, itself included. It begins with a comma.
-pub(crate) fn item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
-    let layout = Harmless::new(Some(depth), Later::Marks);
-    add_item(out, depth, value, layout);
+/// Writes a value in one line, with a line end after it.
+pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    write(&mut *out, value, Layout::new(None))?;
+    out.write_all(b"\n")
 }
 
-/// As [`item`], with the whole value in one line, and a blank after each comma and colon.
-pub(crate) fn line_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize) {
-    let layout = Harmless {
+fn write(mut out: impl Write, value: &impl Serialize, layout: Layout) -> io::Result<()> {
+    let mut serializer = Serializer::with_formatter(&mut out, layout);
+    Ok(value.serialize(&mut serializer)?)
+}
+
+/// A list whose items are made while it is written.
+pub(crate) struct Each<'a, T>(Box<dyn Fn() -> Box<dyn Iterator<Item = T> + 'a> + 'a>);
+
+impl<'a, T: 'a> Each<'a, T> {
+    /// The list of the items that a function makes.
+    pub(crate) fn new<I: Iterator<Item = T> + 'a>(items: impl Fn() -> I + 'a) -> Self {
+        Each(Box::new(move || Box::new(items())))
+    }
+}
+
+impl<T: Serialize> Serialize for Each<'_, T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// An object that is written member by member, with the indentation of [`pretty`].
+pub(crate) struct Members<'o> {
+    out: &'o mut dyn Write,
+    separator: &'static str,
+}
+
+impl<'o> Members<'o> {
+    /// Begins an object.
+    pub(crate) fn new(out: &'o mut dyn Write) -> Self {
+        Members {
+            out,
+            separator: "{\n",
+        }
+    }
+
+    fn name(&mut self, name: &str) -> io::Result<()> {
+        write!(self.out, "{}  \"{name}\": ", self.separator)?;
+        self.separator = ",\n";
+        Ok(())
+    }
+
+    /// Writes a member.
+    pub(crate) fn member(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        self.name(name)?;
+        write(&mut *self.out, value, Layout::new(Some(1)))
+    }
+
+    /// Writes a member that is a list with a line for each item. `add` adds the items of an owner by [`add_line`].
+    pub(crate) fn lines<T>(
+        &mut self,
+        name: &str,
+        owners: &[T],
+        mut add: impl FnMut(&mut Vec<u8>, &T),
+    ) -> io::Result<()> {
+        self.name(name)?;
+        let (mut items, mut is_empty) = (Vec::new(), true);
+        self.out.write_all(b"[")?;
+        for owner in owners {
+            items.clear();
+            add(&mut items, owner);
+            // Each item begins with the comma after the one before it.
+            let first = usize::from(is_empty && !items.is_empty());
+            self.out.write_all(&items[first..])?;
+            is_empty &= items.is_empty();
+        }
+        self.out.write_all(if is_empty { b"]" } else { b"\n  ]" })
+    }
+
+    /// Ends the object, with a line end after it.
+    pub(crate) fn end(self) -> io::Result<()> {
+        self.out.write_all(b"\n}\n")
+    }
+}
+
+/// Begins an item of [`Members::lines`].
+pub(crate) const LINE: &[u8] = b",\n    ";
+
+/// Adds an item of [`Members::lines`], with a blank after each comma and colon.
+pub(crate) fn add_line(items: &mut Vec<u8>, item: &impl Serialize) {
+    items.extend_from_slice(LINE);
+    let layout = Layout {
         is_spaced: true,
-        ..Harmless::new(None, Later::Marks)
+        ..Layout::new(None)
     };
-    add_item(out, depth, value, layout);
+    write(items, item, layout).expect("the values of reports have names for keys");
 }
 
-fn add_item(out: &mut Vec<u8>, depth: usize, value: &impl Serialize, layout: Harmless<'_, '_>) {
-    let before = Harmless::new(Some(depth), Later::Marks).separate(out, false);
-    let written = before.and_then(|()| {
-        let mut serializer = Serializer::with_formatter(&mut *out, layout);
-        value.serialize(&mut serializer).map_err(io::Error::from)
-    });
-    written.expect("the values of reports have names for keys, and memory takes every byte");
-}
-
-/// Adds a string, as [`item`] has it.
+/// Adds a string.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     // Most texts are ASCII.
-    if is_plain_in_json(text) || is_itself_in_json(text) {
+    if is_plain_in_json(text) || needs_no_escape(text) {
         out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
         return;
     }
-    let layout = Harmless::new(None, Later::Marks);
-    let mut serializer = Serializer::with_formatter(&mut *out, layout);
-    text.serialize(&mut serializer)
-        .expect("memory takes every byte");
+    write(out, &text, Layout::new(None)).expect("writing to a Vec cannot fail");
 }
 
 /// True for a text that is written unchanged.
-fn is_itself_in_json(text: &str) -> bool {
+fn needs_no_escape(text: &str) -> bool {
     let mut rest = text;
     loop {
         let end = rest.bytes().position(|byte| !byte.is_ascii());
@@ -90,87 +139,22 @@ fn is_itself_in_json(text: &str) -> bool {
     }
 }
 
-/// Writes the items of the list with a number, and returns false if there are none.
-pub(crate) type WriteItems<'a> = dyn FnMut(usize, &mut dyn Write) -> io::Result<bool> + 'a;
-
-/// A list whose items were written before, by its number.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spliced(pub(crate) usize);
-
-impl Serialize for Spliced {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // No report has other numbers of this width.
-        serializer.serialize_u128(self.0 as u128)
-    }
-}
-
-/// A byte that no JSON text has, for a value that is known later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// The number of an input.
-    Input = 1,
-    /// The number of a rule.
-    Rule = 2,
-    /// The fingerprint of a finding.
-    Fingerprint = 3,
-}
-
-impl Mark {
-    /// Writes a text in which `fill` writes the values of the marks.
-    pub(crate) fn fill(
-        text: &[u8],
-        out: &mut dyn Write,
-        mut fill: impl FnMut(Mark, &mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut rest = text;
-        while let Some(at) = rest.iter().position(|byte| (1..=3).contains(byte)) {
-            out.write_all(&rest[..at])?;
-            fill(
-                match rest[at] {
-                    1 => Mark::Input,
-                    2 => Mark::Rule,
-                    _ => Mark::Fingerprint,
-                },
-                out,
-            )?;
-            rest = &rest[at + 1..];
-        }
-        out.write_all(rest)
-    }
-}
-
-impl Serialize for Mark {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u128(*self as u128)
-    }
-}
-
-/// How a [`Spliced`] or a [`Mark`] is written.
-enum Later<'l, 'f> {
-    /// As the byte of a mark.
-    Marks,
-    /// As a list.
-    Lists(&'l mut WriteItems<'f>),
-}
-
-/// A layout whose strings are harmless. Programs read the same strings.
-struct Harmless<'l, 'f> {
+/// A layout whose strings can be shown. Programs read the same strings.
+struct Layout {
     /// The number of lists and objects around the next value; `None` if everything is in one line.
     depth: Option<usize>,
     /// True if a blank follows each comma and colon.
     is_spaced: bool,
     /// True if the innermost list or object has a value.
     has_value: bool,
-    later: Later<'l, 'f>,
 }
 
-impl<'l, 'f> Harmless<'l, 'f> {
-    const fn new(depth: Option<usize>, later: Later<'l, 'f>) -> Self {
-        Harmless {
+impl Layout {
+    const fn new(depth: Option<usize>) -> Self {
+        Layout {
             depth,
             is_spaced: depth.is_some(),
             has_value: false,
-            later,
         }
     }
 
@@ -206,19 +190,7 @@ impl<'l, 'f> Harmless<'l, 'f> {
     }
 }
 
-impl Formatter for Harmless<'_, '_> {
-    fn write_u128<W: ?Sized + Write>(&mut self, mut writer: &mut W, value: u128) -> io::Result<()> {
-        let number = usize::try_from(value).map_err(io::Error::other)?;
-        if let Later::Lists(write_items) = &mut self.later {
-            writer.write_all(b"[")?;
-            if write_items(number, &mut writer)? {
-                self.separate(writer, true)?;
-            }
-            return writer.write_all(b"]");
-        }
-        writer.write_all(&[u8::try_from(number).map_err(io::Error::other)?])
-    }
-
+impl Formatter for Layout {
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
@@ -331,44 +303,27 @@ mod tests {
         }
     }
 
-    #[derive(serde::Serialize)]
-    struct Outer<T> {
-        first: T,
-        second: T,
-    }
-
     #[test]
-    fn a_spliced_list_is_written_as_a_list() {
-        let whole = Outer {
-            first: vec![
-                Outer {
-                    first: 1,
-                    second: 2,
-                },
-                Outer {
-                    first: 3,
-                    second: 4,
-                },
-            ],
-            second: Vec::new(),
-        };
-        let mut expected = Vec::new();
-        pretty(&mut expected, &whole).unwrap();
-        let mut items = Vec::new();
-        for one in &whole.first {
-            item(&mut items, 2, one);
-        }
-        let spliced = Outer {
-            first: Spliced(0),
-            second: Spliced(1),
-        };
+    fn an_object_that_is_written_by_members_is_that_of_serde() {
+        let value = serde_json::json!({"a": [], "b": {"c": [1]}, "d": [[1, 2], [{}]], "e": []});
+        let list = |name: &str| value[name].as_array().unwrap().as_slice();
         let mut out = Vec::new();
-        let mut lists = |number: usize, out: &mut dyn Write| -> io::Result<bool> {
-            out.write_all(if number == 0 { &items[1..] } else { &[] })?;
-            Ok(number == 0)
-        };
-        pretty_with(&mut out, &spliced, &mut lists).unwrap();
-        assert_eq!(String::from_utf8(out), String::from_utf8(expected));
+        let mut members = Members::new(&mut out);
+        members.member("a", &value["a"]).unwrap();
+        members.member("b", &value["b"]).unwrap();
+        for name in ["d", "e"] {
+            members.lines(name, list(name), add_line).unwrap();
+        }
+        members.end().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+        let whole = serde_json::to_string_pretty(&value).unwrap();
+        let (head, _) = whole.split_once("  \"d\"").unwrap();
+        let lines = "  \"d\": [\n    [1, 2],\n    [{}]\n  ],\n  \"e\": []\n}\n";
+        assert_eq!(text, format!("{head}{lines}"));
     }
 
     #[test]
@@ -384,16 +339,5 @@ mod tests {
         let expected = serde_json::to_string_pretty(&value).unwrap();
         assert_eq!(String::from_utf8(whole).unwrap(), expected + "\n");
         assert_eq!(String::from_utf8(compact).unwrap(), format!("{value}\n"));
-    }
-
-    #[test]
-    fn a_mark_is_filled_and_no_text_has_one() {
-        let value = (Mark::Rule, "\u{1}\u{2}", Mark::Fingerprint);
-        let mut text = Vec::new();
-        line(&mut text, &value).unwrap();
-        let mut out = Vec::new();
-        Mark::fill(&text, &mut out, |mark, out| write!(out, "{}", mark as u8)).unwrap();
-        let out = String::from_utf8(out).unwrap();
-        assert_eq!(out, "[2,\"\\u0001\\u0002\",3]\n");
     }
 }

@@ -1,0 +1,114 @@
+//! A report in one format.
+
+use std::io::{self, Write};
+
+use crate::args::LintFormat;
+use crate::baseline::create;
+use crate::baseline::key::Keys;
+use crate::exit::Exit;
+use crate::render::summary::Summary;
+use crate::render::{
+    View, checkstyle, concise, github, gitlab, html, human, json, junit, prometheus, sarif,
+    statistics,
+};
+use crate::report::caveats::Caveats;
+use crate::report::input::InputReport;
+
+/// The content of a report.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Findings(LintFormat),
+    /// The number of findings of each rule, as a table or as JSON.
+    Statistics {
+        is_json: bool,
+    },
+    /// What fixes would change.
+    Diff,
+    /// Findings that will be known, by their keys.
+    Baseline(Keys),
+    Nothing,
+}
+
+/// Turns the results of a run into a report.
+#[derive(Debug)]
+pub(crate) struct Renderer<'a> {
+    pub(crate) content: Content,
+    pub(crate) view: View<'a>,
+}
+
+/// The results of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunReport<'a> {
+    /// The reports of inputs in order, each followed by those of files that it names; then further findings about guests
+    /// that conflict, and what could not be read.
+    pub(crate) inputs: &'a [InputReport],
+    pub(crate) summary: &'a Summary,
+    pub(crate) caveats: &'a Caveats<'a>,
+    /// The name of the only host, where there are facts of one.
+    pub(crate) host: Option<&'a str>,
+    pub(crate) exit: Exit,
+}
+
+impl Renderer<'_> {
+    /// True if the report consists of the texts of inputs, which can be printed during the run.
+    pub(crate) fn is_stream(&self) -> bool {
+        use LintFormat::{Concise, Full, JsonLines};
+        match &self.content {
+            Content::Diff | Content::Nothing => true,
+            Content::Findings(format) => matches!(format, Full | Concise | JsonLines),
+            Content::Statistics { .. } | Content::Baseline(_) => false,
+        }
+    }
+
+    /// The text about an input, in a report that has one for each.
+    pub(crate) fn text(&self, input: &InputReport) -> String {
+        let view = &self.view;
+        match (&self.content, &input.outcome) {
+            (Content::Diff, _) => input.diff.clone(),
+            (Content::Findings(LintFormat::JsonLines), _) => json::lines::file(input, view.classes),
+            (Content::Findings(LintFormat::Full), Ok(report)) => human::file(input, report, view),
+            (Content::Findings(LintFormat::Concise), Ok(_)) => concise::file(input, view),
+            (Content::Findings(LintFormat::Github), Ok(_)) => github::file(input, view),
+            (Content::Findings(LintFormat::Github), Err(message)) => {
+                github::failure(input, message)
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Writes the report.
+    pub(crate) fn write(&self, run: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let view = &self.view;
+        let format = match &self.content {
+            Content::Nothing => return Ok(()),
+            Content::Diff => return self.write_texts(run, out),
+            Content::Baseline(keys) => return create::write(out, keys, run.inputs),
+            Content::Statistics { is_json } => {
+                return statistics::write(out, run.inputs, view, *is_json);
+            }
+            Content::Findings(format) => format,
+        };
+        match format {
+            LintFormat::Full | LintFormat::Concise | LintFormat::JsonLines => {
+                self.write_texts(run, out)
+            }
+            LintFormat::Github => {
+                // GitHub shows the first ten annotations of each kind.
+                out.write_all(github::caveats(run.caveats, view).as_bytes())?;
+                self.write_texts(run, out)
+            }
+            LintFormat::Json => json::v1::write(out, run, view.classes),
+            LintFormat::Sarif => sarif::write(out, run, view.classes),
+            LintFormat::Gitlab => gitlab::write(out, run.inputs, view),
+            LintFormat::Junit => junit::write(out, run.inputs, view),
+            LintFormat::Checkstyle => checkstyle::write(out, run.inputs, view),
+            LintFormat::Html => html::write(out, run, view),
+            LintFormat::Prometheus => prometheus::write(out, run, view.classes),
+        }
+    }
+
+    fn write_texts(&self, run: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut texts = run.inputs.iter().map(|input| self.text(input));
+        texts.try_for_each(|text| out.write_all(text.as_bytes()))
+    }
+}
