@@ -11,13 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum EngineKind {
     /// fio on a file or device of the host, without QEMU.
     HostFio,
-    /// `qemu-img bench`, retired: it sends requests in order regardless of the workload. Existing results remain
-    /// readable.
-    QemuImgBench,
-    /// The vhost-user-blk export of qemu-storage-daemon: block layer, virtqueue and event loop, without a guest.
+    /// An export of qemu-storage-daemon: QEMU's block layer without a guest.
     StorageDaemon,
-    /// The NBD export of qemu-storage-daemon, driven by fio.
-    StorageDaemonNbd,
     /// A guest kernel on QEMU's device model.
     Guest,
     /// Preset numbers without a disk, for tests of the method.
@@ -26,10 +21,9 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// Every engine that a plan may select.
-    pub const ALL: [EngineKind; 5] = [
+    pub const ALL: [EngineKind; 4] = [
         EngineKind::HostFio,
         EngineKind::StorageDaemon,
-        EngineKind::StorageDaemonNbd,
         EngineKind::Guest,
         EngineKind::Mock,
     ];
@@ -38,9 +32,7 @@ impl EngineKind {
     pub const fn name(self) -> &'static str {
         match self {
             EngineKind::HostFio => "host-fio",
-            EngineKind::QemuImgBench => "qemu-img-bench",
             EngineKind::StorageDaemon => "storage-daemon",
-            EngineKind::StorageDaemonNbd => "storage-daemon-nbd",
             EngineKind::Guest => "guest",
             EngineKind::Mock => "mock",
         }
@@ -50,13 +42,9 @@ impl EngineKind {
     pub const fn measures(self) -> &'static str {
         match self {
             EngineKind::HostFio => "the host's file or device, without QEMU",
-            EngineKind::QemuImgBench => {
-                "QEMU's block layer and image format, with requests in order at a fixed stride"
-            }
             EngineKind::StorageDaemon => {
-                "QEMU's block layer behind a virtqueue and an event loop, without a guest"
+                "QEMU's block layer and image format behind a socket, without a guest"
             }
-            EngineKind::StorageDaemonNbd => "QEMU's block layer behind an NBD socket",
             EngineKind::Guest => "a guest's kernel on QEMU's device model: the whole path",
             EngineKind::Mock => "nothing: preset numbers",
         }

@@ -3,7 +3,6 @@
 mod daemon;
 pub(crate) mod fio;
 pub(crate) mod flushes;
-pub(crate) mod generator;
 mod guest;
 mod host_fio;
 mod image_file;
@@ -12,7 +11,6 @@ mod node;
 pub(crate) mod noise;
 mod one_by_one;
 mod socket;
-mod socket_fill;
 mod storage;
 mod storage_daemon;
 mod version;
@@ -26,15 +24,8 @@ use crate::{Engine, EngineKind};
 pub fn engine(kind: EngineKind, workspace: &Workspace) -> Option<Box<dyn Engine>> {
     match kind {
         EngineKind::HostFio => Some(Box::new(host_fio::HostFio::new(workspace))),
-        EngineKind::StorageDaemon => Some(Box::new(storage_daemon::StorageDaemon::new(
-            workspace,
-            storage_daemon::Client::VhostUser,
-        ))),
-        EngineKind::StorageDaemonNbd => Some(Box::new(storage_daemon::StorageDaemon::new(
-            workspace,
-            storage_daemon::Client::Nbd,
-        ))),
+        EngineKind::StorageDaemon => Some(Box::new(storage_daemon::StorageDaemon::new(workspace))),
         EngineKind::Guest => Some(Box::new(guest::Guest::new(workspace))),
-        EngineKind::Mock | EngineKind::QemuImgBench => None,
+        EngineKind::Mock => None,
     }
 }

@@ -4,6 +4,7 @@
 //! archive after it holds the job. Results are returned as lines on a virtio serial port.
 
 mod archive;
+pub(crate) mod fill;
 mod kernel;
 pub(crate) mod libraries;
 pub(crate) mod message;

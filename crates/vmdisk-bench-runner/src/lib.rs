@@ -55,9 +55,9 @@ pub use method::{
     Repetition, Round, Runner, SLOWEST, Settings, Summary, Values, Verdict, estimate,
 };
 pub use plan::{
-    Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord, FACTORS,
+    Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord,
     FindingSeverity, InstallReplay, LeftOut, Limits, LinterFinding, Load, MAX_PLAN_BYTES, Metric,
     PRESETS, Phase, Plan, PlanOptions, PlanRecord, Preset, Proposal, Storage, Workload,
-    allowed_processors, hash_of, numa_nodes, plan_proposals, read_plan,
+    allowed_processors, factors, hash_of, numa_nodes, plan_proposals, read_plan,
 };
 pub use report::{BenchResult, CellResult};

@@ -16,7 +16,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vmdisk_bench_runner::safety::{Check, ClaimedDevice, Refused, prepare};
+use vmdisk_bench_runner::{Limits, PlanOptions, read_plan};
 use vmdisk_testing::{LoopDevice, needed, run};
+
+use crate::engines::{has, measured};
 
 const NOW: &str = "2026-11-20T05:00:00Z";
 
@@ -576,4 +579,52 @@ fn a_marker_of_another_device_is_refused() {
     assert!(refused.names(Check::Marker), "{refused}");
     assert!(refused.to_string().contains("/one"), "{refused}");
     assert_eq!(checksum(&second_file), before);
+}
+
+#[test]
+fn engines_write_a_prepared_device_between_its_markers_only() {
+    if !has(&["qemu-storage-daemon", "fio"]) {
+        return;
+    }
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 32, &[])?;
+        Ok((devices, device, file))
+    })();
+    let Some((_devices, device, file)) = needed(made) else {
+        return;
+    };
+    let path = PathBuf::from(&device);
+    let serial = prepare(&path).unwrap().identity().value.clone();
+    prepare(&path).unwrap().confirm(&serial, NOW).unwrap();
+    let ends = || {
+        let bytes = fs::read(&file).unwrap();
+        (bytes[..1 << 20].to_vec(), bytes[31 << 20..].to_vec())
+    };
+    let before = ends();
+    for engine in ["host-fio", "storage-daemon"] {
+        let text = format!(
+            "version: 1\nname: t\nquestion: q\nsize: 64M\nseconds: 0.3\nramp: 0\nphases: [steady]\n\
+             workloads: [64k-sequential-write-qd4, 4k-random-write-qd8]\n\
+             fixed: {{engine: {engine}, backend: device}}\nmatrix: {{scheduler: [none]}}\n"
+        );
+        let options = PlanOptions {
+            limits: Limits {
+                device: Some((path.clone(), serial.clone())),
+                ..Limits::default()
+            },
+            ..PlanOptions::default()
+        };
+        let plan = read_plan(&text, "t", &options).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let results = measured(&plan, directory.path());
+        assert_eq!(results.len(), 2);
+        for (_, result) in results {
+            let write = result.unwrap().write.unwrap();
+            assert!(write.operations > 0, "{engine}: {write:?}");
+        }
+        run("sync", &[]).unwrap();
+        assert!(ends() == before, "{engine}: the markers stay");
+    }
+    ClaimedDevice::claim(&path).unwrap();
 }

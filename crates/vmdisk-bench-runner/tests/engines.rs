@@ -172,7 +172,7 @@ fn an_install_is_replayed_on_the_host() {
 }
 
 #[test]
-fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
+fn a_storage_daemon_is_driven_by_fio() {
     if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
         return;
     }
@@ -184,9 +184,9 @@ fn a_storage_daemon_is_driven_over_vhost_user_blk_and_nbd() {
         "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.6\nphases: [steady]\n\
          workloads: [4k-random-read-qd32, 4k-random-write-qd1-sync]\n\
          fixed: {format: qcow2, cache: none, aio: native}\n\
-         configurations:\n- {name: vhost, engine: storage-daemon, iothread: true}\n\
+         configurations:\n- {name: qcow2, engine: storage-daemon}\n\
          - {name: unsafe, engine: storage-daemon, cache: unsafe, aio: threads}\n\
-         - {name: nbd, engine: storage-daemon-nbd}\n",
+         - {name: raw, engine: storage-daemon, format: raw}\n",
     );
     let results = measured(&plan, &directory);
     assert_eq!(results.len(), 6);

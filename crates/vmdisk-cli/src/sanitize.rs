@@ -74,26 +74,18 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 
 /// A value as JSON of which every string, line ends included, is harmless; for reports whose only line ends are their own.
 pub(crate) fn strings(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(clean(serde_json::to_value(value)?, line).to_string())
+    Ok(clean(serde_json::to_value(value)?).to_string())
 }
 
-/// As [`strings`], with line feeds kept, for pages that escape their own markup.
-#[cfg(feature = "bench")]
-pub(crate) fn texts(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(clean(serde_json::to_value(value)?, lines).to_string())
-}
-
-fn clean(value: Value, text: fn(&str) -> Cow<'_, str>) -> Value {
+fn clean(value: Value) -> Value {
     match value {
-        Value::String(string) => Value::String(text(&string).into_owned()),
-        Value::Array(values) => {
-            Value::Array(values.into_iter().map(|value| clean(value, text)).collect())
-        }
+        Value::String(string) => Value::String(line(&string).into_owned()),
+        Value::Array(values) => Value::Array(values.into_iter().map(clean).collect()),
         Value::Object(members) => {
             let members = members.into_iter();
             Value::Object(
                 members
-                    .map(|(key, value)| (text(&key).into_owned(), clean(value, text)))
+                    .map(|(key, value)| (line(&key).into_owned(), clean(value)))
                     .collect(),
             )
         }

@@ -23,7 +23,7 @@ baseline: {format: raw}
 ";
 
 fn has_programs() -> bool {
-    ["qemu-img", "qemu-storage-daemon"]
+    ["qemu-img", "qemu-storage-daemon", "fio"]
         .into_iter()
         .all(has_program)
 }
@@ -68,7 +68,11 @@ fn names(place: &Path) -> Vec<String> {
 #[test]
 fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let name = "a_run_ends_with_its_reports_and_leaves_no_image";
-    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
         return;
     }
     let place = place();
@@ -87,10 +91,10 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
         [
             "facts.json",
             "journal.jsonl",
-            "report.html",
             "report.md",
             "result.json",
             "run.json",
+            "samples",
             "samples.csv"
         ]
     );
@@ -192,13 +196,7 @@ fn a_directory_with_files_of_the_user_is_never_written_into() {
     let place = place();
     let mine = place.path().join("precious");
     std::fs::create_dir(&mine).unwrap();
-    let files = [
-        "result.json",
-        "report.html",
-        "report.md",
-        "samples.csv",
-        "facts.json",
-    ];
+    let files = ["result.json", "report.md", "samples.csv", "facts.json"];
     for file in files {
         std::fs::write(mine.join(file), "mine").unwrap();
     }
@@ -253,7 +251,11 @@ fn a_run_with_nothing_to_compare_is_refused_with_what_was_left_out() {
 #[test]
 fn a_run_that_gets_the_same_signal_twice_cleans_up() {
     let name = "a_run_that_gets_the_same_signal_twice_cleans_up";
-    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
         return;
     }
     let place = place();
@@ -263,7 +265,7 @@ fn a_run_that_gets_the_same_signal_twice_cleans_up() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(names(place.path()), ["out", "plan.yaml"]);
-    assert!(place.path().join("out/report.html").exists());
+    assert!(place.path().join("out/report.md").exists());
 }
 
 /// Starts a long run and waits for its first samples.
@@ -311,7 +313,11 @@ fn signal(child: &Child, signal: &str) {
 #[test]
 fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
     let name = "a_run_that_is_interrupted_keeps_its_samples_and_goes_on";
-    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
         return;
     }
     let place = place();
@@ -356,7 +362,11 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
 #[test]
 fn a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away() {
     let name = "a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_away";
-    if !real(has_programs(), name, "qemu-img and qemu-storage-daemon") {
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
         return;
     }
     let place = place();

@@ -1,10 +1,9 @@
-//! Reports of benchmarks: whole ones beside golden files, and the page in a real browser.
+//! Reports of benchmarks: whole ones beside golden files.
 //!
 //! What is reported was planted, so that the same bytes come out each time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use vmdisk_bench_runner::mock::Mock;
@@ -13,7 +12,7 @@ use vmdisk_bench_runner::{
     Cancel, Engine, Entry, FindingSeverity, Header, Limits, LinterFinding, MachineMonitor, Noise,
     Plan, PlanOptions, Repetition, Runner, SCHEMA_VERSION, Settings, read_plan,
 };
-use vmdisk_tests::{assert_golden, fixtures, has_program, real};
+use vmdisk_tests::{assert_golden, fixtures};
 
 /// A machine whose clock and noise are planted too.
 struct Planted(u64);
@@ -135,8 +134,6 @@ fn each_form_of_a_report_is_its_golden_file() {
     // What is concluded from a result that was written is what was concluded when it was.
     let read = BenchResult::from_json(&result.to_json(), "x").unwrap();
     assert_eq!(report::text(&read), report::text(&result));
-    let again = BenchResult::from_json(&read.to_json(), "x").unwrap();
-    assert!(report::html(&read) == report::html(&again), "pages differ");
     // Programs read the table as rows of the same length.
     let csv = report::csv(&result);
     let columns = csv.lines().next().unwrap().split(',').count();
@@ -151,7 +148,6 @@ fn a_note_on_the_figures_is_in_each_form_of_a_report() {
         report::text(&result),
         report::markdown(&result),
         report::csv(&result),
-        report::html(&result),
         result.to_json(),
     ] {
         assert!(text.contains("preset numbers: nothing was measured"));
@@ -188,188 +184,6 @@ fn a_result_that_is_not_whole_is_refused_with_the_reason() {
         assert!(error.to_string().contains(why), "{error}");
         assert!(error.to_string().starts_with("b.json"), "{error}");
     }
-}
-
-#[test]
-fn the_page_needs_nothing_else_and_shows_text_as_text() {
-    let page = report::html(&example());
-    assert!(page.len() < report::MAX_PAGE_BYTES, "{}", page.len());
-    for word in [
-        "<script", "http:", "https:", "src=", "@import", "url(", "<link",
-    ] {
-        assert!(!page.contains(word), "the page has {word}");
-    }
-    assert!(page.contains("Which image is &lt;fastest&gt; &amp; why?"));
-    assert!(page.contains("error: vda &lt;loses&gt; data <code>cache-unsafe</code>"));
-    for verdict in [
-        "</b> faster",
-        "</b> slower",
-        "about equal (within ±",
-        "× [",
-        "as fast as raw-off-native for 4k-random-write-qd32 (steady).",
-    ] {
-        assert!(page.contains(verdict), "{verdict}");
-    }
-}
-
-#[test]
-fn a_page_of_a_thousand_cells_stays_small_and_says_what_it_left_out() {
-    let queues: Vec<String> = (1..=500).map(|number| number.to_string()).collect();
-    let text = format!(
-        "
-version: 1
-name: many
-question: which?
-size: 64M
-phases: [steady]
-workloads: [4k-random-write-qd32, 4k-random-read-qd1]
-fixed: {{engine: mock, vcpus: 1}}
-matrix: {{queues: [{}]}}
-baseline: {{queues: 1}}
-",
-        queues.join(", ")
-    );
-    let options = PlanOptions {
-        limits: Limits {
-            processors: 2,
-            ..Limits::default()
-        },
-        ..PlanOptions::default()
-    };
-    let plan = read_plan(&text, "many", &options).unwrap();
-    assert_eq!(plan.cells.len(), 1_000);
-    let page = report::html(&result(&plan, Mock::new(1)));
-    assert!(page.len() < report::MAX_PAGE_BYTES, "{}", page.len());
-    assert!(
-        page.contains("the JSON and CSV results have the rest") || page.contains("are omitted")
-    );
-}
-
-/// Opens the page at two widths in frames of their own, and tells what sticks out and which pictures
-/// have no numbers beside them.
-const PROBE: &str = "<!doctype html><meta charset='utf-8'><body><script>
-const page = atob('PAGE');
-const bytes = Uint8Array.from(page, c => c.charCodeAt(0));
-const text = new TextDecoder().decode(bytes);
-const found = [];
-let left = 2;
-for (const width of [1280, 390]) {
-  const frame = document.createElement('iframe');
-  frame.style.cssText = `width:${width}px;height:3000px;border:0`;
-  frame.sandbox = 'allow-same-origin';
-  frame.onload = () => {
-    const inside = frame.contentDocument, root = inside.documentElement;
-    if (root.scrollWidth > width) found.push(`${width}: the page is ${root.scrollWidth} wide`);
-    let elements = 0, pictures = 0;
-    for (const element of inside.querySelectorAll('body *')) {
-      elements += 1;
-      const box = element.getBoundingClientRect();
-      if (box.width > 0 && (box.right > width + 0.5 || box.left < -0.5))
-        found.push(`${width}: <${element.tagName} class=${element.getAttribute('class')}> from ${box.left} to ${box.right}`);
-      if (element.tagName === 'svg' && element.closest('.row')) {
-        pictures += 1;
-        const value = element.closest('.row').querySelector('.value');
-        const name = element.closest('.row').querySelector('.name');
-        if (!/[0-9]/.test(value.innerText) || value.getBoundingClientRect().height < 10)
-          found.push(`${width}: a picture without its values`);
-        if (!name.innerText.trim()) found.push(`${width}: a picture without a name`);
-        if (box.width < 100 || box.height < 20) found.push(`${width}: a picture of ${box.width} x ${box.height}`);
-      }
-    }
-    found.push(`${width}: ${elements > 100} elements, ${pictures} pictures`);
-    left -= 1;
-    if (left === 0) document.title = 'done', document.body.textContent = JSON.stringify(found.sort());
-  };
-  frame.srcdoc = text;
-  document.body.append(frame);
-}
-</script>";
-
-#[test]
-fn in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text() {
-    let browser = ["chromium", "chromium-browser", "google-chrome"]
-        .into_iter()
-        .find(|program| has_program(program));
-    let name = "in_a_browser_nothing_sticks_out_and_every_picture_has_its_values_as_text";
-    if !real(browser.is_some(), name, "chromium") {
-        return;
-    }
-    let rows = example()
-        .cells
-        .iter()
-        .filter(|cell| cell.summary.is_some())
-        .count();
-    assert!(rows > 10);
-    let named = |name: &str| {
-        let path = fixtures().join("measurements").join(name);
-        BenchResult::from_json(&std::fs::read_to_string(path).unwrap(), name).unwrap()
-    };
-    // Of the real ones, that with the most charts, and that with the most left to say.
-    for result in [
-        example(),
-        named("crystaldiskmark.json"),
-        named("file-systems-storage-daemon.json"),
-    ] {
-        let page = report::html(&result);
-        let pictures = page.matches("<svg").count();
-        let expected = format!(
-            "[\"1280: true elements, {pictures} pictures\",\"390: true elements, {pictures} pictures\"]"
-        );
-        assert_eq!(
-            in_browser(browser.unwrap(), &page),
-            expected,
-            "{}",
-            result.header.plan.name
-        );
-    }
-}
-
-/// What the browser finds on a page.
-pub(crate) fn in_browser(browser: &str, page: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let probe = folder.path().join("probe.html");
-    std::fs::write(&probe, PROBE.replace("PAGE", &base64(page.as_bytes()))).unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.path().join("profile").display()
-        ))
-        .args(["--virtual-time-budget=20000", "--dump-dom"])
-        .arg(format!("file://{}", probe.display()))
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.split_once("<body>")
-        .and_then(|(_, rest)| rest.split_once("</body>"))
-        .map(|(found, _)| found.trim().to_owned())
-        .unwrap_or_else(|| panic!("{text:.300}"))
-}
-
-/// Base64, as `atob` reads it.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 3];
-        group[..chunk.len()].copy_from_slice(chunk);
-        let number = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
-        for place in 0..4 {
-            if place <= chunk.len() {
-                let index = (number >> (18 - 6 * place)) & 63;
-                text.push(char::from(LETTERS[index as usize]));
-            } else {
-                text.push('=');
-            }
-        }
-    }
-    text
 }
 
 /// A run of a cache mode beside a baseline, with a level planted for it.
@@ -485,35 +299,12 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
 }
 
 #[test]
-fn runs_over_time_are_shown_run_by_run() {
-    let runs: Vec<BenchResult> = [1.0, 1.0, 0.6]
-        .map(|level| run_of("none", "virtio-blk", level, "6.1"))
-        .to_vec();
-    let text = report::history_text(&runs);
-    assert!(
-        text.starts_with("3 runs\n\nnone-virtio-blk 4k-random-write-qd32 steady\n"),
-        "{text}"
-    );
-    assert_eq!(text.matches("2026-11-20T09:00:00Z").count(), 3);
-    assert!(text.lines().last().unwrap().ends_with("slower"), "{text}");
-    let page = report::history_html(&runs);
-    assert_eq!(page.matches("<svg").count(), 3);
-}
-
-#[test]
-fn a_comparison_is_json_with_a_schema_and_a_page_that_needs_nothing_else() {
+fn a_comparison_is_json_with_a_schema() {
     let first = run_of("none", "virtio-blk", 1.0, "6.1");
     let second = run_of("unsafe", "virtio-blk", 0.8, "6.1");
     let compared = report::compare(&first, &second, TOLERANCE).unwrap();
     let read: report::RunComparison = serde_json::from_str(&compared.to_json()).unwrap();
     assert_eq!(read.text(), compared.text());
-    let page = compared.html();
-    assert!(page.contains("cache: none and unsafe"), "{page}");
-    for word in [
-        "<script", "http:", "https:", "src=", "@import", "url(", "<link",
-    ] {
-        assert!(!page.contains(word), "the page has {word}");
-    }
 }
 
 #[test]
@@ -543,13 +334,6 @@ fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
             .keys()
             .any(|engine| engine.name() == "mock");
         assert!(!is_planted, "{}", path.display());
-        let page = report::html(&result);
-        assert!(page.len() < report::MAX_PAGE_BYTES, "{}", path.display());
-        for series in page.split("<polyline class='series' points='").skip(1) {
-            let points = series.split('\'').next().unwrap_or_default();
-            assert!(points.contains(' '), "one point is not a series: {points}");
-        }
-        // What the page says of it is what its samples say.
         let again = report::text(&result);
         assert!(again.starts_with(&result.header.plan.name), "{again}");
         count += 1;
@@ -576,12 +360,6 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
             let text = std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
             let result = BenchResult::from_json(&text, file).unwrap();
-            let engines: Vec<&str> = result.header.versions.keys().map(|it| it.name()).collect();
-            assert!(
-                !engines.contains(&"qemu-img-bench"),
-                "{}: {file} is strided",
-                rule.name
-            );
             let report = report::text(&result);
             let ratios = ratios_in(figures);
             assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vmdisk_tests::{Run, has_program, real, run_in};
+use vmdisk_tests::{Run, run_in};
 
 use crate::VMDISK;
+use crate::bench_guest::{can_boot, kernel};
 
 const PLAN: &str = "
 version: 1
@@ -17,8 +18,8 @@ seconds: 0.1
 ramp: 0
 phases: [steady]
 workloads: [4k-random-read-qd32]
-fixed: {engine: storage-daemon}
-configurations: [{name: ours}, {name: given, backend: socket}]
+fixed: {engine: guest, vcpus: 1}
+configurations: [{name: ours, frontend: vhost-user-blk}, {name: given, backend: socket}]
 baseline: {name: ours}
 ";
 
@@ -68,8 +69,7 @@ fn a_disk_behind_a_socket_needs_consent_that_names_a_socket() {
 #[test]
 fn a_disk_behind_a_socket_is_measured_and_named_in_the_report() {
     let name = "a_disk_behind_a_socket_is_measured";
-    let has_programs = has_program("qemu-img") && has_program("qemu-storage-daemon");
-    if !real(has_programs, name, "qemu-img and qemu-storage-daemon") {
+    if !can_boot(name) {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -93,7 +93,15 @@ fn a_disk_behind_a_socket_is_measured_and_named_in_the_report() {
         assert!(began.elapsed() < Duration::from_secs(20), "no socket");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let run = bench(place.path(), &["--destroy-data-behind", "socket"]);
+    let run = bench(
+        place.path(),
+        &[
+            "--destroy-data-behind",
+            "socket",
+            "--kernel",
+            kernel().to_str().unwrap(),
+        ],
+    );
     let is_running = daemon.try_wait().unwrap().is_none();
     daemon.kill().unwrap();
     daemon.wait().unwrap();

@@ -259,7 +259,9 @@ fn each_layer_of_the_table_has_a_rule() {
 
 #[test]
 fn cache_modes_decide_over_flushes() {
-    let measured = fs::read_to_string(fixtures().join("measurements/cache-flushes.json")).unwrap();
+    let measured =
+        fs::read_to_string(fixtures().join("measurements/cache-flushes-storage-daemon.json"))
+            .unwrap();
     let measured: serde_json::Value = serde_json::from_str(&measured).unwrap();
     let mut compared = 0;
     for (cache, at_device, at_qemu, flushed) in [

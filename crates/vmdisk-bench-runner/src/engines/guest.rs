@@ -16,11 +16,11 @@ use super::storage::PreparedStorage;
 use super::version;
 use super::workspace::Workspace;
 use crate::guest::message::PLACEHOLDER;
-use crate::guest::{Archive, Kernel, libraries};
+use crate::guest::{Archive, Kernel, fill, libraries};
 use crate::programs;
 use crate::{
     Accelerator, Cancel, CellId, CellView, Emit, Engine, EngineKind, Error, Load, Phase,
-    RunContext, Storage,
+    RunContext, Storage, Workload,
 };
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -71,10 +71,12 @@ pub(crate) struct Guest {
     workspace: Workspace,
     target: Target,
     kernel: Result<Kernel, String>,
-    /// The I/O engine of fio in the guest; `None` if our generator is used.
+    /// The I/O engine of fio in the guest.
     fio: Option<IoEngine>,
     /// The archive of programs and drivers, identical in each boot.
     archive: Option<Vec<u8>>,
+    /// The configurations whose disks behind sockets were filled.
+    filled: BTreeSet<String>,
     /// The accelerator, once a guest has started, with the reason if it is not KVM.
     accelerator: Option<(Accelerator, String)>,
 }
@@ -87,6 +89,7 @@ impl Guest {
             kernel: workspace.kernel().map_err(|error| error.to_string()),
             fio: None,
             archive: None,
+            filled: BTreeSet::new(),
             accelerator: None,
         }
     }
@@ -124,9 +127,9 @@ impl Guest {
         Ok(archive.bytes())
     }
 
-    /// Returns the text of a fio job with a placeholder for the disk.
-    fn job(&self, cell: &CellView<'_>, storage: &PreparedStorage, seed: u64) -> Option<String> {
-        let Load::Blocks(_) = &cell.workload.load else {
+    /// Returns the text of a fio job with a placeholder for the disk; `None` for a load without fio.
+    fn job(&self, workload: &Workload, storage: &PreparedStorage, seed: u64) -> Option<String> {
+        let Load::Blocks(_) = &workload.load else {
             return None;
         };
         let target = fio::Target::File {
@@ -135,13 +138,20 @@ impl Guest {
             length: storage.length,
             is_buffered: false,
         };
-        Some(fio::job(
-            cell.workload,
-            target,
-            self.fio?,
-            seed,
-            Some("log"),
-        ))
+        Some(fio::job(workload, target, self.fio?, seed, Some("log")))
+    }
+
+    /// Returns the jobs that fill a disk behind a socket, unless it was filled.
+    fn fills(&self, disk: &line::DiskOfBoot<'_>, seed: u64) -> Vec<String> {
+        let configuration = disk.configuration;
+        if disk.storage.socket_queues().is_none() || self.filled.contains(&configuration.name) {
+            return Vec::new();
+        }
+        let workload = fill::workload(disk.storage.length);
+        let seeds = (0..configuration.fills).map(|fill| seed.wrapping_add(2 * u64::from(fill)));
+        seeds
+            .filter_map(|seed| self.job(&workload, &disk.storage, seed))
+            .collect()
     }
 
     /// Returns the accelerators to try: KVM first, unless it is known not to work.
@@ -204,11 +214,14 @@ impl Guest {
                 }
             };
             let seed = context.seed.wrapping_add(cell.id.0 as u64);
-            let fio = self.job(cell, &disks[disk].storage, seed);
+            let is_first = known.is_none();
+            let fills = is_first.then(|| self.fills(&disks[disk], seed));
+            let fio = self.job(cell.workload, &disks[disk].storage, seed);
             tasks.push(session::TaskOfBoot {
                 cell: *cell,
                 disk,
                 seed,
+                fills: fills.unwrap_or_default(),
                 fio,
             });
         }
@@ -255,7 +268,11 @@ impl Guest {
                     continue;
                 }
                 Err(failure) => booted = Err(failure.into()),
-                Ok(()) => booted = Ok(()),
+                Ok(()) => {
+                    let names = disks.iter().map(|disk| disk.configuration.name.clone());
+                    self.filled.extend(names);
+                    booted = Ok(());
+                }
             }
             if !given.is_empty() || booted.is_ok() {
                 self.accelerator = Some((accelerator, reason.clone()));
@@ -275,7 +292,7 @@ impl Engine for Guest {
         EngineKind::Guest
     }
 
-    fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
+    fn versions(&mut self, cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
         let mut versions = BTreeMap::from([(PROGRAM.to_owned(), text)]);
@@ -288,17 +305,11 @@ impl Engine for Guest {
                 .to_string_lossy()
                 .into_owned(),
         );
-        match fio::installed() {
-            Ok(InstalledFio {
-                version,
-                io_engine: Some(io_engine),
-            }) if !self.workspace.has_own_generator() => {
-                self.fio = Some(io_engine);
-                versions.insert("fio".to_owned(), version);
-            }
-            Ok(_) | Err(_) => {
-                versions.extend([version::of_generator()]);
-            }
+        let is_of_fio = |cell: &CellView<'_>| matches!(cell.workload.load, Load::Blocks(_));
+        if cells.iter().any(is_of_fio) {
+            let InstalledFio { version, io_engine } = fio::installed()?;
+            self.fio = Some(fio::needed(io_engine)?);
+            versions.insert("fio".to_owned(), version);
         }
         Ok(versions)
     }
@@ -329,7 +340,11 @@ impl Engine for Guest {
         if !kernel.has(driver) {
             return Some(format!("the guest's kernel has no driver `{driver}`"));
         }
-        if matches!(cell.workload.load, Load::InstallReplay(_)) {
+        if matches!(cell.workload.load, Load::Blocks(_)) {
+            if !programs::is_installed("fio") {
+                return Some("fio is not installed".to_owned());
+            }
+        } else {
             if libraries::find("mke2fs").is_none() {
                 return Some("mke2fs (e2fsprogs) is not installed".to_owned());
             }

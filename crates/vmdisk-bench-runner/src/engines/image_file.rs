@@ -10,7 +10,6 @@ use rustix::fs::FallocateFlags;
 use vmdisk_model::{Creation, Format, Preallocation};
 
 use super::noise::Noise;
-use super::socket_fill;
 use super::storage::PreparedStorage;
 use crate::programs;
 use crate::safety::Scratch;
@@ -123,13 +122,17 @@ pub(super) fn create(
     Ok(path)
 }
 
-/// Writes every byte of the storage as often as the configuration requires, with new random data each time.
+/// Writes every byte of the storage as often as the configuration requires, with new random data each time. Guests fill
+/// disks behind sockets.
 pub(super) fn fill(
     configuration: &Configuration,
     storage: &PreparedStorage,
     seed: u32,
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    if storage.socket_queues().is_some() {
+        return Ok(());
+    }
     let mut seeds = (0..configuration.fills).map(|fill| seed.wrapping_add(fill));
     seeds.try_for_each(|seed| fill_once(configuration, storage, seed, cancel))
 }
@@ -140,9 +143,6 @@ fn fill_once(
     seed: u32,
     cancel: &Cancel,
 ) -> Result<(), Error> {
-    if storage.socket_queues().is_some() {
-        return socket_fill::fill(storage, seed, cancel);
-    }
     let format = format(configuration);
     if format == Format::Raw {
         return write_noise(&storage.path, storage.offset, storage.length, seed, cancel);

@@ -1,6 +1,6 @@
 //! The block nodes of a configuration, from our command line writer.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use vmdisk_facts::Target;
 use vmdisk_model::{BackendSource, Domain, Frontend, Protocol, Scope, TargetBus};
 use vmdisk_qemu::{Options, Style};
@@ -50,6 +50,16 @@ impl Nodes {
         Ok(Self { blockdevs })
     }
 
+    /// Adds a node that shows only the usable range of the storage.
+    pub(crate) fn within(mut self, storage: &PreparedStorage) -> Self {
+        let range = json!({
+            "driver": "raw", "node-name": "range", "file": self.top(),
+            "offset": storage.offset, "size": storage.length,
+        });
+        self.blockdevs.push(range);
+        self
+    }
+
     /// Returns the command line arguments that open the nodes, with `option` before each.
     pub(crate) fn words(&self, option: &str) -> Vec<String> {
         self.blockdevs
@@ -95,7 +105,6 @@ pub(crate) fn set_path(source: &mut BackendSource, storage: &PreparedStorage) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_last_node_is_the_top_and_each_node_has_an_option() {

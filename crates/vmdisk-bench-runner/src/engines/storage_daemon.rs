@@ -1,7 +1,7 @@
-//! qemu-storage-daemon: QEMU's block layer with a virtqueue and an event loop, or with an NBD socket.
+//! qemu-storage-daemon: QEMU's block layer, driven by fio over NBD.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use vmdisk_facts::Target;
@@ -9,7 +9,6 @@ use vmdisk_model::CacheMode;
 
 use super::daemon::{Daemon, Export, PROGRAM};
 use super::fio::{self, InstalledFio, IoEngine, Target as FioTarget};
-use super::generator::{self, Range, RequestTarget};
 use super::node::Nodes;
 use super::one_by_one::one_by_one;
 use super::storage::PreparedStorage;
@@ -17,68 +16,46 @@ use super::version;
 use super::workspace::Workspace;
 use crate::programs::{self, ProcessorTime};
 use crate::{
-    BlockLoad, Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase,
-    RunContext, Storage,
+    Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
+    Storage,
 };
 
-/// The client that sends requests to the daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Client {
-    /// Our generator, on vhost-user-blk.
-    VhostUser,
-    /// fio, over NBD.
-    Nbd,
-}
-
-/// qemu-storage-daemon with a client.
+/// qemu-storage-daemon with fio as its client.
 #[derive(Debug)]
 pub(crate) struct StorageDaemon {
     workspace: Workspace,
-    client: Client,
     target: Target,
-    /// The I/O engine of fio for targets other than NBD.
     io_engine: Option<IoEngine>,
 }
 
 impl StorageDaemon {
-    pub(crate) fn new(workspace: &Workspace, client: Client) -> Self {
+    pub(crate) fn new(workspace: &Workspace) -> Self {
         Self {
             workspace: workspace.clone(),
-            client,
             target: Target::default(),
             io_engine: None,
         }
     }
 
     fn measure(&self, cell: &CellView<'_>, context: &RunContext<'_>) -> Result<Measurement, Error> {
-        let Load::Blocks(blocks) = &cell.workload.load else {
-            return Err(Error::Semantics("a daemon cannot replay files".to_owned()));
-        };
         self.workspace.measure_on(cell, context.cancel, |storage| {
-            self.sample(cell, blocks, storage, context)
+            self.sample(cell, storage, context)
         })
     }
 
     fn sample(
         &self,
         cell: &CellView<'_>,
-        blocks: &BlockLoad,
         storage: &PreparedStorage,
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let configuration = cell.configuration;
-        if storage.socket_queues().is_some() {
-            return self.generated(cell, blocks, storage, &storage.path, context);
+        let mut nodes = Nodes::of(configuration, storage, &self.target)?;
+        if matches!(configuration.storage, Storage::Device { .. }) {
+            // The markers at both ends of a device stay.
+            nodes = nodes.within(storage);
         }
-        let nodes = Nodes::of(configuration, storage, &self.target)?;
         let cache = configuration.disk().backend.effective_cache();
-        let export = match self.client {
-            Client::VhostUser => Export::VhostUserBlk {
-                queues: blocks.jobs.max(1),
-                has_iothread: configuration.disk().frontend.iothread.is_some(),
-            },
-            Client::Nbd => Export::Nbd,
-        };
         let scratch = self.workspace.scratch()?;
         let name = self.workspace.name("daemon");
         let launcher = &configuration.launcher;
@@ -86,19 +63,14 @@ impl StorageDaemon {
             &scratch,
             &name,
             &nodes,
-            export,
+            Export::Nbd,
             cache,
             launcher,
             context.cancel,
         )?;
         let counted = storage.counted_device();
         let processor_time = ProcessorTime::begin(daemon.processor_seconds());
-        let measured = match self.client {
-            Client::VhostUser => {
-                self.generated(cell, blocks, storage, &daemon.short_path(), context)
-            }
-            Client::Nbd => self.fio(cell, storage, &daemon, context),
-        };
+        let measured = self.fio(cell, storage, &daemon, context);
         // If the daemon exited, its message is the better explanation.
         daemon.check()?;
         let mut measured = measured?;
@@ -112,28 +84,6 @@ impl StorageDaemon {
         measured.commands.insert(0, daemon.command.clone());
         daemon.stop();
         Ok(measured)
-    }
-
-    fn generated(
-        &self,
-        cell: &CellView<'_>,
-        blocks: &BlockLoad,
-        storage: &PreparedStorage,
-        socket: &Path,
-        context: &RunContext<'_>,
-    ) -> Result<Measurement, Error> {
-        let generated = generator::generate(
-            RequestTarget::VhostUser(socket),
-            blocks,
-            cell.workload,
-            Range {
-                offset: storage.offset,
-                length: storage.length,
-            },
-            context.seed,
-            context.cancel,
-        )?;
-        Ok(generated.measurement(blocks))
     }
 
     fn fio(
@@ -158,64 +108,35 @@ impl StorageDaemon {
     }
 }
 
-fn is_given_socket(cell: &CellView<'_>) -> bool {
-    matches!(cell.configuration.storage, Storage::Socket { .. })
-}
-
 impl Engine for StorageDaemon {
     fn kind(&self) -> EngineKind {
-        match self.client {
-            Client::VhostUser => EngineKind::StorageDaemon,
-            Client::Nbd => EngineKind::StorageDaemonNbd,
-        }
+        EngineKind::StorageDaemon
     }
 
-    fn versions(&mut self, cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
-        let mut versions = BTreeMap::new();
-        // The version of the program behind a given socket is unknown.
-        if cells.iter().any(|cell| !is_given_socket(cell)) {
-            let (text, target) = version::of_qemu(PROGRAM)?;
-            self.target = target;
-            versions.insert(PROGRAM.to_owned(), text);
-        }
-        match self.client {
-            Client::VhostUser => {
-                versions.extend([version::of_generator()]);
-            }
-            Client::Nbd => {
-                let InstalledFio { version, io_engine } = fio::installed()?;
-                self.io_engine = io_engine;
-                versions.insert("fio".to_owned(), version);
-            }
-        }
-        Ok(versions)
+    fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
+        let (text, target) = version::of_qemu(PROGRAM)?;
+        self.target = target;
+        let InstalledFio { version, io_engine } = fio::installed()?;
+        self.io_engine = io_engine;
+        Ok(BTreeMap::from([
+            (PROGRAM.to_owned(), text),
+            ("fio".to_owned(), version),
+        ]))
     }
 
     fn refuses(&self, cell: &CellView<'_>) -> Option<String> {
-        if !is_given_socket(cell) && !programs::is_installed(PROGRAM) {
-            return Some(format!("{PROGRAM} is not installed"));
+        for program in [PROGRAM, "fio"] {
+            if !programs::is_installed(program) {
+                return Some(format!("{program} is not installed"));
+            }
         }
-        let why = match &cell.workload.load {
-            Load::InstallReplay(_) => {
+        if matches!(cell.workload.load, Load::InstallReplay(_)) {
+            return Some(
                 "an install replay needs a file system, which a daemon's disk does not have"
-            }
-            Load::Blocks(_) if self.client == Client::Nbd && !programs::is_installed("fio") => {
-                "fio is not installed"
-            }
-            Load::Blocks(blocks) if blocks.is_blocking && blocks.depth > 1 => {
-                "blocking calls are not supported by the generator"
-            }
-            Load::Blocks(_)
-                if self.client == Client::Nbd
-                    && matches!(cell.configuration.storage, Storage::Device { .. }) =>
-            {
-                "fio over NBD cannot exclude the markers at both ends of a device"
-            }
-            Load::Blocks(_) => {
-                return Workspace::refuses(cell.configuration, cell.phase == Phase::FirstTouch);
-            }
-        };
-        Some(why.to_owned())
+                    .to_owned(),
+            );
+        }
+        Workspace::refuses(cell.configuration, cell.phase == Phase::FirstTouch)
     }
 
     fn overhead(&self, _batch: &[CellView<'_>]) -> Duration {

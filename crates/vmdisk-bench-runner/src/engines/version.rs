@@ -15,11 +15,3 @@ pub(crate) fn of_qemu(program: &str) -> Result<(String, Target), Error> {
     let target = format!("qemu={version}").parse().unwrap_or_default();
     Ok((text.lines().next().unwrap_or_default().to_owned(), target))
 }
-
-/// Describes our generator as one of the programs.
-pub(crate) fn of_generator() -> (String, String) {
-    (
-        "generator".to_owned(),
-        format!("vmdisk {}", env!("CARGO_PKG_VERSION")),
-    )
-}

@@ -76,8 +76,6 @@ struct State {
     fresh: BTreeMap<(String, usize), PreparedStorage>,
     kernel: KernelSource,
     guest_program: Option<PathBuf>,
-    /// True if guests use our generator even if fio is installed.
-    has_own_generator: bool,
     /// Number of names already used.
     count: u32,
 }
@@ -101,7 +99,6 @@ impl Workspace {
             fresh: BTreeMap::new(),
             kernel: KernelSource::Host,
             guest_program: None,
-            has_own_generator: false,
             count: 0,
         })))
     }
@@ -119,18 +116,6 @@ impl Workspace {
     pub fn with_guest_program(self, program: &Path) -> Self {
         self.0.borrow_mut().guest_program = Some(program.to_owned());
         self
-    }
-
-    /// Uses our generator in guests even if the host has fio; the same generator drives the
-    /// storage daemon.
-    #[must_use]
-    pub fn with_own_generator(self) -> Self {
-        self.0.borrow_mut().has_own_generator = true;
-        self
-    }
-
-    pub(crate) fn has_own_generator(&self) -> bool {
-        self.0.borrow().has_own_generator
     }
 
     pub(crate) fn kernel(&self) -> Result<Kernel, Error> {
@@ -491,6 +476,12 @@ impl State {
                     bytes(disk.capacity),
                     bytes(size)
                 ),
+            });
+        }
+        if disk.is_read_only {
+            return Err(Error::Refused {
+                what: format!("to measure the disk behind {}", path.display()),
+                why: "it is read-only".to_owned(),
             });
         }
         Ok(PreparedStorage {

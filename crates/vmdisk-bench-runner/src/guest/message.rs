@@ -24,11 +24,10 @@ pub(crate) struct GuestJob {
 pub(crate) struct Task {
     pub(crate) disk: DiskName,
     pub(crate) workload: Workload,
-    /// The part of the disk that is used.
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
     pub(crate) seed: u64,
-    /// The fio job; unset uses our generator.
+    /// fio jobs that fill the disk first.
+    pub(crate) fills: Vec<String>,
+    /// The fio job; unset for an install replay.
     pub(crate) fio: Option<String>,
 }
 

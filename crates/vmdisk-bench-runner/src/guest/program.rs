@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 
+use super::fill;
 use super::message::{DiskName, GuestJob, JOB_PATH, Message, Outcome, PLACEHOLDER, PORT, Task};
 use crate::engines::fio;
 use crate::engines::flushes::{flushes_of, write_cache};
-use crate::engines::generator::{self, Range, RequestTarget};
 use crate::engines::noise::Noise;
 use crate::{
-    Amount, Cancel, Direction, InstallReplay, Latency, Load, Measurement, Semantics, WriteCache,
+    Amount, Direction, InstallReplay, Latency, Load, Measurement, Semantics, Workload, WriteCache,
 };
 
 /// Returns true if this process is process 1 of a measuring guest.
@@ -180,29 +180,15 @@ fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
     let node = PathBuf::from("/dev").join(&name);
     let seen = |file: &str| fs::read_to_string(disk.join(file)).unwrap_or_default();
     let cache = write_cache(&seen("queue/write_cache"));
+    let on_disk = |job: &str| job.replace(PLACEHOLDER, &node.to_string_lossy());
+    for job in &task.fills {
+        with_fio(&fill::workload(0), &on_disk(job))?;
+    }
     let before = flushes_of(&seen("stat"));
     let mut measured = match (&task.workload.load, &task.fio) {
         (Load::InstallReplay(replay), _) => install(replay, &node, task.seed)?,
-        (Load::Blocks(_), Some(job)) => {
-            with_fio(task, &job.replace(PLACEHOLDER, &node.to_string_lossy()))?
-        }
-        (Load::Blocks(blocks), None) => {
-            let range = Range {
-                offset: task.offset,
-                length: task.length,
-            };
-            let generated = generator::generate(
-                RequestTarget::Direct(&node),
-                blocks,
-                &task.workload,
-                range,
-                task.seed,
-                &Cancel::new(),
-            );
-            generated
-                .map_err(|error| error.to_string())?
-                .measurement(blocks)
-        }
+        (Load::Blocks(_), Some(job)) => with_fio(&task.workload, &on_disk(job))?,
+        (Load::Blocks(_), None) => return Err("the task has no job of fio".to_owned()),
     };
     let semantics = &mut measured.semantics;
     semantics.write_cache = cache;
@@ -268,7 +254,7 @@ fn serial(disk: &Path) -> Option<String> {
     Some(text.trim_matches(['\0', ' ']).to_owned())
 }
 
-fn with_fio(task: &Task, job: &str) -> Result<Measurement, String> {
+fn with_fio(workload: &Workload, job: &str) -> Result<Measurement, String> {
     fs::write("/tmp/job.fio", job).map_err(|error| error.to_string())?;
     let output = Command::new("/bin/fio")
         .args(["--eta=never", "--output-format=json+", "job.fio"])
@@ -277,12 +263,12 @@ fn with_fio(task: &Task, job: &str) -> Result<Measurement, String> {
         .output()
         .map_err(|error| format!("fio cannot be started: {error}"))?;
     let report = String::from_utf8_lossy(&output.stdout);
-    let mut measured = fio::measurement(&report, &task.workload).map_err(|error| {
+    let mut measured = fio::measurement(&report, workload).map_err(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
         format!("{error} {}", said.lines().next().unwrap_or_default())
     })?;
     if let Ok(log) = fs::read_to_string("/tmp/log_iops.log") {
-        measured.series = fio::series(&log, fio::block_bytes(&task.workload), measured.seconds);
+        measured.series = fio::series(&log, fio::block_bytes(workload), measured.seconds);
         let _ = fs::remove_file("/tmp/log_iops.log");
     }
     measured.inputs.insert("job".to_owned(), job.to_owned());
@@ -376,7 +362,9 @@ fn write_files(
 /// Returns the timeout of a task, for an emulated guest on a busy host.
 pub(crate) fn limit(task: &Task) -> Duration {
     let fixed = matches!(task.workload.amount, Amount::Seconds(_));
-    Duration::from_secs(if fixed { 60 } else { 180 }) + 10 * task.workload.duration()
+    let least = Duration::from_secs(if fixed { 60 } else { 180 });
+    let filling = 3600 * u32::try_from(task.fills.len()).unwrap_or(u32::MAX);
+    least + 10 * task.workload.duration() + Duration::from_secs(filling.into())
 }
 
 #[cfg(test)]

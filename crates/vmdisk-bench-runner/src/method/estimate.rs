@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::run::Settings;
+use super::round::Settings;
 use crate::safety::check_room;
 use crate::{CellView, Engine, EngineKind, Error, Phase, Plan};
 

@@ -4,6 +4,7 @@ mod estimate;
 mod looks;
 mod noise;
 mod random;
+mod round;
 mod run;
 mod statistics;
 mod student;
@@ -14,8 +15,9 @@ mod values;
 pub use estimate::{Estimate, SLOWEST, estimate};
 pub use looks::{MIN_ROUNDS, Repetition};
 pub use noise::{HostMonitor, MachineMonitor, Noise};
+pub use round::{Ended, Round, Settings};
 pub(crate) use run::complete_rounds;
-pub use run::{Ended, Event, Round, Runner, Settings};
+pub use run::{Event, Runner};
 pub use statistics::{Interval, Summary};
 pub use values::{Comparison, Values, Verdict};
 

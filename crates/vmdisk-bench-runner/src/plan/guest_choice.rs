@@ -34,12 +34,9 @@ impl GuestChoice<'_> {
 
     /// Returns why an engine cannot use it on a vhost-user-blk socket; `None` if it can.
     pub(super) fn impossible_on_socket(&self, engine: EngineKind) -> Option<String> {
-        if !matches!(
-            engine,
-            EngineKind::StorageDaemon | EngineKind::Guest | EngineKind::Mock
-        ) {
+        if !matches!(engine, EngineKind::Guest | EngineKind::Mock) {
             return Some(format!(
-                "{engine} cannot use a vhost-user-blk socket; storage-daemon and guest can"
+                "{engine} cannot use a vhost-user-blk socket; guest can"
             ));
         }
         (!self.is_served_by_daemon()).then(|| {

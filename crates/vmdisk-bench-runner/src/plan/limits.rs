@@ -26,3 +26,18 @@ pub struct Limits {
 
 /// Memory of a guest that only runs a benchmark.
 pub(crate) const GUEST_MEMORY: Bytes = Bytes(512 << 20);
+
+/// Why a combination of factors is not a configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoMeaning {
+    /// A value is wrong.
+    Mistake(String),
+    /// It is impossible, or not available here.
+    Impossible(String),
+}
+
+impl From<String> for NoMeaning {
+    fn from(mistake: String) -> Self {
+        NoMeaning::Mistake(mistake)
+    }
+}

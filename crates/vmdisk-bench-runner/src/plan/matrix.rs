@@ -8,8 +8,9 @@ use vmdisk_document::{Entry, Value, from_node, read_yaml};
 use vmdisk_model::Bytes;
 use vmdisk_source::{LineIndex, Span};
 
-use super::factors::{self, FACTORS, Meaning, SortedFactors, Words};
-use super::limits::Limits;
+use super::factor::{self, Factor, Words};
+use super::limits::{Limits, NoMeaning};
+use super::meaning::meaning;
 use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
 use crate::{EngineKind, Error, TextLocation};
 
@@ -110,19 +111,19 @@ impl TryFrom<Value> for Mapping {
 #[derive(Clone, Debug, Default)]
 struct Combination {
     /// The factors that its name is made of.
-    naming: Vec<String>,
+    naming: Vec<Factor>,
     /// The factors set by the configuration itself.
-    own: BTreeSet<String>,
+    own: BTreeSet<Factor>,
     words: Words,
 }
 
 impl Combination {
     /// Sets a factor from an axis; a factor of the configuration overrides an axis.
-    fn with(mut self, axis: &str, value: &str, is_naming: bool) -> Self {
-        if !self.words.contains_key(axis) {
-            self.words.insert(axis.to_owned(), value.to_owned());
+    fn with(mut self, axis: Factor, value: &str, is_naming: bool) -> Self {
+        if !self.words.contains_key(&axis) {
+            self.words.insert(axis, value.to_owned());
             if is_naming {
-                self.naming.push(axis.to_owned());
+                self.naming.push(axis);
             }
         }
         self
@@ -286,12 +287,14 @@ impl<'a> PlanBuilder<'a> {
                 continue;
             };
             // An unused value must not be part of the name.
-            let name = factors::name_of(&used, &combination.naming);
+            let name = factor::name_of(&used, &combination.naming);
             seen.insert(used.clone(), name.clone());
-            match factors::meaning(name.clone(), &used, self.size, &self.options.limits) {
-                Err(mistake) => self.mistakes.push(format!("{name}: {mistake}")),
-                Ok(Meaning::Invalid(why)) => self.leave_out(name, &why),
-                Ok(Meaning::Configuration(mut configuration, engine)) => {
+            match meaning(name.clone(), &used, self.size, &self.options.limits) {
+                Err(NoMeaning::Mistake(mistake)) => {
+                    self.mistakes.push(format!("{name}: {mistake}"));
+                }
+                Err(NoMeaning::Impossible(why)) => self.leave_out(name, &why),
+                Ok((mut configuration, engine)) => {
                     let is_taken =
                         |name: &String| configurations.iter().any(|other| other.name == *name);
                     let mut number = 2;
@@ -300,7 +303,7 @@ impl<'a> PlanBuilder<'a> {
                         number += 1;
                     }
                     configuration.fills = self.file.fills;
-                    configurations.push(*configuration);
+                    configurations.push(configuration);
                     engines.push(engine);
                 }
             }
@@ -311,25 +314,27 @@ impl<'a> PlanBuilder<'a> {
     /// Returns the factors of a combination that its engine uses; `None` if it is left out or invalid.
     fn used(&mut self, combination: &Combination, seen: &BTreeMap<Words, String>) -> Option<Words> {
         let Combination { naming, own, words } = combination;
-        let in_full = factors::name_of(words, naming);
+        let in_full = factor::name_of(words, naming);
         if let Some(because) = self.excluded(words) {
             self.leave_out(in_full, because);
             return None;
         }
-        let SortedFactors { used, ignored } = factors::sort(words)
+        let (used, ignored) = factor::sort(words)
             .map_err(|mistake| self.mistakes.push(mistake))
             .ok()?;
-        let engine = words.get("engine").map_or("its engine", String::as_str);
+        let engine = words
+            .get(&Factor::Engine)
+            .map_or("its engine", String::as_str);
         // A configuration is measured only if all factors that it sets itself are used.
         let unused: Vec<String> = ignored
             .iter()
             .filter(|(factor, _)| own.contains(*factor))
-            .map(|(factor, value)| format!("{factor}={value}"))
+            .map(|(factor, value)| format!("{}={value}", factor.word()))
             .collect();
         let why = if !unused.is_empty() {
             let unused = unused.join(", ");
-            match words.get("backend").map(String::as_str) {
-                Some("socket") => format!(
+            match words.get(&Factor::Backend).map(String::as_str) {
+                Some(factor::SOCKET) => format!(
                     "{engine} does not use {unused} for a disk behind a socket, which another program opened"
                 ),
                 _ => format!("{engine} does not use {unused}"),
@@ -370,12 +375,12 @@ impl<'a> PlanBuilder<'a> {
     fn words(&mut self, mapping: &Mapping, called: &str) -> Words {
         let mut words = Words::new();
         for Entry { key, node, .. } in &mapping.0 {
-            let Some(key) = self.factor(key, called) else {
+            let Some(factor) = self.factor(key, called) else {
                 continue;
             };
             match scalar(&node.value) {
                 Some(value) => {
-                    words.insert(key, value);
+                    words.insert(factor, value);
                 }
                 None => self
                     .mistakes
@@ -385,23 +390,17 @@ impl<'a> PlanBuilder<'a> {
         words
     }
 
-    fn factor(&mut self, word: &str, called: &str) -> Option<String> {
-        if FACTORS.iter().any(|(factor, _)| *factor == word) {
-            return Some(word.to_owned());
-        }
-        let known: Vec<&str> = FACTORS.iter().map(|(factor, _)| *factor).collect();
-        self.mistakes.push(format!(
-            "{called}: `{word}` is not a factor; expected one of {}",
-            known.join(", ")
-        ));
-        None
+    fn factor(&mut self, word: &str, called: &str) -> Option<Factor> {
+        Factor::from_word(word)
+            .map_err(|mistake| self.mistakes.push(format!("{called}: {mistake}")))
+            .ok()
     }
 
     /// Returns the factors of the matrix with their values.
-    fn axes(&mut self) -> Vec<(String, Vec<String>)> {
-        let mut axes: Vec<(String, Vec<String>)> = Vec::new();
+    fn axes(&mut self) -> Vec<(Factor, Vec<String>)> {
+        let mut axes = Vec::new();
         for Entry { key, node, .. } in &self.file.matrix.0 {
-            let Some(key) = self.factor(key, "matrix") else {
+            let Some(factor) = self.factor(key, "matrix") else {
                 continue;
             };
             let values: Option<Vec<String>> = if let Value::List(values) = &node.value {
@@ -410,7 +409,7 @@ impl<'a> PlanBuilder<'a> {
                 scalar(&node.value).map(|value| vec![value])
             };
             match values {
-                Some(values) if !values.is_empty() => axes.push((key, values)),
+                Some(values) if !values.is_empty() => axes.push((factor, values)),
                 Some(_) | None => self
                     .mistakes
                     .push(format!("matrix: `{key}` needs a list of plain values")),
@@ -435,19 +434,19 @@ impl<'a> PlanBuilder<'a> {
         }
         for mapping in &self.file.configurations {
             let words = self.words(mapping, "configurations");
-            if !words.contains_key("name") {
+            if !words.contains_key(&Factor::Name) {
                 self.mistakes
                     .push("configurations: each needs a name".to_owned());
             }
             rows.push(Combination {
-                naming: vec!["name".to_owned()],
-                own: words.keys().cloned().collect(),
+                naming: vec![Factor::Name],
+                own: words.keys().copied().collect(),
                 words,
             });
         }
         if !directories.is_empty() {
-            axes.retain(|(axis, _)| axis != "directory");
-            axes.push(("directory".to_owned(), directories));
+            axes.retain(|(axis, _)| *axis != Factor::Directory);
+            axes.push((Factor::Directory, directories));
         }
         for (axis, values) in axes {
             if rows.len() * values.len() > MAX_COMBINATIONS {
@@ -460,7 +459,6 @@ impl<'a> PlanBuilder<'a> {
             rows = rows
                 .iter()
                 .flat_map(|row| {
-                    let axis = &axis;
                     let values = values.iter();
                     values.map(move |value| row.clone().with(axis, value, is_naming))
                 })
@@ -468,11 +466,11 @@ impl<'a> PlanBuilder<'a> {
         }
         for Combination { words, .. } in &mut rows {
             for (factor, value) in &fixed {
-                words.entry(factor.clone()).or_insert_with(|| value.clone());
+                words.entry(*factor).or_insert_with(|| value.clone());
             }
-            let is_qemus = words.get("engine").map(String::as_str) != Some("host-fio");
+            let is_qemus = words.get(&Factor::Engine).map(String::as_str) != Some("host-fio");
             if let (Some(engine), true) = (self.options.engine, is_qemus) {
-                words.insert("engine".to_owned(), engine.name().to_owned());
+                words.insert(Factor::Engine, engine.name().to_owned());
             }
         }
         rows
@@ -482,7 +480,10 @@ impl<'a> PlanBuilder<'a> {
         let file = self.file;
         file.exclude.iter().find_map(|exclude| {
             let when = self.words(&exclude.when, "exclude");
-            matches(words, &when).then_some(exclude.because.as_str())
+            let is_it = when
+                .iter()
+                .all(|(factor, value)| words.get(factor) == Some(value));
+            is_it.then_some(exclude.because.as_str())
         })
     }
 
@@ -545,7 +546,7 @@ impl<'a> PlanBuilder<'a> {
                 "baseline: no configuration has {}",
                 baseline
                     .iter()
-                    .map(|(factor, value)| format!("{factor}={value}"))
+                    .map(|(factor, value)| format!("{}={value}", factor.word()))
                     .collect::<Vec<_>>()
                     .join(", ")
             ));
@@ -568,7 +569,11 @@ impl<'a> PlanBuilder<'a> {
 /// factors in common; a baseline is its own.
 fn baseline_of(configurations: &[Configuration], index: usize, baseline: &Words) -> Option<usize> {
     let own = &configurations[index].factors;
-    if matches(own, baseline) {
+    let is_baseline = |it: &Configuration| {
+        let mut wanted = baseline.iter();
+        wanted.all(|(factor, value)| it.factors.get(factor.word()) == Some(value))
+    };
+    if is_baseline(&configurations[index]) {
         return Some(index);
     }
     let alike = |other: &Configuration| {
@@ -579,16 +584,10 @@ fn baseline_of(configurations: &[Configuration], index: usize, baseline: &Words)
     };
     let candidates = configurations.iter().enumerate();
     candidates
-        .filter(|(_, other)| matches(&other.factors, baseline))
+        .filter(|(_, other)| is_baseline(other))
         // Of equal candidates the first wins, so that the plan's order decides.
         .max_by_key(|(at, other)| (alike(other), usize::MAX - at))
         .map(|(at, _)| at)
-}
-
-fn matches(words: &Words, wanted: &Words) -> bool {
-    wanted
-        .iter()
-        .all(|(factor, value)| words.get(factor) == Some(value))
 }
 
 /// Returns why a combination of storage, workload and phase is meaningless.

@@ -1,10 +1,11 @@
 //! Plans: configurations, workloads and cells.
 
 mod configuration;
-mod factors;
+mod factor;
 mod guest_choice;
 mod limits;
 mod matrix;
+mod meaning;
 mod pinning;
 mod presets;
 mod proposal;
@@ -22,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use configuration::{Configuration, FindingSeverity, LinterFinding, Storage};
-pub use factors::FACTORS;
+pub use factor::factors;
 pub use limits::Limits;
 pub use matrix::{MAX_PLAN_BYTES, PlanOptions, read_plan};
 pub use pinning::{allowed_processors, numa_nodes};

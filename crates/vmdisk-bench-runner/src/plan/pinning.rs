@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::limits::Limits;
+use super::limits::{Limits, NoMeaning};
 
 /// The directory of the kernel's NUMA nodes.
 const NODES: &str = "/sys/devices/system/node";
@@ -55,51 +55,49 @@ pub(super) struct Pinning {
 /// Returns how to start programs on the given processors, or on a NUMA node with its memory.
 ///
 /// # Errors
-/// If a value is malformed. The inner error is why it is not possible on this host.
+/// If a value is malformed, or not possible on this host.
 pub(super) fn pinning(
     processors: Option<&str>,
     node: Option<&str>,
     limits: &Limits,
-) -> Result<Result<Pinning, String>, String> {
+) -> Result<Pinning, NoMeaning> {
     if let (Some(_), Some(_)) = (processors, node) {
-        return Ok(Err(
-            "numa-node selects the processors of a node, so `processors` cannot be set too"
-                .to_owned(),
-        ));
+        let why = "numa-node selects the processors of a node, so `processors` cannot be set too";
+        return Err(NoMeaning::Impossible(why.to_owned()));
     }
     if let Some(text) = processors {
         let wanted = list(text).ok_or_else(|| {
             format!("processors: `{text}` is not a list of processors such as 0-1,4")
         })?;
         if let Some(missing) = wanted.difference(&limits.allowed_processors).next() {
-            return Ok(Err(format!(
+            return Err(NoMeaning::Impossible(format!(
                 "processor {missing} does not exist on this host, or this process may not use it"
             )));
         }
-        return Ok(Ok(Pinning {
+        return Ok(Pinning {
             launcher: ["taskset", "-c", text].map(str::to_owned).into(),
             processors: u32::try_from(wanted.len()).ok(),
-        }));
+        });
     }
     let Some(text) = node else {
-        return Ok(Ok(Pinning::default()));
+        return Ok(Pinning::default());
     };
     let node: u32 = text
         .parse()
         .map_err(|_| format!("numa-node: `{text}` is not the number of a NUMA node"))?;
     if !limits.numa_nodes.contains(&node) {
-        return Ok(Err(format!(
+        return Err(NoMeaning::Impossible(format!(
             "this host has no NUMA node {node} with processors and memory"
         )));
     }
-    Ok(Ok(Pinning {
+    Ok(Pinning {
         launcher: vec![
             "numactl".to_owned(),
             format!("--cpunodebind={node}"),
             format!("--membind={node}"),
         ],
         processors: None,
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -134,21 +132,26 @@ mod tests {
             ..Limits::default()
         };
         let of = |processors, node| pinning(processors, node, &limits);
-        let pinned = of(Some("0-1"), None).unwrap().unwrap();
+        let impossible = |processors, node| match of(processors, node) {
+            Err(NoMeaning::Impossible(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let pinned = of(Some("0-1"), None).unwrap();
         assert_eq!(pinned.launcher, ["taskset", "-c", "0-1"]);
         assert_eq!(pinned.processors, Some(2));
-        let why = of(Some("1-2"), None).unwrap().unwrap_err();
+        let why = impossible(Some("1-2"), None);
         assert!(why.starts_with("processor 2 does not exist"), "{why}");
-        let bound = of(None, Some("0")).unwrap().unwrap();
+        let bound = of(None, Some("0")).unwrap();
         assert_eq!(
             bound.launcher,
             ["numactl", "--cpunodebind=0", "--membind=0"]
         );
-        let why = of(None, Some("1")).unwrap().unwrap_err();
+        let why = impossible(None, Some("1"));
         assert!(why.contains("no NUMA node 1"), "{why}");
-        assert!(of(Some("0"), Some("0")).unwrap().is_err());
-        assert!(of(Some("x"), None).is_err());
-        assert!(of(None, Some("x")).is_err());
-        assert_eq!(of(None, None), Ok(Ok(Pinning::default())));
+        impossible(Some("0"), Some("0"));
+        for (processors, node) in [(Some("x"), None), (None, Some("x"))] {
+            assert!(matches!(of(processors, node), Err(NoMeaning::Mistake(_))));
+        }
+        assert_eq!(of(None, None), Ok(Pinning::default()));
     }
 }

@@ -7,8 +7,8 @@ use vmdisk_model::{
     Qcow2Preallocation,
 };
 
-use super::factors::PLACEHOLDER;
 use super::limits::{GUEST_MEMORY, Limits};
+use super::meaning::PLACEHOLDER;
 use super::{Cell, CellId, Configuration, LeftOut, Phase, Plan, PlanOptions, Storage, Workload};
 use crate::EngineKind;
 

@@ -8,8 +8,6 @@ use sha2::{Digest as _, Sha256};
 use vmdisk_libvirt::{Unmodeled, UnmodeledContent};
 use vmdisk_model::{Creation, ThinCreation};
 
-use crate::EngineKind;
-
 use super::{Cell, CellId, Configuration, LeftOut, LinterFinding, Plan, Storage, Workload};
 
 /// A plan in a result: every decision as text and numbers.
@@ -82,26 +80,15 @@ impl PlanRecord {
         hash_of(&text)
     }
 
-    /// Returns the name of a cell's workload as its engine carried it out.
-    ///
-    /// `qemu-img bench` never sent random requests; its random workloads have `strided` in their names.
-    pub fn workload_name(&self, cell: &Cell) -> String {
-        let name = &self.workloads[cell.workload].name;
-        if cell.engine == EngineKind::QemuImgBench {
-            return name.replace("random", "strided");
-        }
-        name.clone()
-    }
-
     /// Returns the name of a cell: configuration, workload and phase. Empty for an unknown number.
     pub fn cell_name(&self, id: CellId) -> String {
         let name = |cell: &Cell| {
             let configuration = self.configurations.get(cell.configuration)?;
-            self.workloads.get(cell.workload)?;
+            let workload = self.workloads.get(cell.workload)?;
             Some(format!(
                 "{} {} {}",
                 configuration.name,
-                self.workload_name(cell),
+                workload.name,
                 cell.phase.name()
             ))
         };

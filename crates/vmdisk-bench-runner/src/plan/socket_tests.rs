@@ -44,7 +44,7 @@ fn why(plan: &Plan) -> &str {
 
 #[test]
 fn a_disk_behind_a_socket_is_measured_as_its_program_opened_it() {
-    for engine in ["storage-daemon", "guest"] {
+    for engine in ["guest", "mock"] {
         let fixed = format!("engine: {engine}, cache: none, aio: native, iothread: true");
         let plan = beside_a_file(&fixed, "backend: socket", Some(SOCKET));
         let other = &plan.configurations[1];
@@ -83,7 +83,7 @@ fn a_disk_behind_a_socket_is_measured_as_its_program_opened_it() {
 
 #[test]
 fn a_disk_behind_a_socket_is_left_out_without_consent_and_if_a_factor_cannot_apply() {
-    let engine = "engine: storage-daemon";
+    let engine = "engine: guest";
     let plan = beside_a_file(engine, "backend: socket", None);
     assert_eq!(
         why(&plan),
@@ -95,15 +95,13 @@ fn a_disk_behind_a_socket_is_left_out_without_consent_and_if_a_factor_cannot_app
         ("format: qcow2", "format=qcow2"),
         ("cache: none", "cache=none"),
         ("iothread: true", "iothread=true"),
-        ("queues: 2", "queues=2"),
-        ("processors: 0", "processors=0"),
         ("directory: /srv", "directory=/srv"),
     ] {
         let plan = beside_a_file(engine, &format!("backend: socket, {factor}"), Some(SOCKET));
         assert_eq!(
             why(&plan),
             format!(
-                "storage-daemon does not use {expected} for a disk behind a socket, which another program opened"
+                "guest does not use {expected} for a disk behind a socket, which another program opened"
             )
         );
     }
@@ -112,7 +110,7 @@ fn a_disk_behind_a_socket_is_left_out_without_consent_and_if_a_factor_cannot_app
         why(&plan),
         "the disk behind a socket is a vhost-user-blk device, not nvme"
     );
-    for engine in ["host-fio", "storage-daemon-nbd"] {
+    for engine in ["host-fio", "storage-daemon"] {
         let plan = beside_a_file(
             &format!("engine: {engine}"),
             "backend: socket",
@@ -120,7 +118,7 @@ fn a_disk_behind_a_socket_is_left_out_without_consent_and_if_a_factor_cannot_app
         );
         assert_eq!(
             why(&plan),
-            format!("{engine} cannot use a vhost-user-blk socket; storage-daemon and guest can")
+            format!("{engine} cannot use a vhost-user-blk socket; guest can")
         );
     }
 }

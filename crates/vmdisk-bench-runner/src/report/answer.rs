@@ -1,7 +1,8 @@
 //! The answer to the question of a run, as sentences.
 
-use super::result::BenchResult;
-use super::table::{Group, Row, groups};
+use super::figures::count;
+use super::result::{BenchResult, CellResult};
+use super::table::{Group, groups};
 use crate::method::{percent, ratio};
 use crate::{Accelerator, Comparison, Interval, Phase, Verdict};
 
@@ -20,7 +21,9 @@ pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
     let compared: Vec<NamedComparison<'_>> = groups
         .iter()
         .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
-        .filter_map(|(group, row)| NamedComparison::of(result, group, row, has_phases))
+        .filter_map(|(group, (name, cell))| {
+            NamedComparison::of(result, group, name, cell, has_phases)
+        })
         .collect();
     let mut shown: Vec<&NamedComparison<'_>> = compared
         .iter()
@@ -78,11 +81,6 @@ pub(crate) fn accelerator_label(result: &BenchResult) -> &'static str {
     }
 }
 
-/// Formats a number with its noun: `1 round`, `6 rounds`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 /// A comparison with the names for its sentence.
 struct NamedComparison<'a> {
     name: &'a str,
@@ -96,19 +94,20 @@ impl<'a> NamedComparison<'a> {
     fn of(
         result: &'a BenchResult,
         group: &Group<'_>,
-        row: &Row<'a>,
+        name: &'a str,
+        cell: &'a CellResult,
         has_phases: bool,
     ) -> Option<Self> {
         let plan = &result.header.plan;
-        let comparison = row.cell.comparison.as_ref()?;
+        let comparison = cell.comparison.as_ref()?;
         comparison.p_value?;
         let baseline = plan.cells.get(comparison.baseline.0)?.configuration;
         Some(NamedComparison {
-            name: row.configuration,
+            name,
             baseline: plan.configurations.get(baseline)?.name.as_str(),
             workload: match has_phases {
                 true => format!("{} ({})", group.workload, group.phase.name()),
-                false => group.workload.clone(),
+                false => group.workload.to_owned(),
             },
             comparison,
             interval: comparison.interval?,

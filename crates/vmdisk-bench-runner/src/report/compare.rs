@@ -16,24 +16,8 @@ use super::figures;
 use crate::method::{ABOUT_EQUAL, LogRatio, geometric_mean, holm, median};
 use crate::{BenchResult, CellId, Error, Interval, MIN_ROUNDS, Verdict};
 
+pub use differences::Difference;
 use differences::{Matcher, differences};
-
-/// One difference between two runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
-    /// Its name.
-    pub what: String,
-    /// Its value in the first run.
-    pub first: String,
-    /// Its value in the second run.
-    pub second: String,
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} and {}", self.what, self.first, self.second)
-    }
-}
 
 /// The verdict on a cell in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -26,7 +26,7 @@ pub fn csv(result: &BenchResult) -> String {
         let configuration = &plan.configurations[cell.configuration];
         let mut row = vec![
             configuration.name.clone(),
-            plan.workload_name(cell),
+            plan.workloads[cell.workload].name.clone(),
             cell.phase.name().to_owned(),
             cell.engine.name().to_owned(),
             word(&sample.measurement.accelerator),

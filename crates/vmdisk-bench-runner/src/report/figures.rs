@@ -47,17 +47,6 @@ pub(crate) fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// Formats nanoseconds as a round time: `20 µs`.
-pub(crate) fn round_time(nanoseconds: f64) -> String {
-    let (number, unit) = match nanoseconds {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns if ns >= 1e3 => (ns / 1e3, "µs"),
-        ns => (ns, "ns"),
-    };
-    format!("{number} {unit}")
-}
-
 /// Formats seconds: `45 s`, `3 min 20 s`, `1 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     let seconds = seconds.round().max(0.0) as u64;
@@ -67,6 +56,11 @@ pub fn duration(seconds: f64) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
+}
+
+/// Formats a number with its noun: `1 round`, `6 rounds`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Formats bytes: `256 MiB`.

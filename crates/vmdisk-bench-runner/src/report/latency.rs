@@ -42,9 +42,6 @@ pub struct Distribution {
     pub requests: u64,
     /// Percentiles in nanoseconds, if at least ten requests were slower.
     pub percentiles_ns: BTreeMap<String, f64>,
-    /// Pairs of a latency in nanoseconds and the number of requests with about that latency, as in the samples.
-    #[serde(skip)]
-    pub histogram: Vec<(u64, u64)>,
 }
 
 /// Minimum number of slower requests for a percentile.
@@ -111,7 +108,6 @@ fn distribution(counted: &[(u64, &Latency)]) -> Option<Distribution> {
         return Some(Distribution {
             requests,
             percentiles_ns: PERCENTILES.iter().filter_map(percentile).collect(),
-            histogram: Vec::new(),
         });
     }
     let mut merged: Histogram<u64> = Histogram::new(2).ok()?;
@@ -131,10 +127,6 @@ fn distribution(counted: &[(u64, &Latency)]) -> Option<Distribution> {
     Some(Distribution {
         requests,
         percentiles_ns,
-        histogram: merged
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
-            .collect(),
     })
 }
 

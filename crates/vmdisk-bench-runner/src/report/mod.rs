@@ -2,16 +2,14 @@
 
 mod answer;
 mod compare;
+mod conclude;
 mod csv;
 mod figures;
 mod fio;
-mod history;
-mod html;
 mod latency;
 mod markdown;
 mod remarks;
 mod result;
-mod svg;
 mod table;
 mod text;
 
@@ -19,8 +17,6 @@ pub use compare::{BaselineChange, CellChange, ChangeVerdict, Difference, RunComp
 pub use csv::csv;
 pub use figures::{bytes, duration};
 pub use fio::fio_jobs;
-pub use history::{history_html, history_text};
-pub use html::{MAX_PAGE_BYTES, html};
 pub use latency::{Distribution, Operation};
 pub use markdown::markdown;
 pub use result::{BenchResult, CellResult};

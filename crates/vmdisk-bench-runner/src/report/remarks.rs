@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::figures;
 use super::result::BenchResult;
 use crate::method::{median, percent};
 use crate::{Accelerator, CellId, Comparison, Ended, MIN_ROUNDS, Round, Verdict};
@@ -11,7 +12,6 @@ pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |remark: Option<String>| remarks.extend(remark);
     say(emulation(result));
-    say(strided(result));
     say(ending(result));
     say(too_few(result));
     say(disturbed(result));
@@ -40,15 +40,6 @@ fn emulation(result: &BenchResult) -> Option<String> {
     })
 }
 
-fn strided(result: &BenchResult) -> Option<String> {
-    let is_strided = |cell: &crate::Cell| cell.engine == crate::EngineKind::QemuImgBench;
-    result.header.plan.cells.iter().any(is_strided).then(|| {
-        "qemu-img bench sent no random requests: `strided` means every fifth block in order, all with the same content; \
-        the engine was retired, and these figures say nothing about random requests"
-            .to_owned()
-    })
-}
-
 fn ending(result: &BenchResult) -> Option<String> {
     match result.ended {
         Some(Ended::Precise | Ended::AllRounds) => None,
@@ -71,7 +62,7 @@ fn too_few(result: &BenchResult) -> Option<String> {
         .filter(|cell| cell.summary.is_some() && cell.comparison.as_ref().is_some_and(is_short));
     let count = short.count();
     (count > 0).then(|| {
-        let comparisons = super::answer::count(count, "comparison has", "comparisons have");
+        let comparisons = figures::count(count, "comparison has", "comparisons have");
         format!("{comparisons} fewer than {MIN_ROUNDS} rounds, too few to show a difference")
     })
 }
@@ -254,7 +245,7 @@ fn interrupted(result: &BenchResult) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "{} not complete",
-            super::answer::count(count, "round is", "rounds are")
+            figures::count(count, "round is", "rounds are")
         )
     })
 }

@@ -1,38 +1,17 @@
 //! A result as groups of rows, used by every format.
 
-use super::answer::count;
-use super::figures;
+use super::figures::{self, count};
 use super::latency::Operation;
 use super::result::{BenchResult, CellResult};
 use crate::method::ratio;
-use crate::{CellId, Interval, Phase, Verdict};
+use crate::{Cell, CellId, Interval, Phase, Verdict};
 
 /// The cells of one workload in one phase.
 pub(crate) struct Group<'a> {
-    /// Name of the workload as it was carried out.
-    pub(crate) workload: String,
-    /// Phase.
+    pub(crate) workload: &'a str,
     pub(crate) phase: Phase,
-    /// The cells, in the order of the plan.
-    pub(crate) rows: Vec<Row<'a>>,
-}
-
-/// One cell.
-pub(crate) struct Row<'a> {
-    /// The cell.
-    pub(crate) cell: &'a CellResult,
-    /// Name of its configuration.
-    pub(crate) configuration: &'a str,
-    /// The geometric mean, with its unit.
-    pub(crate) mean: String,
-    /// The variation of the figure between rounds.
-    pub(crate) variation: String,
-    /// Processor time per request.
-    pub(crate) processor_time: String,
-    /// Ratio and interval.
-    pub(crate) ratio: String,
-    /// The verdict in words.
-    pub(crate) verdict: String,
+    /// The cells with the names of their configurations, in the order of the plan.
+    pub(crate) rows: Vec<(&'a str, &'a CellResult)>,
 }
 
 /// Returns all groups of a result, in plan order.
@@ -40,8 +19,9 @@ pub(crate) fn groups(result: &BenchResult) -> Vec<Group<'_>> {
     let plan = &result.header.plan;
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (cell, planned) in result.cells.iter().zip(&plan.cells) {
-        let workload = plan.workload_name(planned);
-        let row = row(result, cell, planned.configuration);
+        let workload = plan.workloads[planned.workload].name.as_str();
+        let configuration = plan.configurations[planned.configuration].name.as_str();
+        let row = (configuration, cell);
         let same =
             |group: &&mut Group<'_>| group.workload == workload && group.phase == planned.phase;
         match groups.iter_mut().find(same) {
@@ -56,46 +36,24 @@ pub(crate) fn groups(result: &BenchResult) -> Vec<Group<'_>> {
     groups
 }
 
-fn row<'a>(result: &'a BenchResult, cell: &'a CellResult, configuration: usize) -> Row<'a> {
-    let plan = &result.header.plan;
-    let metric = result.metric(cell.cell);
-    let summary = cell.summary.as_ref();
-    let is_baseline = plan
-        .cells
-        .iter()
-        .any(|other| other.baseline == Some(cell.cell));
-    let (ratio, verdict) = match &cell.comparison {
-        Some(_) if summary.is_none() => (String::new(), String::new()),
-        Some(comparison) => {
-            let ratio = comparison.interval.map_or_else(String::new, |interval| {
-                // The interval of two or three rounds is wide and says nothing.
-                if comparison.verdict == Verdict::TooFewRounds {
-                    return ratio(interval.ratio);
-                }
-                with_interval(interval)
-            });
-            (ratio, comparison.in_words())
+/// Returns the ratio of a cell to its baseline, and the verdict.
+fn compared(result: &BenchResult, cell: &CellResult) -> [String; 2] {
+    let is_baseline = |other: &Cell| other.baseline == Some(cell.cell);
+    match &cell.comparison {
+        Some(comparison) if cell.summary.is_some() => {
+            let ratio = comparison
+                .interval
+                .map(|interval| match comparison.verdict {
+                    // The interval of two or three rounds is wide and says nothing.
+                    Verdict::TooFewRounds => ratio(interval.ratio),
+                    _ => with_interval(interval),
+                });
+            [ratio.unwrap_or_default(), comparison.in_words()]
         }
-        None if is_baseline => (String::new(), "baseline".to_owned()),
-        None => (String::new(), String::new()),
-    };
-    Row {
-        cell,
-        configuration: &plan.configurations[configuration].name,
-        mean: summary.map_or_else(
-            || "not measured".to_owned(),
-            |summary| figures::figure(summary.mean, metric),
-        ),
-        variation: summary
-            .and_then(|summary| summary.variation)
-            .map_or_else(String::new, |variation| {
-                format!("{:.0} %", variation * 100.0)
-            }),
-        processor_time: cell
-            .processor_ns_per_request
-            .map_or_else(String::new, figures::time),
-        ratio,
-        verdict,
+        None if result.header.plan.cells.iter().any(is_baseline) => {
+            [String::new(), "baseline".to_owned()]
+        }
+        Some(_) | None => Default::default(),
     }
 }
 
@@ -109,7 +67,7 @@ pub(crate) fn with_interval(interval: Interval) -> String {
     )
 }
 
-/// A group as headings and cells, without empty columns.
+/// Texts in columns.
 pub(crate) struct Grid {
     /// Headings of the columns; true for numeric columns.
     pub(crate) heads: Vec<(String, bool)>,
@@ -117,83 +75,63 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// Returns the columns of a group for terminals and Markdown.
+/// Returns a group as columns for terminals and Markdown, without empty ones.
 pub(crate) fn grid(result: &BenchResult, group: &Group<'_>) -> Grid {
     let against = match baseline_name(result, group) {
         Some(name) => format!("against {name}"),
         None => "against its baseline".to_owned(),
     };
-    let has = |operation: Operation| {
-        let mut rows = group.rows.iter();
-        rows.any(|row| row.cell.latencies.contains_key(&operation))
+    let of_all = |text: &dyn Fn(&CellResult) -> Option<String>| -> Vec<String> {
+        let cells = group.rows.iter().map(|(_, cell)| text(cell));
+        cells.map(Option::unwrap_or_default).collect()
     };
-    let operations: Vec<Operation> = Operation::ALL.into_iter().filter(|it| has(*it)).collect();
-    let mut heads = vec![
-        ("configuration".to_owned(), false),
-        ("mean".to_owned(), true),
-        ("varies".to_owned(), true),
+    let names = group.rows.iter().map(|(name, _)| (*name).to_owned());
+    let mean = of_all(&|cell| match &cell.summary {
+        Some(summary) => Some(figures::figure(summary.mean, result.metric(cell.cell))),
+        None => Some("not measured".to_owned()),
+    });
+    let varies = of_all(&|cell| {
+        let variation = cell.summary.as_ref()?.variation?;
+        Some(format!("{:.0} %", variation * 100.0))
+    });
+    let mut columns = vec![
+        ("configuration".to_owned(), false, names.collect()),
+        ("mean".to_owned(), true, mean),
+        ("varies".to_owned(), true, varies),
     ];
-    heads.extend(
-        operations
-            .iter()
-            .map(|operation| (format!("{} p99", operation.name()), true)),
-    );
-    heads.extend([
-        ("CPU per I/O".to_owned(), true),
-        (against, false),
-        ("verdict".to_owned(), false),
-    ]);
-    let rows: Vec<Vec<String>> = group
-        .rows
-        .iter()
-        .map(|row| {
-            let mut cells = vec![
-                row.configuration.to_owned(),
-                row.mean.clone(),
-                row.variation.clone(),
-            ];
-            cells.extend(operations.iter().map(|operation| p99(row.cell, *operation)));
-            cells.extend([
-                row.processor_time.clone(),
-                row.ratio.clone(),
-                row.verdict.clone(),
-            ]);
-            cells
-        })
-        .collect();
-    let is_filled: Vec<bool> = (0..heads.len())
-        .map(|column| rows.iter().any(|row| !row[column].is_empty()))
-        .collect();
-    let kept = |cells: Vec<String>| -> Vec<String> {
-        let filled = cells.into_iter().zip(&is_filled);
-        filled
-            .filter(|(_, is_filled)| **is_filled)
-            .map(|(cell, _)| cell)
-            .collect()
-    };
+    for operation in Operation::ALL {
+        let head = format!("{} p99", operation.name());
+        columns.push((head, true, of_all(&|cell| p99(cell, operation))));
+    }
+    let processor = |cell: &CellResult| cell.processor_ns_per_request.map(figures::time);
+    columns.push(("CPU per I/O".to_owned(), true, of_all(&processor)));
+    for (at, head) in [against, "verdict".to_owned()].into_iter().enumerate() {
+        let texts = of_all(&|cell| Some(compared(result, cell)[at].clone()));
+        columns.push((head, false, texts));
+    }
+    columns.retain(|(_, _, texts)| texts.iter().any(|text| !text.is_empty()));
     Grid {
-        rows: rows.into_iter().map(kept).collect(),
-        heads: heads
+        rows: (0..group.rows.len())
+            .map(|row| columns.iter().map(move |(_, _, texts)| texts[row].clone()))
+            .map(Iterator::collect)
+            .collect(),
+        heads: columns
             .into_iter()
-            .zip(&is_filled)
-            .filter(|(_, is_filled)| **is_filled)
-            .map(|(head, _)| head)
+            .map(|(head, is_number, _)| (head, is_number))
             .collect(),
     }
 }
 
-fn p99(cell: &CellResult, operation: Operation) -> String {
-    let distribution = cell.latencies.get(&operation);
-    distribution
-        .and_then(|distribution| distribution.percentiles_ns.get("99"))
-        .map_or_else(String::new, |nanoseconds| figures::time(*nanoseconds))
+fn p99(cell: &CellResult, operation: Operation) -> Option<String> {
+    let percentiles = &cell.latencies.get(&operation)?.percentiles_ns;
+    percentiles.get("99").map(|ns| figures::time(*ns))
 }
 
 /// Returns the name of a group's baseline, if all rows have the same.
-pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> Option<&'a str> {
+fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> Option<&'a str> {
     let plan = &result.header.plan;
-    let mut names = group.rows.iter().filter_map(|row| {
-        let CellId(baseline) = row.cell.comparison.as_ref()?.baseline;
+    let mut names = group.rows.iter().filter_map(|(_, cell)| {
+        let CellId(baseline) = cell.comparison.as_ref()?.baseline;
         Some(
             plan.configurations[plan.cells[baseline].configuration]
                 .name
@@ -207,32 +145,22 @@ pub(crate) fn baseline_name<'a>(result: &'a BenchResult, group: &Group<'_>) -> O
 /// Describes the run in one line.
 pub(crate) fn summary_line(result: &BenchResult) -> String {
     let header = &result.header;
-    let versions: Vec<String> = header
-        .versions
-        .iter()
-        .map(|(engine, versions)| {
-            let programs: Vec<String> = versions
-                .iter()
-                .map(|(program, version)| with_version(program, version))
-                .collect();
-            format!("{engine} ({})", programs.join(", "))
-        })
-        .collect();
+    let versions = header.versions.iter().map(|(engine, versions)| {
+        let programs = versions.iter().map(|(program, version)| {
+            // A version may begin with the program's name.
+            match version.starts_with(program.as_str()) {
+                true => version.clone(),
+                false => format!("{program} {version}"),
+            }
+        });
+        format!("{engine} ({})", programs.collect::<Vec<_>>().join(", "))
+    });
     format!(
         "{}, seed {}, {} % intervals, begun {}, {}",
         count(result.complete_rounds as usize, "round", "rounds"),
         header.settings.seed,
         (header.settings.repetition.confidence * 100.0).round(),
         header.began_at,
-        versions.join(", ")
+        versions.collect::<Vec<_>>().join(", ")
     )
-}
-
-/// Formats a program with its version, which may begin with the program's name.
-pub(crate) fn with_version(program: &str, version: &str) -> String {
-    if version.starts_with(program) {
-        version.to_owned()
-    } else {
-        format!("{program} {version}")
-    }
 }

@@ -28,8 +28,6 @@ pub(crate) enum BenchCommand {
     /// in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
     /// that no verdict is possible.
     Compare(CompareArgs),
-    /// Show how the cells of a plan changed over several runs.
-    History(HistoryArgs),
     /// Measure a rule's claim about speed, with the example on its page.
     Verify(Box<VerifyArgs>),
     /// List the presets, or print the plan of one.
@@ -102,9 +100,6 @@ pub(crate) struct HowArgs {
     /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
     #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
     pub(crate) modules: Option<PathBuf>,
-    /// Use vmdisk's generator in guests, even if this host has fio.
-    #[arg(long, help_heading = "What")]
-    pub(crate) own_generator: bool,
     /// Seconds of each sample, instead of the plan's.
     #[arg(long, value_name = "SECONDS", help_heading = "How often")]
     pub(crate) seconds: Option<f64>,
@@ -181,8 +176,6 @@ pub(crate) enum ReportFormat {
     Csv,
     /// Tables for an issue or a page.
     Markdown,
-    /// One self-contained page with charts.
-    Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -216,29 +209,6 @@ pub(crate) enum CompareFormat {
     Text,
     /// All data, for programs; described by `vmdisk schema bench-compare`.
     Json,
-    /// One self-contained page with a chart.
-    Html,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct HistoryArgs {
-    /// The directories of runs, or results in JSON, the oldest first.
-    #[arg(value_name = "RUN", required = true, num_args = 2..)]
-    pub(crate) runs: Vec<PathBuf>,
-    /// The format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Text)]
-    pub(crate) format: HistoryFormat,
-    /// Write to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HistoryFormat {
-    /// A table for each cell.
-    Text,
-    /// One page with a chart for each cell.
-    Html,
 }
 
 #[derive(Args, Debug)]

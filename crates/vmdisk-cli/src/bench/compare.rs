@@ -18,7 +18,6 @@ pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let text = match args.format {
         CompareFormat::Text => compared.text(),
         CompareFormat::Json => compared.to_json(),
-        CompareFormat::Html => compared.html(),
     };
     deliver(io, args.output.as_deref(), &text)?;
     Ok(if compared.has(ChangeVerdict::MachineChanged) {

@@ -5,7 +5,6 @@ mod budgets;
 mod check;
 mod compare;
 mod environment;
-mod history;
 mod prepare_device;
 mod presets;
 mod progress;
@@ -30,7 +29,6 @@ pub(crate) fn run(args: &BenchArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         BenchCommand::Resume(args) => run::resume(args, io, colors),
         BenchCommand::Report(args) => report::run(args, io),
         BenchCommand::Compare(args) => compare::run(args, io),
-        BenchCommand::History(args) => history::run(args, io),
         BenchCommand::Verify(args) => run::verify(args, io, colors),
         BenchCommand::Presets(args) => presets::run(args, io),
         BenchCommand::PrepareDevice(args) => prepare_device::run(args, io),

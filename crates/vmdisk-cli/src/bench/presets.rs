@@ -1,6 +1,6 @@
 //! `vmdisk bench presets`.
 
-use vmdisk_bench_runner::{FACTORS, PRESETS};
+use vmdisk_bench_runner::{PRESETS, factors};
 
 use super::args::{LINT, PresetsArgs};
 use crate::exit::Exit;
@@ -51,7 +51,7 @@ fn list() -> String {
         text.push_str(&format!("{name:<16} {question}\n"));
     }
     text.push_str("\nYour own plan is a YAML file (`vmdisk bench presets PRESET` prints an example) with these factors:\n");
-    for (factor, meaning) in FACTORS {
+    for (factor, meaning) in factors() {
         text.push_str(&format!("{factor:<16} {meaning}\n"));
     }
     text

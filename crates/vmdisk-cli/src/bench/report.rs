@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use vmdisk_bench_runner::report::{csv, fio_jobs, html, markdown, text};
+use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, text};
 use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
@@ -86,13 +86,9 @@ pub(super) fn text_of(path: &Path) -> Result<String, Stop> {
 
 /// Removes line ends and control characters from all names of a result.
 pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
-    harmless(sanitize::strings(result))
-}
-
-fn harmless(written: serde_json::Result<String>) -> Result<BenchResult, Stop> {
     let not_written =
         |error: &dyn Display| Stop::new(format!("could not write the report: {error}"));
-    let text = written.map_err(|error| not_written(&error))?;
+    let text = sanitize::strings(result).map_err(|error| not_written(&error))?;
     BenchResult::from_json(&text, RESULT).map_err(|error| not_written(&error))
 }
 
@@ -103,7 +99,6 @@ pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<Stri
         ReportFormat::Json => result.to_json(),
         ReportFormat::Csv => csv(&in_lines(result)?),
         ReportFormat::Markdown => markdown(&in_lines(result)?),
-        ReportFormat::Html => html(&harmless(sanitize::texts(result))?),
     })
 }
 
@@ -113,7 +108,6 @@ pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), St
         (RESULT, ReportFormat::Json),
         ("samples.csv", ReportFormat::Csv),
         ("report.md", ReportFormat::Markdown),
-        ("report.html", ReportFormat::Html),
     ] {
         let path = directory.join(name);
         crate::atomic::write(&path, in_form(result, format)?.as_bytes())

@@ -35,9 +35,6 @@ pub(super) struct Request {
     socket: Option<PathBuf>,
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
-    /// True if guests use our generator even if fio is installed; unset in old runs.
-    #[serde(default)]
-    has_own_generator: bool,
 }
 
 /// The subject of a run.
@@ -86,7 +83,6 @@ impl Request {
             socket: socket(how)?,
             kernel: how.kernel.as_deref().map(absolute).transpose()?,
             modules: how.modules.as_deref().map(absolute).transpose()?,
-            has_own_generator: how.own_generator,
         })
     }
 
@@ -107,12 +103,7 @@ impl Request {
                 .help("use `--modules` with the directory of its modules"));
             }
         };
-        let workspace = Workspace::new(&self.directory).with_kernel(kernel);
-        Ok(if self.has_own_generator {
-            workspace.with_own_generator()
-        } else {
-            workspace
-        })
+        Ok(Workspace::new(&self.directory).with_kernel(kernel))
     }
 
     /// Returns every directory for images.
@@ -207,15 +198,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_without_a_choice_of_generator_is_parsed() {
+    fn a_request_without_a_socket_is_parsed() {
         let text = r#"{
             "subject": {"preset": "cache-modes"}, "directory": "/", "directories": [], "size_bytes": null,
             "seconds": 0.5, "engine": null, "device": null, "group": null, "kernel": null, "modules": null
         }"#;
         let request: Request = serde_json::from_str(text).unwrap();
-        assert!(!request.has_own_generator);
+        assert_eq!(request.socket, None);
         let chosen = Request {
-            has_own_generator: true,
+            socket: Some(PathBuf::from("/run/spdk/vhost.0")),
             ..request
         };
         let again = serde_json::to_string(&chosen).unwrap();

@@ -205,7 +205,7 @@ fn measure(
     write_all(&result, directory)?;
     deliver(io, None, &in_form(&result, args::ReportFormat::Text)?)?;
     io.say(&format!(
-        "after {}: {} and report.html, report.md, samples.csv next to it\n",
+        "after {}: {} and report.md, samples.csv next to it\n",
         duration(elapsed.as_secs_f64()),
         directory.join(RESULT).display()
     ));

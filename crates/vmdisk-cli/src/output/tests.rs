@@ -42,7 +42,6 @@ const POOL: &str = "\
 const OTHERS: &[&str] = &[
     // Written, or a directory for files that are written.
     "bench compare --output",
-    "bench history --output",
     "bench report --output",
     "capabilities --output",
     "convert --output",
@@ -235,12 +234,6 @@ const READ: &[(&str, &str, &[&str])] = &[
         "r2.json",
         &["bench", "compare", "r.json", "r2.json"],
     ),
-    #[cfg(feature = "bench")]
-    (
-        "bench history runs",
-        "r.json",
-        &["bench", "history", "r.json", "r2.json"],
-    ),
 ];
 
 /// Writes the files of all runs.
@@ -265,8 +258,14 @@ fn write_files(folder: &Path) {
         ("b.jsonl", ""),
         ("f.json", &fixture("facts/aio-slots-few.json")),
         ("q.json", &fixture("capabilities/7.2.json")),
-        ("r.json", &fixture("measurements/cache-flushes.json")),
-        ("r2.json", &fixture("measurements/cache-flushes.json")),
+        (
+            "r.json",
+            &fixture("measurements/cache-flushes-storage-daemon.json"),
+        ),
+        (
+            "r2.json",
+            &fixture("measurements/cache-flushes-storage-daemon.json"),
+        ),
     ] {
         fs::write(folder.join(file), text).unwrap();
     }

@@ -37,6 +37,7 @@ pub(super) struct TaskOfBoot<'a> {
     pub(super) cell: CellView<'a>,
     pub(super) disk: usize,
     pub(super) seed: u64,
+    pub(super) fills: Vec<String>,
     pub(super) fio: Option<String>,
 }
 
@@ -292,9 +293,8 @@ fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Gu
                     DiskName::Serial(names[task.disk].serial.clone())
                 },
                 workload: task.cell.workload.clone(),
-                offset: disk.storage.offset,
-                length: disk.storage.length,
                 seed: task.seed,
+                fills: task.fills.clone(),
                 fio: task.fio.clone(),
             }
         })

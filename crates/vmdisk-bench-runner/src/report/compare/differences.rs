@@ -2,9 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Difference;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::report::figures;
 use crate::{BenchResult, CellId, ConfigurationRecord, EngineKind, Phase};
+
+/// One difference between two runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Its name.
+    pub what: String,
+    /// Its value in the first run.
+    pub first: String,
+    /// Its value in the second run.
+    pub second: String,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} and {}", self.what, self.first, self.second)
+    }
+}
 
 type Factors = BTreeMap<String, String>;
 
@@ -64,7 +83,7 @@ impl Matcher {
         }
         (
             name,
-            plan.workload_name(cell),
+            plan.workloads[cell.workload].name.clone(),
             cell.phase,
             cell.engine,
             factors,

@@ -1,11 +1,7 @@
 //! A comparison of two runs for people.
 
-use maud::{Markup, html};
-
 use super::{ChangeVerdict, RunComparison};
 use crate::method::{percent, ratio};
-use crate::report::html::{chart, page};
-use crate::report::svg::{self, Axis};
 use crate::report::table::{Grid, with_interval};
 use crate::report::text::{list, table};
 use crate::{Interval, Verdict};
@@ -22,14 +18,6 @@ impl ChangeVerdict {
             ChangeVerdict::MachineChanged => return "the machine changed".to_owned(),
         };
         verdict.in_words(change)
-    }
-
-    fn colour(self) -> Verdict {
-        match self {
-            ChangeVerdict::Faster => Verdict::Faster,
-            ChangeVerdict::Slower => Verdict::Slower,
-            _ => Verdict::Inconclusive,
-        }
     }
 }
 
@@ -127,50 +115,5 @@ impl RunComparison {
         list(&mut text, "controls", self.controls.iter().cloned());
         list(&mut text, "in one run only", self.unmatched.iter().cloned());
         text
-    }
-
-    /// Formats the comparison as one page.
-    pub fn html(&self) -> String {
-        let title = format!("{} and {}", self.first_began_at, self.second_began_at);
-        page::page(
-            &title,
-            &html! {
-                header {
-                    h1 { "Two runs: " (title) }
-                    p class="question" { "Studied: " (self.studied_in_words()) }
-                    p class="answer" { (self.answer()) }
-                }
-                (self.chart())
-                (page::list("Baselines, without a verdict", self.baselines_in_words()))
-                (page::list("Controls", self.controls.iter().cloned()))
-                (page::list("In one run only", self.unmatched.iter().cloned()))
-            },
-        )
-    }
-
-    fn chart(&self) -> Markup {
-        let changes = self.cells.iter().filter_map(|cell| cell.change);
-        let ends = changes.flat_map(|change| [change.low, change.ratio, change.high]);
-        let axis = Axis::of(ends.chain([1.0]));
-        let grid = self.grid();
-        html! {
-            section {
-                h2 { "Changes" }
-                figure {
-                    figcaption {
-                        "Ratio to the baseline in the second run divided by the ratio in the first, with its interval; right of 1 the second run is faster."
-                    }
-                    @for (cell, texts) in self.cells.iter().zip(&grid.rows) {
-                        @let picture = cell.change.zip(axis).map(|(change, axis)| {
-                            svg::ratio(&change, &[], cell.verdict.colour(), axis)
-                        });
-                        (chart::row(&texts[0], picture.as_deref().unwrap_or_default(), &html! {
-                            b { (texts[3]) } " " (texts[4])
-                        }))
-                    }
-                    @if let Some(axis) = axis { (chart::axis(axis, |value| value.to_string())) }
-                }
-            }
-        }
     }
 }
