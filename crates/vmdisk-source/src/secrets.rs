@@ -52,6 +52,10 @@ pub fn mask_message(text: &str) -> Cow<'_, str> {
 }
 
 fn mask_in(text: &str, words: Words) -> Cow<'_, str> {
+    // Most messages have no sign. Without an early end, the compiler compares many bytes at once.
+    if !text.bytes().fold(false, |any, byte| any | is_sign(byte)) {
+        return Cow::Borrowed(text);
+    }
     let ranges = secrets(text, words);
     if ranges.is_empty() {
         return Cow::Borrowed(text);
@@ -79,23 +83,28 @@ fn mask_in(text: &str, words: Words) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// True for the bytes that a secret follows.
+const fn is_sign(byte: u8) -> bool {
+    matches!(byte, b'=' | b':' | b'>')
+}
+
 /// The places of secrets, in order.
 fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut quotes = Quotes::default();
-    for (at, byte) in text.bytes().enumerate() {
-        let is_prose = words == Words::Message && text.as_bytes()[at..].starts_with(b": ");
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| is_sign(*byte)) {
+        let rest = &text[at..];
+        let is_prose = words == Words::Message && rest.starts_with(": ");
         match byte {
-            b'=' | b':' if !is_prose && is_secret_name(&text[..at], byte, words) => {
-                found.extend(value(text, at + 1, quotes.is_open()));
-            }
-            b':' if text[at..].starts_with("://") => {
-                found.extend(in_address(text, at + 3, quotes.is_open()));
-            }
             b'>' => found.extend(element(text, at)),
+            _ if !is_prose && is_secret_name(&text[..at], byte, words) => {
+                found.extend(value(text, at + 1, quotes.is_open(text, at)));
+            }
+            _ if rest.starts_with("://") => {
+                found.extend(in_address(text, at + 3, quotes.is_open(text, at)));
+            }
             _ => {}
         }
-        quotes.see(byte);
     }
     found.sort_by_key(|range| range.start);
     found
@@ -103,20 +112,25 @@ fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
 
 /// Which quote is open on a line.
 #[derive(Default)]
-struct Quotes(Option<u8>);
+struct Quotes {
+    open: Option<u8>,
+    /// The length of the text that has been looked at.
+    seen: usize,
+}
 
 impl Quotes {
-    fn see(&mut self, byte: u8) {
-        self.0 = match (byte, self.0) {
-            (b'\n', _) => None,
-            (b'"' | b'\'', None) => Some(byte),
-            (byte, Some(open)) if byte == open => None,
-            (_, open) => open,
-        };
-    }
-
-    const fn is_open(&self) -> bool {
-        self.0.is_some()
+    /// True if a quote is open at an offset, which is not before that of the last call.
+    fn is_open(&mut self, text: &str, at: usize) -> bool {
+        for byte in text.as_bytes()[self.seen..at].iter().copied() {
+            self.open = match (byte, self.open) {
+                (b'\n', _) => None,
+                (b'"' | b'\'', None) => Some(byte),
+                (byte, Some(open)) if byte == open => None,
+                (_, open) => open,
+            };
+        }
+        self.seen = at;
+        self.open.is_some()
     }
 }
 
