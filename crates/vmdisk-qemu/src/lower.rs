@@ -1,10 +1,10 @@
 //! The third phase of reading: turns options into the model, and records where everything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, IoThreadId, Scope};
 use vmdisk_rule::reading::INVALID_VALUE;
-use vmdisk_source::Place;
+use vmdisk_source::{Place, Span};
 
 use crate::board::Board;
 use crate::device::floppy::read_floppy_boot_order;
@@ -105,7 +105,7 @@ impl<'a> Lowered<'a> {
     }
 
     /// The model and the notes.
-    pub(crate) fn finish(self) -> (Domain, FinishedNotes) {
-        (self.domain, self.notes.finish())
+    pub(crate) fn finish(self, open_words: &BTreeSet<Span>) -> (Domain, FinishedNotes) {
+        (self.domain, self.notes.finish(open_words))
     }
 }

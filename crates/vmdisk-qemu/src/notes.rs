@@ -74,14 +74,14 @@ impl<'a> Notes<'a> {
         self.kept.extend(other.kept);
     }
 
-    /// All notes.
-    pub(crate) fn finish(self) -> FinishedNotes {
+    /// All notes; `open_words` are the words with further properties, and the options that contain them.
+    pub(crate) fn finish(self, open_words: &BTreeSet<Span>) -> FinishedNotes {
         let mut slots = self.slots;
         slots.fill(self.options);
         let mut open = self.open;
         for (nth, option) in self.options.iter().enumerate() {
             let owner = self.owners.get(&nth).and_then(|owner| owner.disk());
-            if let Some(disk) = owner.filter(|_| option.is_open()) {
+            if let Some(disk) = owner.filter(|_| open_words.contains(&option.span)) {
                 let of_disk = DiskField::ALL
                     .iter()
                     .map(|field| FieldPath::Disk(disk, *field));

@@ -69,7 +69,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let iothread_names = lowered.take_iothread_names();
     let board = lowered.board();
     let has_machine = lowered.has_machine(&parsed);
-    let (domain, noted) = lowered.finish();
+    let open_words = open_words(parsed.options());
+    let (domain, noted) = lowered.finish(&open_words);
     let mut kept = noted.kept;
     kept.extend(open_values(&parsed, &accepted, &noted.owners));
     let mut problems = noted.problems;
@@ -81,7 +82,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         source_map: noted.map,
         problems,
         open_fields: noted.open,
-        open_words: open_words(parsed.options()),
+        open_words,
         kept,
         others,
         firmware: firmware.firmware,

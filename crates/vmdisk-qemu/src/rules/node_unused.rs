@@ -5,7 +5,6 @@ use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 use vmdisk_source::Span;
 
 use super::line::{Line, LineRule, is_loose, node_names};
-use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
@@ -92,7 +91,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             }
         }
     }
-    let has_open = line.index.options().iter().any(WrittenOption::is_open);
+    let has_open = !line.document.open_words.is_empty();
     if has_open || used.iter().any(|value| is_open(value)) {
         return;
     }
