@@ -1,6 +1,6 @@
 //! `seabios-4096-sectors`
 
-use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
+use vmdisk_model::{Device, DiskField, FieldPath, Frontend, TargetBus};
 use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
 
 use super::xml::{Xml, XmlRule};
@@ -101,6 +101,16 @@ declare_rule! {
 const SECTOR: u32 = 512;
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
+    // Another size is refused by QEMU, and `block-size-refused` reports it.
+    let large = |frontend: &Frontend| {
+        let size = frontend.logical_block_size;
+        size.filter(|size| *size > SECTOR && size.is_power_of_two())
+    };
+    let disks = &xml.context.domain.disks;
+    // Nearly no guest has one.
+    if disks.iter().all(|disk| large(&disk.frontend).is_none()) {
+        return;
+    }
     let root = xml.tree.root();
     let Some(devices) = root
         .child("devices")
@@ -111,18 +121,10 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let Some(index) = boot_disk(devices) else {
         return;
     };
-    let Some(frontend) = xml
-        .context
-        .domain
-        .disks
-        .get(index)
-        .map(|disk| &disk.frontend)
-    else {
+    let Some(frontend) = disks.get(index).map(|disk| &disk.frontend) else {
         return;
     };
-    // Another size is refused by QEMU, and `block-size-refused` reports it.
-    let is_size = |size: &u32| *size > SECTOR && size.is_power_of_two();
-    let Some(size) = frontend.logical_block_size.filter(is_size) else {
+    let Some(size) = large(frontend) else {
         return;
     };
     // A device that is passed through has its own sectors, and `lun-option-refused` reports others.
@@ -153,7 +155,7 @@ fn boot_disk(devices: Node<'_>) -> Option<usize> {
     let order = |node: Node<'_>| node.child("boot")?.attribute("order")?.parse::<u32>().ok();
     let disks = devices
         .children()
-        .filter(|node| node.name() == "disk")
+        .filter(|node| node.is_named("disk"))
         .enumerate();
     let is_disk = |node: Node<'_>| matches!(node.attribute("device"), None | Some("disk" | "lun"));
     // A device with an order comes before all without.
@@ -177,7 +179,7 @@ fn boots_with_seabios(os: Node<'_>) -> bool {
         || os.child("kernel").is_some();
     let mut boots = os
         .children()
-        .filter(|node| node.name() == "boot")
+        .filter(|node| node.is_named("boot"))
         .peekable();
     let tries_disk =
         boots.peek().is_none() || boots.any(|boot| boot.attribute("dev") == Some("hd"));
