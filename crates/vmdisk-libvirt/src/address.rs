@@ -74,9 +74,11 @@ pub(crate) fn read(
 /// A number of a PCI address; libvirt refuses numbers that PCI does not have.
 pub(crate) fn pci_part(reader: &mut Reader<'_>, element: &mut Element<'_>, name: &str) -> u32 {
     let max = pci_max(name);
+    let number = element.take(name, |text| any_base(text).filter(|number| *number <= max));
     let mut attributes = element.node.attributes();
-    if let Some(written) = attributes.find(|written| written.name() == name)
-        && any_base(written.value()).is_some_and(|number| number > max)
+    if number.is_none()
+        && let Some(written) = attributes.find(|written| written.is_named(name))
+        && any_base(written.value()).is_some()
     {
         let message = format!(
             "invalid value `{}` for `{name}`, expected a number from 0 to {max:#x}",
@@ -84,9 +86,7 @@ pub(crate) fn pci_part(reader: &mut Reader<'_>, element: &mut Element<'_>, name:
         );
         reader.problem(&INVALID_VALUE, element.at, written.value_span(), message);
     }
-    element
-        .take(name, |text| any_base(text).filter(|number| *number <= max))
-        .unwrap_or_default()
+    number.unwrap_or_default()
 }
 
 fn other(element: &mut Element<'_>) -> Option<Address> {
