@@ -22,7 +22,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, tree: &Tree<'_>, domain: &Domain) ->
     let mut allowances = read_comments(reader.text, tree);
     let lists: Vec<Node<'_>> = tree
         .elements()
-        .filter(|node| node.name() == "metadata")
+        .filter(|node| node.is_named("metadata"))
         .flat_map(Node::children)
         .filter(|node| is_ours(*node, "lint"))
         .collect();
@@ -126,7 +126,7 @@ fn read_list(
             problem.help = Some("expected `allow`".to_owned());
             continue;
         }
-        let named = |name: &str| node.attributes().find(|written| written.name() == name);
+        let named = |name: &str| node.attributes().find(|written| written.is_named(name));
         // As written, so that each name has its span.
         let raw = |rule: Attribute<'_>| rule.value_span().slice(reader.text).unwrap_or_default();
         let rules =

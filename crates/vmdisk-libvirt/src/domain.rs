@@ -74,7 +74,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
     os::read(reader, &mut element, &mut domain, guest);
     let mut features = element.children.iter();
-    let features = features.find(|child| child.name() == "features");
+    let features = features.find(|child| child.is_named("features"));
     let features = features.map(|features| features.node);
     if let Some(acpi) = features.and_then(|features| features.child("acpi")) {
         domain.acpi = Some(Switch::On);
@@ -96,7 +96,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
 
 /// The addresses of SCSI host devices on the guest's controllers.
 fn scsi_host_devices(devices: &Element<'_>) -> Vec<DriveAddress> {
-    let is_hostdev = |child: &&Child<'_>| child.name() == "hostdev";
+    let is_hostdev = |child: &&Child<'_>| child.is_named("hostdev");
     let hostdevs = devices.children.iter().filter(is_hostdev);
     hostdevs
         .filter(|child| child.attribute("type") == Some("scsi"))

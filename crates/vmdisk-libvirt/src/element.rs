@@ -44,6 +44,16 @@ impl<'d> Deref for Child<'d> {
     }
 }
 
+impl Child<'_> {
+    /// True if it has this name. The row has it, too, and is nearer than the text.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        match self.known {
+            Some((_, known)) => is_same(known.name, name),
+            None => self.node.is_named(name),
+        }
+    }
+}
+
 impl<'d> Element<'d> {
     /// An element with all attributes and children unread.
     pub(crate) fn new(
@@ -90,7 +100,7 @@ impl<'d> Element<'d> {
     pub(crate) fn value_span(&self, name: &str) -> Option<Span> {
         let mut attributes = self.node.attributes();
         attributes
-            .find(|written| written.name() == name)
+            .find(|written| written.is_named(name))
             .map(Attribute::value_span)
     }
 
@@ -101,7 +111,7 @@ impl<'d> Element<'d> {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
         let mut attributes = self.node.attributes().enumerate();
-        let (at, written) = attributes.find(|(_, written)| is_same(written.name(), name))?;
+        let (at, written) = attributes.find(|(_, written)| written.is_named(name))?;
         let value = parse(written.value())?;
         self.taken[at / 64] |= 1 << (at % 64);
         Some(value)
@@ -143,7 +153,7 @@ impl<'d> Element<'d> {
     /// Consumes the first child with this name.
     pub(crate) fn child(&mut self, name: &str) -> Option<Child<'d>> {
         let mut children = self.children.iter_mut();
-        let child = children.find(|child| is_same(child.name(), name))?;
+        let child = children.find(|child| child.is_named(name))?;
         child.is_taken = true;
         Some(*child)
     }
@@ -152,7 +162,7 @@ impl<'d> Element<'d> {
     pub(crate) fn children(&mut self, name: &str) -> Vec<Child<'d>> {
         let children = self.children.iter_mut();
         children
-            .filter(|child| is_same(child.name(), name))
+            .filter(|child| child.is_named(name))
             .map(|child| {
                 child.is_taken = true;
                 *child

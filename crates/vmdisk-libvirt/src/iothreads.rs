@@ -123,7 +123,7 @@ pub(crate) fn read_tuned(
     threads: &[IoThread],
 ) -> Vec<IoThreadId> {
     let mut children = domain.children.iter();
-    let Some(cputune) = children.find(|child| child.name() == "cputune") else {
+    let Some(cputune) = children.find(|child| child.is_named("cputune")) else {
         return Vec::new();
     };
     let mut place = cputune.node;

@@ -136,7 +136,7 @@ fn read_root<'d>(
 /// libvirt searches for elements without a name space, and finds none in a default one.
 fn report_default_namespace(reader: &mut Reader<'_>, root: Node<'_>) {
     let mut attributes = root.attributes();
-    let is_default = |it: &Attribute<'_>| it.name() == "xmlns" && !it.value().is_empty();
+    let is_default = |it: &Attribute<'_>| it.is_named("xmlns") && !it.value().is_empty();
     let Some(declaration) = attributes.find(is_default) else {
         return;
     };

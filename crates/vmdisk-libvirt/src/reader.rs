@@ -21,7 +21,7 @@ fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d 
     element
         .children
         .iter()
-        .filter(|own| own.name() == child)
+        .filter(|own| own.is_named(child))
         .filter_map(|own| own.node.attribute(attribute))
         .find(|value| !seen.insert(*value))
 }
@@ -29,7 +29,7 @@ fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d 
 /// True for the `type='none'` that vdsm writes next to `relabel='no'` on the label of a source. libvirt drops it,
 /// because it means the same.
 fn repeats_relabel(label: Node<'_>, name: &str, value: &str) -> bool {
-    label.name() == "seclabel"
+    label.is_named("seclabel")
         && (name, value) == ("type", "none")
         && label.attribute("relabel") == Some("no")
 }
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
 
     fn check_needs(&mut self, element: &Element<'_>) {
         let has = |name: &str| element.peek(name).is_some_and(|value| !value.is_empty());
-        let has_child = |name: &str| element.children.iter().any(|child| child.name() == name);
+        let has_child = |name: &str| element.children.iter().any(|child| child.is_named(name));
         let name = element.spec.name;
         for need in element.spec.needs {
             let missing = match *need {

@@ -12,17 +12,17 @@ pub(crate) fn check(reader: &mut Reader<'_>, domain: &Element<'_>) {
     let fixed: Vec<&str> = domain
         .children
         .iter()
-        .filter(|child| child.name() == "seclabel" && !is_relabelled(child.node))
+        .filter(|child| child.is_named("seclabel") && !is_relabelled(child.node))
         .filter_map(|child| child.attribute("model"))
         .collect();
     if fixed.is_empty() {
         return;
     }
-    let is = |node: Option<Node<'_>>, word| node.is_some_and(|node| node.name() == word);
+    let is = |node: Option<Node<'_>>, word| node.is_some_and(|node| node.is_named(word));
     let of_sources = domain.node.descendants().filter(|node| {
-        node.name() == "seclabel"
+        node.is_named("seclabel")
             && is(node.parent(), "source")
-            && node.ancestors().any(|node| node.name() == "disk")
+            && node.ancestors().any(|node| node.is_named("disk"))
     });
     for node in of_sources {
         let Some(model) = node

@@ -121,7 +121,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         return;
     };
     // libvirt reads the features of each such element.
-    let mut features = root.children().filter(|node| node.name() == "features");
+    let mut features = root.children().filter(|node| node.is_named("features"));
     let has_acpi = features.any(|features| features.child("acpi").is_some());
     if has_acpi || !xml.context.domain.is_pc() || xml.disks().next().is_none() {
         return;

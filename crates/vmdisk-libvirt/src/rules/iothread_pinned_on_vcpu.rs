@@ -84,7 +84,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         return;
     };
     let mut taken: BTreeSet<u32> = BTreeSet::new();
-    for pin in cputune.children().filter(|node| node.name() == "vcpupin") {
+    for pin in cputune.children().filter(|node| node.is_named("vcpupin")) {
         if let Some(&[cpu]) = cpus(pin).as_deref() {
             taken.insert(cpu);
         }
@@ -94,7 +94,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     }
     for pin in cputune
         .children()
-        .filter(|node| node.name() == "iothreadpin")
+        .filter(|node| node.is_named("iothreadpin"))
     {
         let Some(set) = cpus(pin).filter(|set| !set.is_empty()) else {
             continue;

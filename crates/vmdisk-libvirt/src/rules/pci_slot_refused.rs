@@ -119,7 +119,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
 fn models_of<'d>(devices: Node<'d>) -> BTreeMap<u32, &'d str> {
     let controllers = devices
         .children()
-        .filter(|node| node.name() == "controller" && node.attribute("type") == Some("pci"));
+        .filter(|node| node.is_named("controller") && node.attribute("type") == Some("pci"));
     controllers
         .filter_map(|node| {
             let bus = node.attribute("index")?.parse().ok()?;

@@ -66,7 +66,7 @@ const KNOWN_NAMESPACES: [(&str, &str); 4] = [
 
 /// libvirt's parser accepts an undeclared prefix, but libvirt does not find the name.
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
-    if xml.tree.arenas.undeclared.is_empty() {
+    if xml.tree.undeclared.is_empty() {
         return;
     }
     // Disks are in order, so the disk around an offset is found by bisection.
@@ -84,7 +84,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         RootKind::Domain => xml.map.place(top).and_then(|place| place.attributes_end),
         _ => None,
     };
-    for undeclared in &xml.tree.arenas.undeclared {
+    for undeclared in xml.tree.undeclared {
         if undeclared.is_inner && !undeclared.is_attribute {
             continue;
         }

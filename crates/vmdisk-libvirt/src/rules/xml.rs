@@ -41,6 +41,6 @@ impl Xml<'_> {
     /// The disks of a guest, with their numbers in the model.
     pub(crate) fn disks(&self) -> impl Iterator<Item = (usize, Node<'_>)> {
         let devices = self.devices().into_iter().flat_map(Node::children);
-        devices.filter(|node| node.name() == "disk").enumerate()
+        devices.filter(|node| node.is_named("disk")).enumerate()
     }
 }

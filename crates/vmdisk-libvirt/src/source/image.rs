@@ -172,7 +172,7 @@ fn read_data_store(
         if source
             .children
             .iter()
-            .any(|child| child.name() == "dataStore")
+            .any(|child| child.is_named("dataStore"))
         {
             let message = "a data store cannot contain another data store".to_owned();
             reader.problem(&INVALID_VALUE, source.at, source.tag, message);

@@ -93,7 +93,7 @@ fn is_only_in_disk(
     field: ImageField,
     is_in_source: bool,
 ) -> bool {
-    let Some(child) = disk.children.iter().find(|child| child.name() == name) else {
+    let Some(child) = disk.children.iter().find(|child| child.is_named(name)) else {
         return false;
     };
     if is_in_source {

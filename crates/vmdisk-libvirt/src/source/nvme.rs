@@ -23,7 +23,7 @@ pub(super) fn read(
     let has_address = source
         .children
         .iter()
-        .any(|child| child.name() == "address");
+        .any(|child| child.is_named("address"));
     let namespace = source.peek("namespace").and_then(any_base);
     let missing = match (namespace, has_address) {
         (Some(_), true) => None,

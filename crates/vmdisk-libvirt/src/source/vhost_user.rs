@@ -48,7 +48,7 @@ fn refuse_images(reader: &mut Reader<'_>, disk: &Element<'_>, source: Node<'_>) 
         ("auth", true),
     ] {
         let in_source = source.child(name).filter(|_| is_read_in_source);
-        let in_disk = disk.children.iter().find(|child| child.name() == name);
+        let in_disk = disk.children.iter().find(|child| child.is_named(name));
         let Some(node) = in_source.or(in_disk.map(|child| child.node)) else {
             continue;
         };

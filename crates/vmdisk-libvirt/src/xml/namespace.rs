@@ -112,10 +112,7 @@ impl<'t> Prefixes<'t> {
             let Some(declared) = self.attribute(prefix) else {
                 continue;
             };
-            let expanded = (
-                tree.arenas.attributes[offset(declared)].value(tree.text),
-                local,
-            );
+            let expanded = (tree.attributes[offset(declared)].value(tree.text), local);
             match seen.iter().find(|(known, _)| *known == expanded) {
                 Some((_, first)) => return Some((first, attribute)),
                 None => seen.push((expanded, attribute)),

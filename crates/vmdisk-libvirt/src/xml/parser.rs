@@ -264,7 +264,7 @@ impl<'t> Parser<'t> {
                 value_end: index(value.end),
             };
             are_plain &= is_plain_name && is_literal;
-            has_prefixes |= data.name(self.text) == "xmlns";
+            has_prefixes |= data.is_named("xmlns", self.text);
             self.tree.attributes.push(data);
             if self.tree.attributes.len() - first > MAX_ATTRIBUTES {
                 let name = self.slice(element);
@@ -559,7 +559,7 @@ fn written_twice<'a>(
         return attributes.iter().enumerate().find_map(|(nth, second)| {
             let name = second.name(text);
             let before = &attributes[..nth];
-            let first = before.iter().find(|first| first.name(text) == name)?;
+            let first = before.iter().find(|first| first.is_named(name, text))?;
             Some((first, second))
         });
     }

@@ -16,7 +16,12 @@ use super::name::is_same;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree<'t> {
     pub(super) text: &'t str,
-    pub(crate) arenas: &'t Arenas,
+    elements: &'t [ElementData],
+    pub(super) attributes: &'t [AttributeData],
+    pieces: &'t [Piece],
+    comments: &'t [CommentData],
+    /// Undeclared prefixes in use, in the order of the text.
+    pub(crate) undeclared: &'t [UndeclaredPrefix],
 }
 
 /// The elements of a document, without its text.
@@ -26,8 +31,7 @@ pub(crate) struct Arenas {
     pub(super) attributes: Vec<AttributeData>,
     pub(super) pieces: Vec<Piece>,
     pub(super) comments: Vec<CommentData>,
-    /// Undeclared prefixes in use, in the order of the text.
-    pub(crate) undeclared: Vec<UndeclaredPrefix>,
+    pub(super) undeclared: Vec<UndeclaredPrefix>,
 }
 
 /// An index into one of the arenas, or an offset into the text: a text is at most 16 MiB long.
@@ -156,12 +160,26 @@ impl ElementData {
     pub(super) fn name<'t>(&self, text: &'t str) -> &'t str {
         slice(text, self.start + 1, self.name_end)
     }
+
+    /// True if it has this name. Most other names have another length, for which nobody has to look at the text.
+    #[inline]
+    fn is_named(&self, name: &str, text: &str) -> bool {
+        offset(self.name_end) - offset(self.start) - 1 == name.len()
+            && is_same(self.name(text), name)
+    }
 }
 
 impl AttributeData {
     /// The name, which is a part of this text.
     pub(super) fn name<'t>(&self, text: &'t str) -> &'t str {
         slice(text, self.name_start, self.name_end)
+    }
+
+    /// As [`ElementData::is_named`].
+    #[inline]
+    pub(super) fn is_named(&self, name: &str, text: &str) -> bool {
+        offset(self.name_end) - offset(self.name_start) == name.len()
+            && is_same(self.name(text), name)
     }
 
     /// The value, its references resolved.
@@ -185,8 +203,15 @@ fn slice(text: &str, start: Index, end: Index) -> &str {
 
 impl Arenas {
     /// The tree of the text that the arenas were built from.
-    pub(crate) const fn of<'t>(&'t self, text: &'t str) -> Tree<'t> {
-        Tree { text, arenas: self }
+    pub(crate) fn of<'t>(&'t self, text: &'t str) -> Tree<'t> {
+        Tree {
+            text,
+            elements: &self.elements,
+            attributes: &self.attributes,
+            pieces: &self.pieces,
+            comments: &self.comments,
+            undeclared: &self.undeclared,
+        }
     }
 
     /// True if there is not even a root element.
@@ -216,12 +241,12 @@ impl Tree<'_> {
 
     /// All elements, in the order of the text.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'_>> {
-        (0..index(self.arenas.elements.len())).map(|id| Node { tree: self, id })
+        (0..index(self.elements.len())).map(|id| Node { tree: self, id })
     }
 
     /// All comments, in the order of the text.
     pub(crate) fn comments(&self) -> impl Iterator<Item = Comment<'_>> {
-        self.arenas.comments.iter().map(|comment| Comment {
+        self.comments.iter().map(|comment| Comment {
             span: Span::new(offset(comment.start), offset(comment.end)),
             parent: self.node(comment.parent),
             previous: self.node(comment.previous),
@@ -269,12 +294,18 @@ impl PartialEq for Node<'_> {
 
 impl<'d> Node<'d> {
     fn data(self) -> &'d ElementData {
-        &self.tree.arenas.elements[offset(self.id)]
+        &self.tree.elements[offset(self.id)]
     }
 
     /// The name as written, with its prefix.
     pub(crate) fn name(self) -> &'d str {
         self.data().name(self.tree.text)
+    }
+
+    /// True if it has this name, as written.
+    #[inline]
+    pub(crate) fn is_named(self, name: &str) -> bool {
+        self.data().is_named(name, self.tree.text)
     }
 
     /// The span of the name in the start tag.
@@ -328,14 +359,14 @@ impl<'d> Node<'d> {
 
     /// The first child element with this name.
     pub(crate) fn child(self, name: &str) -> Option<Node<'d>> {
-        self.children().find(|child| is_same(child.name(), name))
+        self.children().find(|child| child.is_named(name))
     }
 
     /// The descendant elements, in the order of the text.
     pub(crate) fn descendants(self) -> impl Iterator<Item = Node<'d>> {
         let tree = self.tree;
         let end = self.data().end;
-        (self.id + 1..index(tree.arenas.elements.len()))
+        (self.id + 1..index(tree.elements.len()))
             .map(move |id| Node { tree, id })
             .take_while(move |node| node.data().start < end)
     }
@@ -345,7 +376,7 @@ impl<'d> Node<'d> {
         let data = self.data();
         let own = offset(data.first_attribute)..offset(data.last_attribute);
         let text = self.tree.text;
-        self.tree.arenas.attributes[own]
+        self.tree.attributes[own]
             .iter()
             .map(move |data| Attribute { data, text })
     }
@@ -354,13 +385,13 @@ impl<'d> Node<'d> {
     pub(crate) fn attribute(self, name: &str) -> Option<&'d str> {
         let mut attributes = self.attributes();
         attributes
-            .find(|known| is_same(known.name(), name))
+            .find(|known| known.is_named(name))
             .map(Attribute::value)
     }
 
     /// All its text without comments and child elements, with its span; `None` without text.
     pub(crate) fn text(self) -> (Cow<'d, str>, Option<Span>) {
-        let pieces = &self.tree.arenas.pieces;
+        let pieces = self.tree.pieces;
         let Some(first) = pieces.get(offset(self.data().first_piece)) else {
             return (Cow::Borrowed(""), None);
         };
@@ -410,6 +441,12 @@ impl<'d> Attribute<'d> {
     /// The name as written, with its prefix.
     pub(crate) fn name(self) -> &'d str {
         self.data.name(self.text)
+    }
+
+    /// True if it has this name, as written.
+    #[inline]
+    pub(crate) fn is_named(self, name: &str) -> bool {
+        self.data.is_named(name, self.text)
     }
 
     /// The value, its references resolved.
