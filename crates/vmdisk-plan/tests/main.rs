@@ -2,6 +2,7 @@
 
 mod choices;
 mod common;
+mod grid;
 mod machine;
 mod network;
 mod of_domain;
