@@ -119,9 +119,6 @@ impl OptionValue {
 /// assert_eq!(vmdisk_facts::mount::unescaped("/srv/a\\040b"), "/srv/a b");
 /// ```
 pub fn unescaped(field: &str) -> String {
-    if !field.contains('\\') {
-        return field.to_owned();
-    }
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

@@ -1,12 +1,7 @@
 //! Paths as text: compared and climbed without looking at any disk.
 
-use std::borrow::Cow;
-
 /// A path without doubled slashes, `/./` and a slash at the end. `..` stays, because its meaning depends on links.
-pub(crate) fn tidy(path: &str) -> Cow<'_, str> {
-    if !path.contains("//") && !path.contains("/./") && !path.ends_with("/.") {
-        return Cow::Borrowed(without_slash(path));
-    }
+pub(crate) fn tidy(path: &str) -> String {
     let mut tidied = String::with_capacity(path.len());
     for part in path
         .split('/')
@@ -20,7 +15,7 @@ pub(crate) fn tidy(path: &str) -> Cow<'_, str> {
     if tidied.is_empty() && path.starts_with('/') {
         tidied.push('/');
     }
-    Cow::Owned(tidied)
+    tidied
 }
 
 pub(crate) fn without_slash(path: &str) -> &str {

@@ -61,14 +61,13 @@ impl FromStr for Version {
         let refuse = || VersionError(text.to_owned());
         let mut numbers = [0_u32; 3];
         let mut parts = text.split('.');
-        for (place, number) in numbers.iter_mut().enumerate() {
+        for number in &mut numbers {
             match parts.next() {
                 // `parse` alone would let a sign through.
                 Some(part) if part.bytes().all(|b| b.is_ascii_digit()) => {
                     *number = part.parse().map_err(|_| refuse())?
                 }
                 Some(_) => return Err(refuse()),
-                None if place == 0 => return Err(refuse()),
                 None => break,
             }
         }

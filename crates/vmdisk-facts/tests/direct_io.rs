@@ -42,6 +42,76 @@ use DirectIoEffect::{
 };
 
 #[test]
+fn data_journaling_follows_the_filesystem_before_its_mount() {
+    for (filesystem, options, effect) in [
+        (
+            "kind: ext4, ext4: {data_mode: journal}",
+            "",
+            AcceptedButBuffered(Buffered::Ext4DataJournal),
+        ),
+        (
+            "kind: ext4, ext4: {data_mode: ordered}",
+            "data: journal",
+            Direct,
+        ),
+        (
+            "kind: ext4, ext4: {data_mode: null}",
+            "data: journal",
+            Direct,
+        ),
+        (
+            "kind: ext4, ext4: null",
+            "data: journal",
+            AcceptedButBuffered(Buffered::Ext4DataJournal),
+        ),
+        ("kind: ext4, ext4: null", "data: null", Direct),
+        (
+            "kind: zfs, zfs: {version: [2, 2, 9], direct: standard}",
+            "",
+            AcceptedButBuffered(Buffered::ZfsIgnored),
+        ),
+        (
+            "kind: zfs, zfs: {version: [2, 3, 0], direct: standard}",
+            "",
+            Direct,
+        ),
+    ] {
+        let facts = host(
+            "6, 12, 1",
+            filesystem,
+            options,
+            "",
+            "present: true, kind: regular",
+        );
+        let found = verdict(&facts).map(|(effect, _)| effect);
+        assert_eq!(found, Some(effect), "{filesystem}, {options}");
+    }
+}
+
+#[test]
+fn overlays_are_followed_four_deep() {
+    let host = |overlays: usize| {
+        let lines = |line: &dyn Fn(usize) -> String| (0..overlays).map(line).collect::<String>();
+        let text = format!(
+            "schema_version: '1.0'\nkernel: {{version: [6, 12, 1]}}\n\
+             mounts:\n- {{id: m, point: /, fs: f}}\n{}\
+             filesystems:\n- {{id: f, kind: xfs}}\n{}\
+             dirs:\n- {{path: /o{overlays}, mount: m}}\n{}",
+            lines(&|nth| format!("- {{id: m{nth}, point: /o{nth}, fs: f{nth}}}\n")),
+            lines(&|nth| format!(
+                "- {{id: f{nth}, kind: overlay, overlay: {{upper: /o{}}}}}\n",
+                nth + 1
+            )),
+            lines(&|nth| format!("- {{path: /o{nth}, mount: m{nth}}}\n")),
+        );
+        let facts = Facts::parse(&text).unwrap().facts;
+        HostIndex::new(&facts).direct_io("/o0/a.img").is_known()
+    };
+    assert!(host(1) && host(4));
+    assert!(!host(5));
+}
+
+#[test]
 fn btrfs_follows_the_kernel_the_flag_and_the_profile() {
     let cases = [
         ("6, 1, 192", SINGLE, "false", DirectUnstableChecksums),

@@ -57,6 +57,53 @@ fn a_file_is_found_whatever_the_slashes() {
 }
 
 #[test]
+fn a_device_is_found_by_its_number_and_by_its_real_path() {
+    let facts = Facts::parse(&format!(
+        "{HOST}{}",
+        "  - {id: other, kind: disk, paths: [/dev/sdb]}\n"
+    ))
+    .unwrap()
+    .facts;
+    let mut facts = facts;
+    let file = |path: &str, device: Fact<DeviceNumber>, real: &str| vmdisk_facts::File {
+        path: path.to_owned(),
+        present: Fact::Known(true),
+        device,
+        real_path: Fact::Known(real.to_owned()),
+        ..vmdisk_facts::File::default()
+    };
+    let known = |minor| Fact::Known(DeviceNumber { major: 8, minor });
+    facts.files.push(file("/by-number", known(0), "/nowhere"));
+    facts.files.push(file("/by-path", known(99), "/dev/sdb"));
+    facts.files.push(file("/neither", known(99), "/nowhere"));
+    let index = HostIndex::new(&facts);
+    let id = |path: &str| {
+        index
+            .block_device(path)
+            .known()
+            .map(|device| device.id.as_str())
+    };
+    assert_eq!(id("/by-number"), Some("disk"));
+    assert_eq!(id("/by-path"), Some("other"));
+    assert_eq!(id("/neither"), None);
+}
+
+#[test]
+fn a_new_file_inherits_through_missing_files_and_not_through_unknown_ones() {
+    let text = "schema_version: '1.0'\n\
+        mounts: [{id: m1, point: /, fs: f1}]\n\
+        filesystems: [{id: f1, kind: btrfs}]\n\
+        dirs: [{path: /a, mount: m1, nocow: true}]\n\
+        files: [{path: /a/b, present: false}, {path: /a/c, present: true}]\n";
+    let facts = Facts::parse(text).unwrap().facts;
+    let index = HostIndex::new(&facts);
+    assert_eq!(index.nocow("/a/b/new.img"), Fact::Known(true));
+    for unknown in ["/a/c/new.img", "/a/d/new.img"] {
+        assert!(!index.nocow(unknown).is_known(), "{unknown}");
+    }
+}
+
+#[test]
 fn the_nearest_directory_predicts_until_a_mount_lies_between() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);

@@ -1,7 +1,9 @@
 //! A facts file is read in both syntaxes, mistakes have places, and nothing is lost silently.
 
+use vmdisk_facts::blockdev::Percent;
 use vmdisk_facts::{
-    Answer, Basis, Capability, Fact, Facts, FactsError, FsKind, MAX_BYTES, Reason, Target, Version,
+    Answer, Basis, Capability, DeviceNumber, Fact, Facts, FactsError, FsKind, MAX_BYTES, Reason,
+    Target, Unknown, Version,
 };
 
 const SAMPLE: &str = r#"{
@@ -231,6 +233,78 @@ fn an_unknown_key_is_warned_about_at_any_depth() {
         paths,
         ["files[0].image.fromat", "files[0].sise", "libvirt.whose"]
     );
+}
+
+#[test]
+fn a_number_or_version_is_digits() {
+    for text in ["1:+2", "+1:2", "1", "1:", "x:2"] {
+        assert_eq!(DeviceNumber::parse(text), None, "{text}");
+    }
+    for (percent, text) in [
+        (8750, "87.50 %"),
+        (101, "1.01 %"),
+        (100, "1 %"),
+        (1, "0.01 %"),
+    ] {
+        assert_eq!(Percent(percent).to_string(), text);
+    }
+    for text in ["", "7..2", "+7.2", "7.2.1.0", "7.x"] {
+        assert!(text.parse::<Version>().is_err(), "{text}");
+    }
+    assert_eq!("7".parse(), Ok(Version(7, 0, 0)));
+    for (detail, shown) in [("", "permission"), ("why", "permission: why")] {
+        assert_eq!(Unknown::new(Reason::Permission, detail).to_string(), shown);
+    }
+}
+
+#[test]
+fn a_target_is_open_until_something_is_known_and_a_key_needs_a_value() {
+    assert!(Target::default().is_open());
+    for text in ["qemu=7.2", "libvirt=9.0", "kernel=6.1"] {
+        assert!(!text.parse::<Target>().unwrap().is_open(), "{text}");
+        let key = text.split_once('=').unwrap().0;
+        let message = format!("{key}=").parse::<Target>().unwrap_err().to_string();
+        assert!(message.contains("has no value"), "{message}");
+    }
+    for machine_or_arch in ["machine=q35", "arch=x86_64"] {
+        assert!(machine_or_arch.parse::<Target>().unwrap().is_open());
+    }
+    let mut probed = Target::default();
+    probed.probed.insert(Capability::AioIoUring, false);
+    assert!(!probed.is_open());
+}
+
+#[test]
+fn the_libraries_of_qemu_say_whether_it_has_io_uring() {
+    for (aio, has) in [("[threads]", false), ("[threads, io_uring]", true)] {
+        let text = format!(
+            "qemu: [{{path: /usr/bin/qemu-system-x86_64, version: [7, 2, 0], aio: {aio}}}]\n"
+        );
+        let target = Target::from_facts(&Facts::parse(&text).unwrap().facts);
+        assert_eq!(
+            target.probed.get(&Capability::AioIoUring),
+            Some(&has),
+            "{aio}"
+        );
+    }
+}
+
+#[test]
+fn a_file_without_a_key_of_facts_is_refused() {
+    for text in [
+        r#"{"name": 1}"#,
+        r#"{"_note": 1}"#,
+        r#"{"_note": 1, "name": 1}"#,
+    ] {
+        let message = Facts::from_json(text).unwrap_err().to_string();
+        assert!(
+            message.contains("none of the keys is a key of a facts file"),
+            "{message}"
+        );
+    }
+    for text in ["{}", r#"{"_note": 1, "kernel": {}}"#] {
+        Facts::from_json(text).unwrap();
+    }
 }
 
 #[test]

@@ -118,3 +118,28 @@ pub enum Address {
     /// kept by the reader.
     Other(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_in_a_target_name_is_that_of_its_letters() {
+        for (target, number) in [
+            ("sda", 0),
+            ("sdz", 25),
+            ("sdaa", 26),
+            ("sda1", 0),
+            ("vdzz", 701),
+            ("xvdb", 1),
+            ("hdzzzzz", 12_356_629),
+        ] {
+            assert_eq!(target_number(target), Some(number), "{target}");
+        }
+        for none in [
+            "", "sd", "sd1", "a", "sdaaaaaa", "sdA", "sda-", "sdé", "nvme0n1",
+        ] {
+            assert_eq!(target_number(none), None, "{none}");
+        }
+    }
+}

@@ -226,7 +226,120 @@ impl Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frontend, Image};
+    use crate::{Format, Frontend, Image};
+
+    #[test]
+    fn a_pc_is_an_x86_guest_on_a_machine_of_either_chipset() {
+        let is_pc = |architecture, machine: Option<&str>| {
+            let domain = Domain {
+                architecture,
+                machine: machine.map(MachineType::new),
+                ..Domain::default()
+            };
+            domain.is_pc()
+        };
+        for x86 in [Architecture::X86_64, Architecture::I686] {
+            for machine in [None, Some("pc"), Some("pc-i440fx-7.2"), Some("q35")] {
+                assert!(is_pc(Some(x86), machine), "{x86:?} {machine:?}");
+            }
+            assert!(!is_pc(Some(x86), Some("microvm")));
+        }
+        for other in [None, Some(Architecture::Aarch64)] {
+            assert!(!is_pc(other, None) && !is_pc(other, Some("q35")));
+        }
+    }
+
+    #[test]
+    fn a_disk_is_on_the_controller_of_its_number_in_any_order() {
+        let disk = |target: &str, bus| {
+            Disk::new(Frontend::new(target, bus), Image::file("/a", Format::Raw))
+        };
+        let of = |order: [u32; 3]| {
+            let mut controllers = vec![Controller::new(ControllerType::Usb, 0)];
+            controllers.extend(order.map(|index| Controller::new(ControllerType::Scsi, index)));
+            controllers.push(Controller::new(ControllerType::Ide, 1));
+            Domain {
+                controllers,
+                ..Domain::default()
+            }
+        };
+        for order in [
+            [0, 1, 2],
+            [0, 2, 1],
+            [1, 0, 2],
+            [2, 1, 0],
+            [1, 2, 3],
+            [0, 0, 1],
+        ] {
+            let mut domain = of(order);
+            for (number, target) in [(0, "sda"), (1, "sdh"), (2, "sdo"), (3, "sdv"), (4, "sdac")] {
+                let disk = disk(target, TargetBus::Scsi);
+                let found = domain.scsi_controller_of(&disk);
+                let expected = order.contains(&number).then_some(number);
+                assert_eq!(
+                    found.map(|it| it.index),
+                    expected.map(Some),
+                    "{order:?} {target}"
+                );
+                assert!(found.is_none_or(|it| it.controller_type == ControllerType::Scsi));
+                domain.disks = vec![disk];
+                let controllers = domain.controllers.iter();
+                let used: Vec<_> = controllers.filter(|it| domain.has_disk_on(it)).collect();
+                assert_eq!(
+                    used.len(),
+                    usize::from(expected.is_some()),
+                    "{order:?} {target}"
+                );
+            }
+        }
+        let mut domain = of([0, 1, 2]);
+        for (bus, kind) in [
+            (TargetBus::Usb, Some(ControllerType::Usb)),
+            (TargetBus::Ide, Some(ControllerType::Ide)),
+            (TargetBus::Virtio, None),
+        ] {
+            domain.disks = vec![disk("sda", bus)];
+            let mut controllers = domain.controllers.iter();
+            let used = controllers.find(|it| domain.has_disk_on(it));
+            assert_eq!(used.map(|it| it.controller_type), kind);
+        }
+    }
+
+    #[test]
+    fn unset_values_follow_machine_vcpus_and_source() {
+        let mut domain = Domain {
+            vcpus: Some(4),
+            ..Domain::default()
+        };
+        for (machine, queues) in [
+            (None, 4),
+            (Some("pc-q35-5.1"), 1),
+            (Some("pc-q35-5.2"), 4),
+            (Some("q35"), 4),
+        ] {
+            domain.machine = machine.map(MachineType::new);
+            assert_eq!(domain.queues_by_default(), queues, "{machine:?}");
+        }
+        let mut disk = Disk::new(
+            Frontend::new("vda", TargetBus::Virtio),
+            Image::file("/a", Format::Raw),
+        );
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::VirtioBlk);
+        assert!(disk.is_writable());
+        disk.frontend.device = Some(crate::Device::Cdrom);
+        assert!(!disk.is_writable());
+        disk.frontend.device = None;
+        disk.backend.is_read_only = true;
+        assert!(!disk.is_writable());
+        disk.backend.source = crate::VhostUserSocket::new("/run/a.sock").into();
+        assert_eq!(domain.frontend_kind(&disk), FrontendKind::VhostUserBlk);
+        domain.iothreads = vec![crate::IoThread::new(IoThreadId(2))];
+        assert!(domain.has_iothread(IoThreadId(2)) && !domain.has_iothread(IoThreadId(1)));
+        for (word, is_foreign) in [("kvm", false), ("qemu", false), ("xen", true)] {
+            domain.domain_type = Some(DomainType::from_wire(word));
+            assert_eq!(domain.foreign_type().is_some(), is_foreign, "{word}");
+        }
+    }
 
     #[test]
     fn a_scsi_disk_is_what_its_controller_is() {

@@ -542,5 +542,27 @@ mod tests {
             let mut outer = chain.iter().skip(1);
             assert!(outer.all(|outer| outer.has_parts()), "{path:?}");
         }
+        for (depth, field, parent) in [
+            (0, ImageField::Format, FieldPath::Disk(3, DiskField::Driver)),
+            (
+                1,
+                ImageField::Format,
+                FieldPath::Image(3, 1, ImageField::Image),
+            ),
+            (0, ImageField::Image, FieldPath::Disk(3, DiskField::Disk)),
+            (
+                1,
+                ImageField::Image,
+                FieldPath::Image(3, 0, ImageField::Image),
+            ),
+            (
+                2,
+                ImageField::Image,
+                FieldPath::Image(3, 1, ImageField::Image),
+            ),
+        ] {
+            let path = FieldPath::Image(3, depth, field);
+            assert_eq!(path.parent(), Some(parent), "{path:?}");
+        }
     }
 }

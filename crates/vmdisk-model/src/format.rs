@@ -101,3 +101,17 @@ impl Format {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_of_qemu_is_that_of_one_format() {
+        for format in Format::ALL {
+            let again = format.qemu_driver().map(Format::of_qemu_driver);
+            assert!(again.is_none_or(|it| it == Some(*format)), "{format}");
+        }
+        assert_eq!(Format::of_qemu_driver("vvfat"), None);
+    }
+}

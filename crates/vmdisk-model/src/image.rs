@@ -312,3 +312,59 @@ pub enum Backing {
     /// This image.
     Image(Box<Image>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_an_extension_that_stands_for_a_format_other_than_raw() {
+        for (path, format) in [
+            ("/srv/a.qcow2", Some(Format::Qcow2)),
+            ("/srv/a.vhd", Some(Format::Vpc)),
+            ("/srv/a.vhdx", Some(Format::Vhd)),
+            ("/srv/a.raw", None),
+            ("/srv/a.iso", None),
+            ("/srv/a.img", None),
+            ("/srv/a", None),
+        ] {
+            let mut image = Image::file(path, Format::Raw);
+            assert_eq!(image.host_path(), Some(path));
+            assert_eq!(image.format_by_name(), format, "{path}");
+            image.fd_group = Some("group".to_owned());
+            assert_eq!((image.host_path(), image.format_by_name()), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_header_is_at_the_start_unless_a_slice_or_an_encryption_moves_it() {
+        for (format, offset, is_encrypted, is_headed) in [
+            (Some(Format::Raw), None, false, true),
+            (Some(Format::Raw), Some(0), false, true),
+            (Some(Format::Qcow2), Some(512), false, false),
+            (Some(Format::Qcow2), None, true, true),
+            (Some(Format::Raw), None, true, false),
+            (None, None, true, false),
+            (None, Some(1), false, false),
+        ] {
+            let mut image = Image::new(
+                format,
+                Protocol::File {
+                    path: "/a".to_owned(),
+                },
+            );
+            image.slice = offset.map(|offset| Slice {
+                offset,
+                size: 1 << 20,
+            });
+            image.encryption = is_encrypted.then(Encryption::default);
+            assert_eq!(
+                image.is_headed_by_its_format(),
+                is_headed,
+                "{format:?} {offset:?}"
+            );
+            assert_eq!(image.has_member(ImageField::Encryption), is_encrypted);
+            assert_eq!(image.has_member(ImageField::Slice), offset.is_some());
+        }
+    }
+}

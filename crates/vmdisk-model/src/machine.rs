@@ -208,6 +208,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn kvm_of_a_host_runs_its_own_architecture_and_32_bit_arm_may_run_on_64_bit() {
+        use Architecture::{Aarch64, Armv6l, Armv7l, I686, Ppc64, Ppc64le, X86_64};
+        for (guest, host, runs) in [
+            (X86_64, "x86_64", Some(true)),
+            (X86_64, "aarch64", Some(false)),
+            (I686, "x86_64", Some(true)),
+            (I686, "ppc64", Some(false)),
+            (Armv7l, "armv7l", Some(true)),
+            (Armv7l, "aarch64", None),
+            (Armv7l, "armv8l", None),
+            (Armv6l, "x86_64", Some(false)),
+            (Aarch64, "armv7l", Some(false)),
+            (Ppc64, "ppc64le", Some(true)),
+            (Ppc64le, "ppc64", Some(true)),
+            (Ppc64le, "x86_64", Some(false)),
+        ] {
+            assert_eq!(guest.runs_on_kvm_of(host), runs, "{guest} on {host}");
+        }
+    }
+
+    #[test]
     fn other_hypervisors_run_no_qemu_and_its_accelerators_do() {
         for (word, is_run_by_qemu) in [
             ("kvm", true),

@@ -61,3 +61,29 @@ impl MemoryBacking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_shared_if_each_cell_is() {
+        let (shared, private) = (Some(MemoryAccess::Shared), Some(MemoryAccess::Private));
+        for (access, cells, is_shared) in [
+            (shared, vec![], true),
+            (private, vec![], false),
+            (None, vec![], false),
+            (None, vec![shared, shared], true),
+            (None, vec![shared, None], false),
+            (shared, vec![None, None], true),
+            (shared, vec![None, private], false),
+        ] {
+            let backing = MemoryBacking {
+                access,
+                cell_access: cells.clone(),
+                ..MemoryBacking::default()
+            };
+            assert_eq!(backing.is_shared(), is_shared, "{access:?} {cells:?}");
+        }
+    }
+}

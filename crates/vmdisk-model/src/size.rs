@@ -147,6 +147,8 @@ mod tests {
             ("513", 513),
             ("513B", 513),
             (" 2 g ", 2 << 30),
+            ("1 byte", 1),
+            ("2 Bytes", 2),
         ] {
             assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)), "{text}");
         }
@@ -154,7 +156,9 @@ mod tests {
         assert_eq!(Bytes::parse(""), Err(SizeError::NotANumber));
         assert_eq!(Bytes::parse("-1G"), Err(SizeError::NotANumber));
         assert_eq!(Bytes::parse("4X"), Err(SizeError::UnknownUnit("X".into())));
-        assert_eq!(Bytes::parse("99999999E"), Err(SizeError::TooLarge));
+        for large in ["99999999E", "16.5E", "16.0E"] {
+            assert_eq!(Bytes::parse(large), Err(SizeError::TooLarge), "{large}");
+        }
         assert_eq!(
             Bytes::parse("1.9e99"),
             Err(SizeError::UnknownUnit("e99".into()))
@@ -166,6 +170,7 @@ mod tests {
         assert_eq!(Bytes(40 << 30).to_string(), "40 GiB");
         assert_eq!(Bytes(57_757_667_328).rounded(), "53.7 GiB");
         assert_eq!(Bytes(40 << 30).rounded(), "40 GiB");
+        assert_eq!(Bytes(1 << 30).rounded(), "1 GiB");
         assert_eq!(Bytes(u64::MAX).rounded(), "15.9 EiB");
         assert_eq!(Bytes(513).rounded(), "513 bytes");
         assert_eq!(Bytes(1536 << 20).to_string(), "1536 MiB");
