@@ -53,6 +53,36 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='pc'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///       <address type='drive' controller='0' bus='0' target='1' unit='0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0001' bus='0x00' slot='0x05' function='0x0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

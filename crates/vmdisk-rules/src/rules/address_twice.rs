@@ -66,6 +66,22 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='pc'>hvm</type></os>
+    ///   <devices>
+    ///     <controller type='usb' index='0' model='piix3-uhci'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <address type='pci' domain='0x0000' bus='0x00' slot='0x01' function='0x2'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

@@ -42,6 +42,34 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='rbd' name='rbd/a' tlsHostname='store.example'>
+    ///     <host name='mon1.example'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='nfs' name='/srv/a.img'>
+    ///     <host name='store.example' transport='rdma'/>
+    ///     <identity user='+1000'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-11.3
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='sheepdog' name='a'>
+    ///     <host name='store.example' port='7000'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
@@ -59,6 +87,7 @@ declare_rule! {
     ///   <driver name='qemu' type='raw'/>
     ///   <source protocol='gluster' name='v/a.img'>
     ///     <host name='a.example' port='3260'/>
+    ///     <timeout seconds='5'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>

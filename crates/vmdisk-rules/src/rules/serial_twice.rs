@@ -58,6 +58,31 @@ declare_rule! {
     ///   </disk>
     /// </devices>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <controller type='nvme' index='0'/>
+    ///     <controller type='nvme' index='1'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='nvme0n1' bus='nvme'/>
+    ///       <serial>one</serial>
+    ///       <address type='drive' controller='0' bus='0' target='0' unit='0'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/b.img'/>
+    ///       <target dev='nvme1n1' bus='nvme'/>
+    ///       <serial>one</serial>
+    ///       <address type='drive' controller='1' bus='0' target='0' unit='0'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

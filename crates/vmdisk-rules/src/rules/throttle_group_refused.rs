@@ -35,6 +35,105 @@ declare_rule! {
     ///   </iotune>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden,libvirt-11.3
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <throttlefilters>
+    ///         <throttlefilter group='a'/>
+    ///       </throttlefilters>
+    ///     </disk>
+    ///   </devices>
+    ///   <throttlegroups>
+    ///     <throttlegroup>
+    ///       <total_iops_sec>100</total_iops_sec>
+    ///       <group_name>a</group_name>
+    ///     </throttlegroup>
+    ///     <throttlegroup>
+    ///       <total_iops_sec>100</total_iops_sec>
+    ///       <group_name>a</group_name>
+    ///     </throttlegroup>
+    ///   </throttlegroups>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-11.3
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <throttlefilters>
+    ///         <throttlefilter group='a'/>
+    ///       </throttlefilters>
+    ///     </disk>
+    ///   </devices>
+    ///   <throttlegroups>
+    ///     <throttlegroup>
+    ///       <total_iops_sec>100</total_iops_sec>
+    ///       <group_name>b</group_name>
+    ///     </throttlegroup>
+    ///   </throttlegroups>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-11.3
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///       <throttlefilters>
+    ///         <throttlefilter group='a'/>
+    ///       </throttlefilters>
+    ///       <iotune>
+    ///         <total_iops_sec>100</total_iops_sec>
+    ///       </iotune>
+    ///     </disk>
+    ///   </devices>
+    ///   <throttlegroups>
+    ///     <throttlegroup>
+    ///       <total_iops_sec>100</total_iops_sec>
+    ///       <group_name>a</group_name>
+    ///     </throttlegroup>
+    ///   </throttlegroups>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-11.3
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <memory unit='GiB'>1</memory>
+    ///   <os><type arch='x86_64' machine='q35'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <throttlefilters>
+    ///         <throttlefilter group='a'/>
+    ///       </throttlefilters>
+    ///     </disk>
+    ///   </devices>
+    ///   <throttlegroups>
+    ///     <throttlegroup>
+    ///       <total_iops_sec>100</total_iops_sec>
+    ///       <group_name>a</group_name>
+    ///     </throttlegroup>
+    ///   </throttlegroups>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

@@ -40,6 +40,17 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=1000000,throttling.iops-size=4096
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <iotune>
+    ///     <total_iops_sec>100</total_iops_sec>
+    ///     <total_iops_sec_max_length>2</total_iops_sec_max_length>
+    ///   </iotune>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

@@ -107,6 +107,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,libvirt-9.0
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='rbd' name='rbd/a'>
+    ///     <host name='mon1.example'/>
+    ///     <identity username='fred'/>
+    ///     <reconnect delay='5'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```args,reported,hidden,qemu-11.1
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=gluster,node-name=f0,volume=vol,path=a.img,server.0.type=inet,server.0.host=a.example,server.0.port=24007 \

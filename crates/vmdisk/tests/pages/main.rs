@@ -7,6 +7,7 @@
 mod command_lines;
 mod texts;
 mod unfinished;
+mod variations;
 
 use std::path::{Path, PathBuf};
 
@@ -178,8 +179,9 @@ fn add_other_guests(example: &Example, context: &Context<'_>, outcome: &mut Outc
         ..*context
     };
     for (number, context) in [of_other, *context].iter().enumerate() {
-        let needs = GuestNeeds::of(context, number).expect("both are guests");
-        guests.add(number, needs);
+        if let Some(needs) = GuestNeeds::of(context, number) {
+            guests.add(number, needs);
+        }
     }
     for (number, others) in guests.conflicts(context.host) {
         if number == 1 {
