@@ -51,6 +51,20 @@ pub fn mask_message(text: &str) -> Cow<'_, str> {
     mask_in(text, Words::Message)
 }
 
+/// A message without the secrets that it quotes, which are those of the text that it is about too: a quoted part may
+/// have lost the name of its secret.
+pub fn mask_message_about(message: &str, text: &str) -> String {
+    let mut masked = mask_message(message).into_owned();
+    for range in secrets(text, Words::Source) {
+        let secret = &text[range];
+        // Shorter ones are everywhere.
+        if secret.len() >= 4 && masked.contains(secret) {
+            masked = masked.replace(secret, &"*".repeat(secret.chars().count()));
+        }
+    }
+    masked
+}
+
 fn mask_in(text: &str, words: Words) -> Cow<'_, str> {
     // Most messages have no sign. Without an early end, the compiler compares many bytes at once.
     if !text.bytes().fold(false, |any, byte| any | is_sign(byte)) {

@@ -112,15 +112,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 
 /// As [`read`], with this reader of XML.
 fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
-    let source = if is_spec(text) {
-        read_spec(text)?
-    } else if vmdisk_qemu::sniff(text) {
-        Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?))
-    } else if text.contains('<') || text.trim().is_empty() {
-        Source::LibvirtXml(Box::new(read_xml(text)?))
-    } else {
-        return Err(not_ours(text));
-    };
+    let source = read_source(text, read_xml).map_err(|failure| failure.masked(text))?;
     within_limits(Document {
         source,
         config_files: Vec::new(),
@@ -128,6 +120,18 @@ fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
         has_expansion: OnceLock::new(),
         text: text.to_owned(),
     })
+}
+
+fn read_source(text: &str, read_xml: ReadXml) -> Result<Source, ReadFailure> {
+    if is_spec(text) {
+        read_spec(text)
+    } else if vmdisk_qemu::sniff(text) {
+        Ok(Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?)))
+    } else if text.contains('<') || text.trim().is_empty() {
+        Ok(Source::LibvirtXml(Box::new(read_xml(text)?)))
+    } else {
+        Err(not_ours(text))
+    }
 }
 
 /// The most disks of a document: no guest has as many, and a report about more of them is of no use.

@@ -1,6 +1,7 @@
 //! Why a text cannot be read at all.
 
 use vmdisk_source::Span;
+use vmdisk_source::secrets::mask_message_about;
 
 /// The syntax of the text that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,18 @@ pub struct ReadFailure {
     pub help: Option<String>,
     /// Other places that explain it, each with what is there.
     pub related: Vec<(Span, String)>,
+}
+
+impl ReadFailure {
+    /// Masks the secrets in what it quotes of the text.
+    pub(crate) fn masked(mut self, text: &str) -> Self {
+        let related = self.related.iter_mut().map(|(_, said)| said);
+        let texts = std::iter::once(&mut self.message).chain(&mut self.help);
+        for said in texts.chain(related) {
+            *said = mask_message_about(said, text);
+        }
+        self
+    }
 }
 
 impl From<vmdisk_libvirt::ReadFailure> for ReadFailure {
