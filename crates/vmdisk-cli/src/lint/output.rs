@@ -17,9 +17,10 @@ use crate::lint::mode::Mode;
 use crate::lint::run::ReportNeeds;
 use crate::output::{deliver, deliver_with};
 use crate::render::View;
-use crate::render::renderer::{Content, Renderer, RunReport};
+use crate::render::renderer::{Content, Renderer};
 use crate::render::summary::{Missed, Summary};
 use crate::report::classes::Classes;
+use crate::report::run::RunReport;
 use crate::sanitize::line;
 use crate::stop::Stop;
 

@@ -10,9 +10,9 @@ use vmdisk::{Applicability, Diagnostic, Severity};
 
 use crate::render::View;
 use crate::render::message::Message;
-use crate::render::renderer::RunReport;
 use crate::report::diff;
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
+use crate::report::run::RunReport;
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
 use vmdisk_source::secrets::{mask, mask_message};

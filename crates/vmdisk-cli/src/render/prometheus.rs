@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::render::renderer::RunReport;
 use crate::render::summary::Summary;
 use crate::report::classes::Classes;
+use crate::report::run::RunReport;
 use crate::sanitize::line;
 
 /// The labels of a sample: rule, severity, guest, host.

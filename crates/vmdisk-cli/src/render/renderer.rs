@@ -5,14 +5,12 @@ use std::io::{self, Write};
 use crate::args::LintFormat;
 use crate::baseline::create;
 use crate::baseline::key::Keys;
-use crate::exit::Exit;
-use crate::render::summary::Summary;
 use crate::render::{
     View, checkstyle, concise, github, gitlab, html, human, json, junit, prometheus, sarif,
     statistics,
 };
-use crate::report::caveats::Caveats;
 use crate::report::input::InputReport;
+use crate::report::run::RunReport;
 
 /// The content of a report.
 #[derive(Debug)]
@@ -34,19 +32,6 @@ pub(crate) enum Content {
 pub(crate) struct Renderer<'a> {
     pub(crate) content: Content,
     pub(crate) view: View<'a>,
-}
-
-/// The results of a run.
-#[derive(Clone, Copy)]
-pub(crate) struct RunReport<'a> {
-    /// The reports of inputs in order, each followed by those of files that it names; then further findings about guests
-    /// that conflict, and what could not be read.
-    pub(crate) inputs: &'a [InputReport],
-    pub(crate) summary: &'a Summary,
-    pub(crate) caveats: &'a Caveats<'a>,
-    /// The name of the only host, where there are facts of one.
-    pub(crate) host: Option<&'a str>,
-    pub(crate) exit: Exit,
 }
 
 impl Renderer<'_> {

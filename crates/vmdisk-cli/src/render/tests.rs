@@ -16,10 +16,11 @@ use crate::args::LintFormat;
 use crate::exit::Exit;
 use crate::render::View;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
-use crate::render::renderer::{Content, Renderer, RunReport};
+use crate::render::renderer::{Content, Renderer};
 use crate::render::summary::{Missed, Summary};
 use crate::report::caveats::Caveats;
 use crate::report::input::InputReport;
+use crate::report::run::RunReport;
 
 const TEXT: &str = "\
 <domain type='kvm'>

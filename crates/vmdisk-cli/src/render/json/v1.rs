@@ -14,10 +14,10 @@ use vmdisk_source::{Edit, LineIndex, Span};
 
 use crate::render::escaped_json::{self, Members, add_line};
 use crate::render::message::Message;
-use crate::render::renderer::RunReport;
 use crate::render::summary::Summary;
 use crate::report::classes::{ClassNames, Classes};
 use crate::report::input::InputReport;
+use crate::report::run::RunReport;
 
 /// Version of the shape.
 pub(crate) const SCHEMA_VERSION: &str = "1.4";

@@ -18,9 +18,9 @@ use crate::render::escaped_json::{self, Each};
 use crate::render::fingerprint::Fingerprints;
 use crate::render::message::Message;
 use crate::render::page_url;
-use crate::render::renderer::RunReport;
 use crate::report::classes::{ClassNames, Classes};
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
+use crate::report::run::RunReport;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
     Driver, Fix, HostClasses, Invocation, Location, LogicalLocation, Markdown, Notification,
