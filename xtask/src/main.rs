@@ -50,7 +50,7 @@ enum Chore {
     /// Measure the costs of vmdisk: instructions of ten workloads, bytes of the binary, crates, and memory that grows
     /// with the number of files (needs valgrind)
     Costs(costs::Arguments),
-    /// Fail if files of a crate import each other in a cycle that is not listed as known
+    /// Fail if files of a crate import each other in a cycle
     Cycles,
     /// Write the files of a release: a tarball, a Debian package and a Python wheel
     Dist(dist::Arguments),
