@@ -1,6 +1,6 @@
 //! Mutation tests: one condition of a crate is changed, and the tests must notice.
 //!
-//! All drawn mutants are compiled at once, in a copy of the crate below `target/`, and chosen at run time by
+//! All drawn mutants are compiled at once, in a copy of the repository below `target/`, and chosen at run time by
 //! `VMDISK_MUTANT`. A first run of each test notes which mutants it reaches, so that a mutant runs only against these.
 
 mod build;
@@ -8,13 +8,15 @@ mod find;
 mod known;
 mod run;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
+
+use run::Verdict;
 
 /// What is changed, and how many changes are tried.
 #[derive(clap::Args)]
@@ -42,184 +44,132 @@ pub(crate) struct Arguments {
     at_least: usize,
 }
 
-/// A change of a file of a crate.
+/// A change of a file: a text in the place of a part of a condition.
+#[derive(Clone, Hash)]
 struct Mutant {
-    package: String,
     /// Relative to the repository.
-    file: PathBuf,
+    file: String,
     line: usize,
     at: Range<usize>,
     original: String,
     text: String,
 }
 
-impl Mutant {
-    /// The place and both texts in one line.
-    fn shown(&self) -> String {
+impl std::fmt::Display for Mutant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (before, after) = (flat(&self.original), flat(&self.text));
-        format!(
-            "{}:{}: {before}  ->  {after}",
-            self.file.display(),
-            self.line
-        )
-    }
-}
-
-/// What the tests say of a mutant.
-#[derive(PartialEq, Eq)]
-enum Verdict {
-    Caught,
-    Survived,
-    Unreached,
-    NotViable,
-    Known(&'static str),
-    NotRun,
-}
-
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Verdict::Caught => f.write_str("caught"),
-            Verdict::Survived => f.write_str("survived"),
-            Verdict::Unreached => f.write_str("survived, no test reaches it"),
-            Verdict::NotViable => f.write_str("does not compile"),
-            Verdict::Known(reason) => write!(f, "survives: {reason}"),
-            Verdict::NotRun => f.write_str("not run"),
-        }
+        write!(f, "{}:{}: {before}  ->  {after}", self.file, self.line)
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(60 * arguments.minutes);
-    let mut mutants = Vec::new();
-    for package in &arguments.crates {
-        mutants.extend(draw(package, arguments)?);
-    }
+    let drawn = arguments
+        .crates
+        .iter()
+        .map(|package| draw(package, arguments));
+    let mutants = drawn.collect::<Result<Vec<_>, _>>()?.concat();
     if mutants.is_empty() {
         println!("no condition to change");
         return Ok(());
     }
-    let (programs, dropped) = build::build(&mutants)?;
-    let verdicts = run::judge(&mutants, &programs, &dropped, deadline)?;
-    let mut poor = Vec::new();
+    let programs = build::build(&arguments.crates, &mutants)?;
+    let verdicts = run::judge(&mutants, &programs, deadline)?;
+    let mut is_poor = false;
     for package in &arguments.crates {
-        let of_package = || {
-            let pairs = mutants.iter().zip(&verdicts);
-            pairs.filter(|(mutant, _)| mutant.package == *package)
+        let of_package = |(mutant, _): &(&Mutant, _)| mutant.file.starts_with(&sources(package));
+        let verdicts: Vec<&Verdict> = mutants
+            .iter()
+            .zip(&verdicts)
+            .filter(of_package)
+            .map(|(_, verdict)| verdict)
+            .collect();
+        let count = |wanted| {
+            verdicts
+                .iter()
+                .filter(|verdict| ***verdict == wanted)
+                .count()
         };
-        let count = |is: fn(&Verdict) -> bool| of_package().filter(|(_, it)| is(it)).count();
-        let caught = count(|it| matches!(it, Verdict::Caught));
-        let survived = count(|it| matches!(it, Verdict::Survived | Verdict::Unreached));
-        println!(
-            "{package}: {caught} of {} caught, {} known survivors, {} not viable, {} not run",
-            caught + survived,
-            count(|it| matches!(it, Verdict::Known(_))),
-            count(|it| matches!(it, Verdict::NotViable)),
-            count(|it| matches!(it, Verdict::NotRun)),
+        let (caught, known, not_run) = (
+            count(Verdict::Caught),
+            count(Verdict::Known),
+            count(Verdict::NotRun),
         );
-        if caught * 100 < (caught + survived) * arguments.at_least {
-            poor.push(package.as_str());
-        }
+        let all = verdicts.len() - known - not_run;
+        println!("{package}: {caught} of {all} caught, {known} known survivors, {not_run} not run");
+        is_poor |= caught * 100 < all * arguments.at_least;
     }
-    if !poor.is_empty() {
-        bail!(
-            "less than {} % is caught in {}: add an example to the rule's page (`hidden` if it only holds a condition) \
-             or a test, delete a condition that nothing reaches, or list the mutant in xtask/src/mutants/known.rs",
-            arguments.at_least,
-            poor.join(", ")
-        );
-    }
+    ensure!(
+        !is_poor,
+        "less than {} % of a crate's mutants is caught: add an example to the rule's page (`hidden` if it only holds \
+         a condition) or a test, delete a condition that nothing reaches, or list the mutant in \
+         xtask/src/mutants/known.rs",
+        arguments.at_least
+    );
     Ok(())
 }
 
-/// Draws mutants of a crate.
+/// The folder of a crate's sources, with a slash behind it.
+fn sources(package: &str) -> String {
+    format!("crates/{package}/src/")
+}
+
+/// Draws mutants of a crate, in random order, so that those before a deadline are a sample too.
 fn draw(package: &str, arguments: &Arguments) -> anyhow::Result<Vec<Mutant>> {
-    let sources = format!("crates/{package}/src");
-    let changed = match &arguments.lines_of {
-        Some(commit) => Some(changed_lines(commit, &sources)?),
-        None => None,
-    };
-    let listed = git(&["ls-files", "--", &format!("{sources}/*.rs")])?;
+    let sources = sources(package);
+    let commit = arguments.lines_of.as_ref();
+    let changed = commit
+        .map(|commit| changed_lines(commit, &sources))
+        .transpose()?;
+    let listed = git(&["ls-files", "--", &format!("{sources}*.rs")])?;
     let mut found = Vec::new();
     for file in listed.lines().filter(|file| file.contains(&arguments.file)) {
-        let source =
-            std::fs::read_to_string(crate::repository().join(file)).context(file.to_owned())?;
-        let mutations = find::find(&source).context(file.to_owned())?;
-        let is_asked = |mutation: &find::Mutation| {
-            changed.as_ref().is_none_or(|lines| {
-                lines
-                    .get(file)
-                    .is_some_and(|lines| lines.contains(&mutation.line))
-            })
-        };
-        found.extend(
-            mutations
-                .into_iter()
-                .filter(is_asked)
-                .map(|mutation| Mutant {
-                    package: package.to_owned(),
-                    file: PathBuf::from(file),
-                    line: mutation.line,
-                    original: source[mutation.at.clone()].to_owned(),
-                    at: mutation.at,
-                    text: mutation.text,
-                }),
-        );
+        let source = std::fs::read_to_string(crate::repository().join(file));
+        let mutants = find::find(file, &source.context(file.to_owned())?)?;
+        found.extend(mutants.into_iter().filter(|mutant| {
+            let is_in = |lines: &BTreeSet<_>| lines.contains(&(file.to_owned(), mutant.line));
+            changed.as_ref().is_none_or(is_in)
+        }));
     }
-    let mut state = arguments.seed;
-    // The first steps of a shuffle; the generator is SplitMix64.
-    for place in 0..found.len().min(arguments.count) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let left = u64::try_from(found.len() - place)?;
-        found.swap(
-            place,
-            place + usize::try_from((mixed ^ (mixed >> 31)) % left)?,
-        );
-    }
-    found.truncate(arguments.count);
-    // The longest first: a mutant may lie in another.
-    found.sort_by(|one, other| {
-        let key = |it: &Mutant| (it.file.clone(), it.at.start, std::cmp::Reverse(it.at.end));
-        key(one).cmp(&key(other))
+    found.sort_by_cached_key(|mutant| {
+        let mut hasher = DefaultHasher::new();
+        (arguments.seed, mutant).hash(&mut hasher);
+        hasher.finish()
     });
+    found.truncate(arguments.count);
     Ok(found)
 }
 
-/// Returns the lines below a folder that differ from a commit.
-fn changed_lines(commit: &str, folder: &str) -> anyhow::Result<BTreeMap<String, BTreeSet<usize>>> {
-    let mut lines: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
-    let mut file = String::new();
+/// Returns the lines below a folder that differ from a commit, with their files.
+fn changed_lines(commit: &str, folder: &str) -> anyhow::Result<BTreeSet<(String, usize)>> {
+    let mut lines = BTreeSet::new();
+    let mut file = "";
     for line in git(&["diff", "--unified=0", "--no-ext-diff", commit, "--", folder])?.lines() {
         if let Some(path) = line.strip_prefix("+++ b/") {
-            file = path.to_owned();
+            file = path;
         } else if let Some(hunk) = line.strip_prefix("@@ ") {
             let added = hunk.split(' ').find_map(|word| word.strip_prefix('+'));
             let added = added.context("a hunk names its lines")?;
             let (first, count) = added.split_once(',').unwrap_or((added, "1"));
             let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
-            lines
-                .entry(file.clone())
-                .or_default()
-                .extend(first..first + count);
+            lines.extend((first..first + count).map(|line| (file.to_owned(), line)));
         }
     }
     Ok(lines)
 }
 
 fn git(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    let output = command
         .args(arguments)
         .current_dir(crate::repository())
         .output()?;
-    if !output.status.success() {
-        bail!(
-            "git {}: {}",
-            arguments.join(" "),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "git {}: {why}",
+        arguments.join(" ")
+    );
     Ok(String::from_utf8(output.stdout)?)
 }
