@@ -22,6 +22,7 @@ mod new_rule;
 mod qemus;
 mod race;
 mod random;
+mod target_diff;
 mod type_names;
 
 use std::path::PathBuf;
@@ -124,6 +125,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Print the capabilities, properties and members that one of two targets has and the other lacks
+    TargetDiff(target_diff::Arguments),
     /// Find public types of two crates that have one name
     TypeNames,
 }
@@ -155,6 +158,10 @@ fn main() -> anyhow::Result<()> {
         Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
         Chore::Record { folder } => qemus::record(folder),
+        Chore::TargetDiff(arguments) => {
+            target_diff::run(&arguments);
+            Ok(())
+        }
         Chore::TypeNames => type_names::run(),
         Chore::Dist(arguments) => dist::run(&arguments),
         Chore::Editor { rounds } => editor::run(rounds),

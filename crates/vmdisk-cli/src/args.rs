@@ -706,10 +706,7 @@ pub(crate) enum FactsFormat {
 }
 
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CapabilitiesArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<CapabilitiesCommand>,
     /// Versions to answer for, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
@@ -722,26 +719,6 @@ pub(crate) struct CapabilitiesArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CapabilitiesCommand {
-    /// Compare two targets: capabilities, properties of devices, members of nodes and objects. Exits with 1 if they
-    /// differ.
-    Diff(CapabilitiesDiffArgs),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CapabilitiesDiffArgs {
-    /// A target such as qemu=7.2, or the path of a QEMU or of a recording.
-    #[arg(value_name = "OLD")]
-    pub(crate) old: String,
-    /// The target to compare it with.
-    #[arg(value_name = "NEW")]
-    pub(crate) new: String,
-    /// Output format; `vmdisk schema capabilities-diff` describes the JSON.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
-    pub(crate) format: TextFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -849,8 +826,6 @@ pub(crate) enum SchemaFormat {
     Image,
     /// Output of `vmdisk capabilities --format json`.
     Capabilities,
-    /// Output of `vmdisk capabilities diff --format json`.
-    CapabilitiesDiff,
     /// Output of `vmdisk capabilities --format recording`, an input of `--qemu`.
     Recording,
     /// Output of `vmdisk bench report --format json`.

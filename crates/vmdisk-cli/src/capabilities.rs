@@ -1,7 +1,5 @@
 //! `vmdisk capabilities`.
 
-pub(crate) mod diff;
-
 use std::fmt::Write;
 
 use schemars::JsonSchema;
@@ -11,7 +9,7 @@ use vmdisk::facts::capability::{CapabilityRow, TABLE};
 use vmdisk::facts::known_bad;
 use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 
-use crate::args::{CapabilitiesArgs, CapabilitiesCommand, CapabilitiesFormat};
+use crate::args::{CapabilitiesArgs, CapabilitiesFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver;
@@ -95,9 +93,6 @@ struct Capability {
 
 /// Shows what a target can do.
 pub(crate) fn run(args: &CapabilitiesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    if let Some(CapabilitiesCommand::Diff(args)) = &args.command {
-        return diff::run(args, io);
-    }
     let asked = args.qemu.as_deref().map(qemu::ask).transpose()?;
     let target = qemu::target(args.target.as_ref(), asked.as_ref())?;
     let text = match args.format {

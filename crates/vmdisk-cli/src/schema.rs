@@ -34,7 +34,6 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::Explain => include_str!("schemas/explain.json"),
         SchemaFormat::Image => include_str!("schemas/image.json"),
         SchemaFormat::Capabilities => include_str!("schemas/capabilities.json"),
-        SchemaFormat::CapabilitiesDiff => include_str!("schemas/capabilities-diff.json"),
         SchemaFormat::Recording => include_str!("schemas/recording.json"),
         #[cfg(feature = "bench")]
         SchemaFormat::Bench => include_str!("schemas/bench.json"),
@@ -72,7 +71,6 @@ fn generate(format: SchemaFormat) -> schemars::Schema {
         SchemaFormat::Explain => crate::generate::explain::schema(),
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),
-        SchemaFormat::CapabilitiesDiff => capabilities::diff::schema(),
         SchemaFormat::Recording => capabilities::recording_schema(),
         #[cfg(feature = "bench")]
         SchemaFormat::Bench => BenchResult::json_schema(),

@@ -116,11 +116,8 @@ pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
     let mut numbers = vec![0; disks.len()];
     for nth in order.iter().rev() {
         numbers[*nth] = next;
-        let Disk { frontend, backend } = &disks[*nth];
-        // An SD card has no nodes.
-        if frontend.effective_bus() != TargetBus::Sd {
-            next += image_count(&backend.source) + backend.throttle_filters.len();
-        }
+        let backend = &disks[*nth].backend;
+        next += image_count(&backend.source) + backend.throttle_filters.len();
     }
     numbers
 }

@@ -1,6 +1,6 @@
 //! Writes the options of a guest: the general ones, then its disks in order.
 
-use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope, TargetBus};
+use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope};
 
 use crate::device::{ControllerIds, DiskDevice};
 use crate::guest::Guest;
@@ -106,10 +106,6 @@ fn write_disks<'a>(
         let disk = &disks[nth];
         let stem = &stems[nth];
         if writer.is_plugged_in_later(nth, disk) {
-            continue;
-        }
-        if disk.frontend.effective_bus() == TargetBus::Sd {
-            writer.write_sd_card(nth, disk);
             continue;
         }
         let problems = writer.written().problems.len();

@@ -50,6 +50,8 @@ pub(crate) struct Feature {
     does: Description,
     pub(crate) without: Without,
     uses: Uses,
+    /// The way to do without it, in the imperative.
+    pub(crate) instead: &'static str,
 }
 
 impl Feature {
@@ -58,38 +60,6 @@ impl Feature {
         match self.does {
             Text(text) => text.into(),
             SetsField => phrase!("sets {field}", field = at),
-        }
-    }
-
-    /// The way to do without it, in the imperative.
-    pub(crate) const fn instead(&self) -> &'static str {
-        use Capability as C;
-        match self.capability {
-            C::NvmeNamespaceDevice | C::LibvirtNvmeBus => "use another bus",
-            C::MemoryBackendMemfd => "use another kind of memory",
-            C::RbdEncryption => "let QEMU decrypt it",
-            C::RbdLuksAny => "set the version of LUKS",
-            C::LibvirtRbdNamespace => "use an image outside a namespace",
-            // The guest needs the data that it has there.
-            C::Rbd
-            | C::Iscsi
-            | C::Nfs
-            | C::Ssh
-            | C::Https
-            | C::Ftp
-            | C::Tftp
-            | C::Gluster
-            | C::Sheepdog
-            | C::Vxhs
-            | C::NvmeDriver
-            | C::VhostVdpaDriver
-            | C::Qcow2DataFile
-            | C::LibvirtVhostUser
-            | C::LibvirtNvmeSource
-            | C::LibvirtVhostVdpa
-            | C::LibvirtDataStore
-            | C::LibvirtSlices => "use other storage",
-            _ => "remove it",
         }
     }
 
@@ -114,9 +84,9 @@ impl Feature {
     }
 }
 
-/// Declares the rows: a capability, its use, the reaction of programs without it, and the places.
+/// Declares the rows: a capability, its use, the reaction of programs without it, the places, and what to do instead.
 macro_rules! features {
-    ($($capability:ident: $does:expr, $without:ident, $uses:expr;)+) => {
+    ($($capability:ident: $does:expr, $without:ident, $uses:expr, $instead:expr;)+) => {
         /// Every row; a capability may have several.
         pub(crate) const FEATURES: &[Feature] = &[
             $(Feature {
@@ -124,58 +94,63 @@ macro_rules! features {
                 does: $does,
                 without: Without::$without,
                 uses: $uses,
+                instead: $instead,
             },)+
         ];
     };
 }
 
+/// The guest needs the data that it has there.
+const OTHER_STORAGE: &str = "use other storage";
+const REMOVE: &str = "remove it";
+
 features! {
-    AioIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring");
-    LibvirtIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring");
-    DiscardNoUnref: SetsField, Refused, DiskValue(DiskField::DiscardNoUnref, "on");
-    LibvirtDiscardNoUnref: SetsField, Ignored, DiskValue(DiskField::DiscardNoUnref, "on");
-    LibvirtNbdReconnect: Text("waits for its NBD server to return"), Ignored, InImage(ImageField::ReconnectDelay);
-    LibvirtSshIdentity: Text("sets the user or keys of its SSH connection"), Ignored, Other(ssh_identity);
-    IothreadVqMappingBlk: Text("maps its queues to iothreads"), Refused, Disk(DiskField::IoThreadMapping);
-    LibvirtIothreadMapping: Text("maps its queues to iothreads"), Ignored, Disk(DiskField::IoThreadMapping);
-    IothreadVqMappingScsi: Text("maps its queues to iothreads"), Refused, Other(controller_mapping);
-    LibvirtScsiIothreadMapping: Text("maps its queues to iothreads"), Ignored, Other(controller_mapping);
-    IothreadThreadPool: Text("sets the size of its thread pool"), Refused, Other(thread_pool);
-    NvmeNamespaceDevice: Text("is on bus nvme"), Refused, Other(nvme_bus);
-    LibvirtNvmeBus: Text("is on bus nvme"), Refused, Other(nvme_bus);
-    LibvirtQueueSize: Text("sets the size of its queues"), Ignored, Disk(DiskField::QueueSize);
-    LibvirtMetadataCache: Text("sets the size of its metadata cache"), Ignored, Disk(DiskField::MetadataCacheSize);
-    LibvirtVhostUser: Text("is served by a daemon over vhost-user"), Refused, Other(vhost_user);
-    LibvirtDiscardGranularity: SetsField, Ignored, Other(discard_granularity);
-    LibvirtDiscardGranularityZero: SetsField, Ignored, DiskValue(DiskField::DiscardGranularity, "0");
-    LibvirtRbdNamespace: Text("is in a namespace of its RBD pool"), Refused, ImageWith(ImageField::NetworkName, |image| network(image).is_some_and(in_rbd_namespace));
-    LibvirtRotationRate: SetsField, Ignored, Disk(DiskField::RotationRate);
-    LibvirtTransient: Text("is transient"), Refused, Disk(DiskField::Transient);
-    MemoryBackendMemfd: Text("uses memfd memory"), Refused, Other(memfd);
-    Rbd: Text("is on RBD"), Refused, Protocol(&[NetworkProtocol::Rbd]);
-    Iscsi: Text("is on iSCSI"), Refused, Protocol(&[NetworkProtocol::Iscsi]);
-    Nfs: Text("is on NFS, accessed by QEMU,"), Refused, Protocol(&[NetworkProtocol::Nfs]);
-    Ssh: Text("is read over SSH"), Refused, Protocol(&[NetworkProtocol::Ssh]);
-    Https: Text("is read over HTTP"), Refused, Protocol(&[NetworkProtocol::Http, NetworkProtocol::Https]);
-    Ftp: Text("is read over FTP"), Refused, Protocol(&[NetworkProtocol::Ftp, NetworkProtocol::Ftps]);
-    Tftp: Text("is read over TFTP"), Refused, Protocol(&[NetworkProtocol::Tftp]);
-    Gluster: Text("is on GlusterFS"), Refused, Protocol(&[NetworkProtocol::Gluster]);
-    Sheepdog: Text("is on Sheepdog"), Refused, Protocol(&[NetworkProtocol::Sheepdog]);
-    Vxhs: Text("is on VxHS"), Refused, Protocol(&[NetworkProtocol::Vxhs]);
-    RbdEncryption: Text("is decrypted by librbd"), Refused, ImageWith(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd));
-    RbdLuksAny: Text("lets librbd detect the LUKS version"), Refused, ImageWith(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny));
-    NbdTlsHostname: Text("sets the host name in the certificate of its NBD server"), Refused, InImage(ImageField::TlsHostname);
-    NvmeDriver: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    VhostVdpaDriver: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    Qcow2DataFile: Text("has an external data file"), Refused, InImage(ImageField::DataFile);
-    PrManager: Text("passes SCSI reservations through"), Refused, InImage(ImageField::Reservations);
-    StatsIntervals: Text("collects statistics over intervals"), Refused, Other(statistics);
-    LibvirtNvmeSource: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_)));
-    LibvirtVhostVdpa: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. }));
-    LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile);
-    LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice);
-    LibvirtStatistics: Text("collects statistics over intervals"), Ignored, Other(statistics);
-    LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters);
+    AioIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring"), REMOVE;
+    LibvirtIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring"), REMOVE;
+    DiscardNoUnref: SetsField, Refused, DiskValue(DiskField::DiscardNoUnref, "on"), REMOVE;
+    LibvirtDiscardNoUnref: SetsField, Ignored, DiskValue(DiskField::DiscardNoUnref, "on"), REMOVE;
+    LibvirtNbdReconnect: Text("waits for its NBD server to return"), Ignored, InImage(ImageField::ReconnectDelay), REMOVE;
+    LibvirtSshIdentity: Text("sets the user or keys of its SSH connection"), Ignored, Other(ssh_identity), REMOVE;
+    IothreadVqMappingBlk: Text("maps its queues to iothreads"), Refused, Disk(DiskField::IoThreadMapping), REMOVE;
+    LibvirtIothreadMapping: Text("maps its queues to iothreads"), Ignored, Disk(DiskField::IoThreadMapping), REMOVE;
+    IothreadVqMappingScsi: Text("maps its queues to iothreads"), Refused, Other(controller_mapping), REMOVE;
+    LibvirtScsiIothreadMapping: Text("maps its queues to iothreads"), Ignored, Other(controller_mapping), REMOVE;
+    IothreadThreadPool: Text("sets the size of its thread pool"), Refused, Other(thread_pool), REMOVE;
+    NvmeNamespaceDevice: Text("is on bus nvme"), Refused, Other(nvme_bus), "use another bus";
+    LibvirtNvmeBus: Text("is on bus nvme"), Refused, Other(nvme_bus), "use another bus";
+    LibvirtQueueSize: Text("sets the size of its queues"), Ignored, Disk(DiskField::QueueSize), REMOVE;
+    LibvirtMetadataCache: Text("sets the size of its metadata cache"), Ignored, Disk(DiskField::MetadataCacheSize), REMOVE;
+    LibvirtVhostUser: Text("is served by a daemon over vhost-user"), Refused, Other(vhost_user), OTHER_STORAGE;
+    LibvirtDiscardGranularity: SetsField, Ignored, Other(discard_granularity), REMOVE;
+    LibvirtDiscardGranularityZero: SetsField, Ignored, DiskValue(DiskField::DiscardGranularity, "0"), REMOVE;
+    LibvirtRbdNamespace: Text("is in a namespace of its RBD pool"), Refused, ImageWith(ImageField::NetworkName, |image| network(image).is_some_and(in_rbd_namespace)), "use an image outside a namespace";
+    LibvirtRotationRate: SetsField, Ignored, Disk(DiskField::RotationRate), REMOVE;
+    LibvirtTransient: Text("is transient"), Refused, Disk(DiskField::Transient), REMOVE;
+    MemoryBackendMemfd: Text("uses memfd memory"), Refused, Other(memfd), "use another kind of memory";
+    Rbd: Text("is on RBD"), Refused, Protocol(&[NetworkProtocol::Rbd]), OTHER_STORAGE;
+    Iscsi: Text("is on iSCSI"), Refused, Protocol(&[NetworkProtocol::Iscsi]), OTHER_STORAGE;
+    Nfs: Text("is on NFS, accessed by QEMU,"), Refused, Protocol(&[NetworkProtocol::Nfs]), OTHER_STORAGE;
+    Ssh: Text("is read over SSH"), Refused, Protocol(&[NetworkProtocol::Ssh]), OTHER_STORAGE;
+    Https: Text("is read over HTTP"), Refused, Protocol(&[NetworkProtocol::Http, NetworkProtocol::Https]), OTHER_STORAGE;
+    Ftp: Text("is read over FTP"), Refused, Protocol(&[NetworkProtocol::Ftp, NetworkProtocol::Ftps]), OTHER_STORAGE;
+    Tftp: Text("is read over TFTP"), Refused, Protocol(&[NetworkProtocol::Tftp]), OTHER_STORAGE;
+    Gluster: Text("is on GlusterFS"), Refused, Protocol(&[NetworkProtocol::Gluster]), OTHER_STORAGE;
+    Sheepdog: Text("is on Sheepdog"), Refused, Protocol(&[NetworkProtocol::Sheepdog]), OTHER_STORAGE;
+    Vxhs: Text("is on VxHS"), Refused, Protocol(&[NetworkProtocol::Vxhs]), OTHER_STORAGE;
+    RbdEncryption: Text("is decrypted by librbd"), Refused, ImageWith(ImageField::Encryption, |image| engine(image) == Some(EncryptionEngine::Librbd)), "let QEMU decrypt it";
+    RbdLuksAny: Text("lets librbd detect the LUKS version"), Refused, ImageWith(ImageField::Encryption, |image| format(image) == Some(EncryptionFormat::LuksAny)), "set the version of LUKS";
+    NbdTlsHostname: Text("sets the host name in the certificate of its NBD server"), Refused, InImage(ImageField::TlsHostname), REMOVE;
+    NvmeDriver: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_))), OTHER_STORAGE;
+    VhostVdpaDriver: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. })), OTHER_STORAGE;
+    Qcow2DataFile: Text("has an external data file"), Refused, InImage(ImageField::DataFile), OTHER_STORAGE;
+    PrManager: Text("passes SCSI reservations through"), Refused, InImage(ImageField::Reservations), REMOVE;
+    StatsIntervals: Text("collects statistics over intervals"), Refused, Other(statistics), REMOVE;
+    LibvirtNvmeSource: Text("has an NVMe controller driven by QEMU"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::Nvme(_))), OTHER_STORAGE;
+    LibvirtVhostVdpa: Text("is on vhost-vdpa"), Refused, ImageWith(ImageField::Source, |image| matches!(image.protocol, vmdisk_model::Protocol::VhostVdpa { .. })), OTHER_STORAGE;
+    LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile), OTHER_STORAGE;
+    LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice), OTHER_STORAGE;
+    LibvirtStatistics: Text("collects statistics over intervals"), Ignored, Other(statistics), REMOVE;
+    LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters), REMOVE;
 }
 
 /// The field of each disk that meets a condition.
@@ -298,7 +273,7 @@ mod tests {
             is_name || matches!(feature.uses, Protocol(_) | ImageWith(ImageField::Source, _))
         };
         for feature in FEATURES.iter().filter(of_storage) {
-            assert_ne!(feature.instead(), "remove it", "{:?}", feature.capability);
+            assert_ne!(feature.instead, REMOVE, "{:?}", feature.capability);
         }
     }
 }

@@ -117,8 +117,7 @@ fn the_pages_of_a_group_are_named() {
 fn the_help_of_a_command_says_when_it_exits_with_1() {
     let place = Place::with(&[]);
     for command in [
-        &["capabilities", "diff"][..],
-        &["edit"],
+        &["edit"][..],
         &["facts", "check"],
         &["facts", "collect"],
         &["facts", "diff"],

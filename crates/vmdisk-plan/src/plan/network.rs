@@ -73,18 +73,7 @@ pub(crate) fn cache(protocol: NetworkProtocol) -> Chosen<CacheMode> {
             CacheMode::Writeback,
             "librbd has its own cache, which `none` disables, and writes it when the guest flushes",
         ),
-        NetworkProtocol::Nbd
-        | NetworkProtocol::Iscsi
-        | NetworkProtocol::Gluster
-        | NetworkProtocol::Nfs
-        | NetworkProtocol::Ssh
-        | NetworkProtocol::Http
-        | NetworkProtocol::Https
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Tftp => (
+        _ => (
             CacheMode::None,
             "the host's page cache is not used, so QEMU's client caches nothing either",
         ),
@@ -100,15 +89,7 @@ pub(crate) fn discard(protocol: NetworkProtocol) -> Chosen<Discard> {
             Discard::Unmap,
             "the server announces its support of discards, and frees what it can",
         ),
-        NetworkProtocol::Nfs
-        | NetworkProtocol::Ssh
-        | NetworkProtocol::Http
-        | NetworkProtocol::Https
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Tftp => (
+        _ => (
             Discard::Ignore,
             "QEMU does not send discards to such a server",
         ),

@@ -346,18 +346,7 @@ impl NetworkHostSpec {
 pub(super) const fn secret_type(protocol: NetworkProtocol) -> &'static str {
     match protocol {
         NetworkProtocol::Rbd => "ceph",
-        NetworkProtocol::Nbd
-        | NetworkProtocol::Iscsi
-        | NetworkProtocol::Sheepdog
-        | NetworkProtocol::Gluster
-        | NetworkProtocol::Vxhs
-        | NetworkProtocol::Nfs
-        | NetworkProtocol::Http
-        | NetworkProtocol::Https
-        | NetworkProtocol::Ftp
-        | NetworkProtocol::Ftps
-        | NetworkProtocol::Tftp
-        | NetworkProtocol::Ssh => "iscsi",
+        _ => "iscsi",
     }
 }
 

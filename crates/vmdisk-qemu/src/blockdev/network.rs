@@ -34,26 +34,21 @@ impl Writer<'_> {
             | NetworkProtocol::Https
             | NetworkProtocol::Ftp
             | NetworkProtocol::Ftps => self.curl_node(layer, source),
-            NetworkProtocol::Tftp => {
-                self.gone(layer, source.protocol, "2.8");
-                None
-            }
-            NetworkProtocol::Vxhs => {
-                self.gone(layer, source.protocol, "5.1");
-                None
-            }
-            NetworkProtocol::Sheepdog => {
-                self.gone(layer, source.protocol, "6.0");
-                None
-            }
+            NetworkProtocol::Tftp => self.gone(layer, source.protocol, "2.8"),
+            NetworkProtocol::Vxhs => self.gone(layer, source.protocol, "5.1"),
+            NetworkProtocol::Sheepdog => self.gone(layer, source.protocol, "6.0"),
         }
     }
 
-    fn gone(&mut self, layer: &Layer<'_>, protocol: NetworkProtocol, since: &str) {
-        self.problem(
-            layer.at(ImageField::NetworkProtocol),
-            format!("QEMU has no driver '{protocol}' since {since}"),
-        );
+    fn gone(
+        &mut self,
+        layer: &Layer<'_>,
+        protocol: NetworkProtocol,
+        since: &str,
+    ) -> Option<JsonObject> {
+        let message = format!("QEMU has no driver '{protocol}' since {since}");
+        self.problem(layer.at(ImageField::NetworkProtocol), message);
+        None
     }
 
     /// Reports settings that the protocol does not have: libvirt refuses some, and ignores the others.

@@ -12,8 +12,7 @@ pub(crate) mod read_controller;
 mod read_value;
 pub(crate) mod recorded;
 pub(crate) mod scsi;
-pub(crate) mod sd;
-mod target_name;
+pub(crate) mod target_name;
 pub(crate) mod usb;
 pub(crate) mod vhost_user_blk;
 pub(crate) mod virtio;
@@ -149,8 +148,12 @@ impl Writer<'_> {
             (TargetBus::Usb, Device::Disk | Device::Cdrom) => self.write_usb_disk(device),
             (TargetBus::Fdc, Device::Floppy) => self.write_floppy(device),
             (TargetBus::Nvme, Device::Disk) => self.write_nvme_namespace(device),
-            // Written first, because it has no nodes.
-            (TargetBus::Sd, _) => self.write_sd_card(device.nth, device.disk),
+            // Only `-drive if=sd` reaches the slot of a board.
+            (TargetBus::Sd, _) => self.problem_with_help(
+                device.at(DiskField::TargetBus),
+                "vmdisk does not write SD cards",
+                "use another bus",
+            ),
             (TargetBus::Xen | TargetBus::Uml, _) => self.problem(
                 device.at(DiskField::TargetBus),
                 format!("QEMU has no bus '{bus}'"),

@@ -267,41 +267,6 @@ fn a_usb2_controller_has_its_usb1_halves() {
 }
 
 #[test]
-fn an_sd_card_is_a_drive_whose_path_stays_a_path() {
-    let mut card = Disk::new(
-        Frontend::new("sdb", TargetBus::Sd),
-        Image::file("/srv/a,if=none.img", Format::Raw),
-    );
-    card.backend.cache = Some(CacheMode::None);
-    let mut domain = disks([card]);
-    domain.architecture = Some(Architecture::Aarch64);
-    domain.machine = Some(MachineType::new("raspi3b"));
-    let written = |domain: &Domain| holding(domain, "qemu=10.0", "if=sd");
-    assert_eq!(
-        written(&domain),
-        ["file.driver=file,file.filename=/srv/a,,if=none.img,format=raw,if=sd,index=1,cache=none"]
-    );
-    let path = |path: &str| BackendSource::from(Image::file(path, Format::Raw));
-    domain.disks[0].backend.source = path("nbd:host:1");
-    assert!(written(&domain)[0].starts_with("file.driver=file,file.filename=nbd:host:1,"));
-    // libvirt's shape has the path alone, which would be a protocol.
-    let options = Options {
-        target: "qemu=10.0".parse().unwrap(),
-        style: Style::Libvirt,
-    };
-    assert!(write(&domain, &options).is_err());
-    domain.disks[0].backend.source = path("/srv/a.img");
-    let line = write(&domain, &options).unwrap();
-    let drive = line.arguments.last().unwrap().value.word();
-    assert_eq!(
-        drive.as_deref(),
-        Some("file=/srv/a.img,format=raw,if=sd,index=1,cache=none")
-    );
-    domain.machine = Some(MachineType::new("virt"));
-    assert_eq!(problems(&domain, "qemu=10.0").len(), 1);
-}
-
-#[test]
 fn what_a_transport_does_not_have_is_refused_on_it() {
     let mut disk = virtio("vda");
     disk.frontend.virtio.ats = Some(Switch::On);

@@ -143,9 +143,8 @@ fn what_cannot_be_written_is_refused_at_its_field() {
         (F::TargetBus, "QEMU has no bus 'xen'", |disk| {
             disk.frontend.bus = Some(TargetBus::Xen);
         }),
-        (F::Wwn, "`wwn` is not supported by an SD card", |disk| {
+        (F::TargetBus, "vmdisk does not write SD cards", |disk| {
             disk.frontend.bus = Some(TargetBus::Sd);
-            disk.frontend.wwn = Some("5000c500155f0cc5".to_owned());
         }),
         (
             F::TargetBus,

@@ -371,7 +371,7 @@ fn report_missing(
             format!("a build of {program} that has it")
         }
     };
-    let instead = feature.instead();
+    let instead = feature.instead;
     finding.help(format!("{instead}, or run the guest on {when}"));
 }
 
