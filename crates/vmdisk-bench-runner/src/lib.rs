@@ -47,8 +47,7 @@ pub use journal::{
     Entry, Header, Journal, Log, REPORTS, ReadJournal, SCHEMA_VERSION, Sample, taken,
 };
 pub use measurement::{
-    Accelerator, CommandRecord, Direction, Latency, Measurement, PERCENTILES, Semantics,
-    SeriesPoint, WriteCache,
+    Accelerator, CommandRecord, Direction, Latency, Measurement, PERCENTILES, Semantics, WriteCache,
 };
 pub use method::{
     Comparison, Ended, Estimate, Event, HostMonitor, Interval, MIN_ROUNDS, MachineMonitor, Noise,

@@ -20,9 +20,6 @@ pub struct Measurement {
     pub sync: Option<Latency>,
     /// The timed seconds.
     pub seconds: f64,
-    /// The time series of the measurement.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub series: Vec<SeriesPoint>,
     /// The checks that the measurement is what the cell means.
     #[serde(default)]
     pub semantics: Semantics,
@@ -118,18 +115,6 @@ pub struct Latency {
 
 /// The percentiles of latencies that engines measure and reports show.
 pub const PERCENTILES: [&str; 4] = ["50", "90", "99", "99.9"];
-
-/// One point of a time series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SeriesPoint {
-    /// Seconds since the start, at the end of the interval.
-    pub seconds: f64,
-    /// Requests per second in the interval.
-    pub iops: f64,
-    /// Bytes per second in the interval.
-    pub bytes_per_second: f64,
-}
 
 /// The checks that a measurement is what its cell means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::method::Random;
 use crate::{
     Cancel, CellId, CellView, Direction, Emit, Engine, EngineKind, Error, Latency, Measurement,
-    Metric, RunContext, SeriesPoint,
+    Metric, RunContext,
 };
 
 /// Preset numbers: a level for each configuration, plus noise and drift.
@@ -102,15 +102,9 @@ impl Mock {
                 .map(|(times, share)| (percentile(times), (operations as f64 * share) as u64))
                 .to_vec(),
         });
-        let series = (1..=4).map(|step| SeriesPoint {
-            seconds: f64::from(step) * 0.5,
-            iops: iops * (0.9 + 0.05 * f64::from(step)),
-            bytes_per_second: iops * block_bytes as f64,
-        });
         Measurement {
             write: Some(direction),
             seconds,
-            series: series.collect(),
             notes: vec!["preset numbers: nothing was measured".to_owned()],
             ..Measurement::default()
         }

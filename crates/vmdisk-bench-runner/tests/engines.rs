@@ -194,7 +194,6 @@ fn a_storage_daemon_is_driven_by_fio() {
         let measured = whole(&plan, result);
         let direction = measured.read.as_ref().or(measured.write.as_ref()).unwrap();
         assert!(direction.latency.as_ref().unwrap().percentiles_ns["99"] > 0);
-        assert!(!measured.series.is_empty(), "{measured:?}");
     }
     assert!(is_empty(&directory));
 }

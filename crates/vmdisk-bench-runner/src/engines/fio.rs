@@ -14,14 +14,11 @@ use serde::Deserialize;
 
 use crate::{
     Access, Amount, BlockLoad, Direction, Error, InstallReplay, Latency, Load, Measurement,
-    PERCENTILES, Semantics, SeriesPoint, Workload,
+    PERCENTILES, Semantics, Workload,
 };
 
 /// The name of the measured job.
 pub(crate) const JOB: &str = "measured";
-
-/// Interval of the time series, in milliseconds.
-const INTERVAL_MS: u32 = 500;
 
 /// The target of a job.
 #[derive(Clone, Copy, Debug)]
@@ -76,22 +73,11 @@ impl JobText {
 }
 
 /// Returns the text of a job.
-pub(crate) fn job(
-    workload: &Workload,
-    target: Target<'_>,
-    engine: IoEngine,
-    seed: u64,
-    log: Option<&str>,
-) -> String {
+pub(crate) fn job(workload: &Workload, target: Target<'_>, engine: IoEngine, seed: u64) -> String {
     let mut text = JobText(String::from("[global]\nthread=1\ngroup_reporting=1\n"));
     text.line("randseed", &(seed >> 1));
     text.line("lat_percentiles", &1);
     text.line("percentile_list", &PERCENTILES.join(":"));
-    if let Some(log) = log {
-        text.line("write_iops_log", &log);
-        text.line("log_avg_msec", &INTERVAL_MS);
-        text.line("per_job_logs", &0);
-    }
     match &workload.load {
         Load::Blocks(load) => blocks(&mut text, load, workload, target, engine),
         Load::InstallReplay(replay) => install(&mut text, replay),
@@ -397,43 +383,6 @@ fn first_line(text: &str) -> String {
     line.unwrap_or("no output").to_owned()
 }
 
-/// Parses the time series in fio's log: `500, 1234, 0, 0, 0` is a time, requests per second and a direction.
-///
-/// Only intervals within the timed seconds count: fio logs slightly longer.
-pub(crate) fn series(log: &str, block_bytes: u64, timed_seconds: f64) -> Vec<SeriesPoint> {
-    let mut points: BTreeMap<u64, f64> = BTreeMap::new();
-    for line in log.lines() {
-        let mut fields = line.split(',').map(str::trim);
-        if let (Some(Ok(time)), Some(Ok(iops))) = (
-            fields.next().map(str::parse::<u64>),
-            fields.next().map(str::parse::<f64>),
-        ) {
-            // Reads and writes of each job have separate lines; fio's times are slightly early or late.
-            let interval = u64::from(INTERVAL_MS);
-            *points
-                .entry(((time + interval / 2) / interval).max(1) * interval)
-                .or_default() += iops;
-        }
-    }
-    points
-        .into_iter()
-        .map(|(time, iops)| SeriesPoint {
-            seconds: time as f64 / 1000.0,
-            iops,
-            bytes_per_second: iops * block_bytes as f64,
-        })
-        .filter(|point| point.seconds <= timed_seconds + 0.01)
-        .collect()
-}
-
-/// Returns the bytes of one request of a workload, for its time series.
-pub(crate) fn block_bytes(workload: &Workload) -> u64 {
-    match &workload.load {
-        Load::Blocks(blocks) => blocks.block_bytes,
-        Load::InstallReplay(replay) => replay.block_bytes,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -471,7 +420,6 @@ mod tests {
             target,
             IoEngine::Libaio,
             84,
-            None,
         );
         assert_eq!(
             text,
@@ -496,7 +444,6 @@ mod tests {
                 target(is_buffered),
                 IoEngine::Libaio,
                 1,
-                None,
             )
         };
         let buffered = text(Access::SequentialWrite, true);
@@ -554,16 +501,6 @@ mod tests {
         assert!(measurement(&failed, &workload(Access::RandomWrite, None)).is_err());
         assert!(measurement("", &reads).is_err());
         assert!(measurement("{\n", &reads).is_err());
-    }
-
-    #[test]
-    fn a_log_becomes_a_time_series_with_directions_added_up() {
-        let log =
-            "500, 100, 0, 0, 0\n500, 40, 1, 0, 0\n1000, 90, 0, 0, 0\nnonsense\n1490, 5, 0, 0, 0\n";
-        let points = series(log, 4096, 1.0);
-        assert_eq!(points.len(), 2);
-        assert_eq!((points[0].seconds, points[0].iops), (0.5, 140.0));
-        assert_eq!(points[1].bytes_per_second, 90.0 * 4096.0);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Guest {
             length: storage.length,
             is_buffered: false,
         };
-        Some(fio::job(workload, target, self.fio?, seed, Some("log")))
+        Some(fio::job(workload, target, self.fio?, seed))
     }
 
     /// Returns the jobs that fill a disk behind a socket, unless it was filled.

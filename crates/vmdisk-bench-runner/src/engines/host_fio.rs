@@ -64,7 +64,7 @@ impl HostFio {
             }
         };
         let name = self.workspace.name("fio");
-        let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
+        let job = fio::job(cell.workload, target, io_engine, context.seed);
         let counted = CountedDevice::of(&storage.path);
         let scratch = self.workspace.scratch()?;
         let launcher = &cell.configuration.launcher;

@@ -94,14 +94,14 @@ impl StorageDaemon {
         context: &RunContext<'_>,
     ) -> Result<Measurement, Error> {
         let name = self.workspace.name("fio");
-        // Socket, job and log are named relative to one directory.
+        // Socket and job are named relative to one directory.
         let uri = format!("nbd+unix:///disk?socket={}", daemon.socket);
         let target = FioTarget::Nbd {
             uri: &uri,
             length: storage.length,
         };
         let io_engine = fio::needed(self.io_engine)?;
-        let job = fio::job(cell.workload, target, io_engine, context.seed, Some(&name));
+        let job = fio::job(cell.workload, target, io_engine, context.seed);
         let scratch = self.workspace.scratch()?;
         // Only the daemon is pinned: fio is the client.
         fio::run(&scratch, &name, job, &[], cell.workload, context.cancel)

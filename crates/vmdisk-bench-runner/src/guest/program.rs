@@ -267,10 +267,6 @@ fn with_fio(workload: &Workload, job: &str) -> Result<Measurement, String> {
         let said = String::from_utf8_lossy(&output.stderr);
         format!("{error} {}", said.lines().next().unwrap_or_default())
     })?;
-    if let Ok(log) = fs::read_to_string("/tmp/log_iops.log") {
-        measured.series = fio::series(&log, fio::block_bytes(workload), measured.seconds);
-        let _ = fs::remove_file("/tmp/log_iops.log");
-    }
     measured.inputs.insert("job".to_owned(), job.to_owned());
     measured.raw_report = Some(report.into_owned());
     Ok(measured)

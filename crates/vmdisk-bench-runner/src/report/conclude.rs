@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::result::{BenchResult, CellResult};
 use super::{latency, remarks};
-use crate::method::{complete_rounds, geometric_mean, median};
+use crate::method::{complete_rounds, geometric_mean};
 use crate::{
-    CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Metric, Round, SCHEMA_VERSION,
-    Sample, Summary, TextLocation, Values,
+    CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Round, SCHEMA_VERSION, Sample,
+    Summary, TextLocation, Values,
 };
 
 impl BenchResult {
@@ -136,13 +136,11 @@ impl Observations {
             .enumerate()
             .map(|(index, samples)| {
                 let cell = CellId(index);
-                let metric = plan.workloads[plan.cells[index].workload].metric;
                 CellResult {
-                    cell,
                     name: plan.cell_name(cell),
                     failures: failures[index],
                     comparison: comparisons.remove(&cell),
-                    ..describe(cell, values.of_cell(cell), samples, metric)
+                    ..describe(cell, values.of_cell(cell), samples)
                 }
             })
             .collect();
@@ -241,12 +239,7 @@ fn processor_time(samples: &[&Sample]) -> Option<f64> {
 }
 
 /// Computes the result of a cell from its samples.
-fn describe(
-    cell: CellId,
-    values: &BTreeMap<u32, f64>,
-    samples: &[&Sample],
-    metric: Metric,
-) -> CellResult {
+fn describe(cell: CellId, values: &BTreeMap<u32, f64>, samples: &[&Sample]) -> CellResult {
     let counted: Vec<&Sample> = samples
         .iter()
         .copied()
@@ -259,16 +252,6 @@ fn describe(
         .collect();
     complaints.sort();
     complaints.dedup();
-    let middle = median(&in_order).and_then(|median| {
-        let distance = |sample: &&&Sample| {
-            let value = sample.measurement.value(metric);
-            value.map_or(f64::INFINITY, |value| (value - median).abs())
-        };
-        let nearest = counted
-            .iter()
-            .min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        nearest.map(|sample| sample.measurement.series.clone())
-    });
     CellResult {
         cell,
         name: String::new(),
@@ -282,7 +265,6 @@ fn describe(
             .map(|sample| sample.measurement.accelerator)
             .max()
             .unwrap_or_default(),
-        series: middle.unwrap_or_default(),
         failures: 0,
         complaints,
     }

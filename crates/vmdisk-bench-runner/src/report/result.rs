@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::latency::{Distribution, Operation};
 use crate::{
-    Accelerator, CellId, Comparison, Ended, Header, LeftOut, Metric, Round, Sample, SeriesPoint,
-    Summary,
+    Accelerator, CellId, Comparison, Ended, Header, LeftOut, Metric, Round, Sample, Summary,
 };
 
 /// The result of a run: the content of all reports, and every sample.
@@ -60,9 +59,6 @@ pub struct CellResult {
     pub processor_ns_per_request: Option<f64>,
     /// How guest CPUs ran.
     pub accelerator: Accelerator,
-    /// The time series of the median sample.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub series: Vec<SeriesPoint>,
     /// Number of failures.
     pub failures: u32,
     /// Complaints about samples that do not count, without duplicates.

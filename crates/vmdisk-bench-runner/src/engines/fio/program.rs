@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{IoEngine, block_bytes, measurement, series};
+use super::{IoEngine, measurement};
 use crate::programs;
 use crate::{Cancel, CommandRecord, Error, Measurement, Workload};
 
@@ -36,7 +36,7 @@ pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
     })
 }
 
-/// Runs a job in a directory with `name` as the prefix of its files, and removes these files. The launcher starts fio.
+/// Runs a job in a directory with `name` as the name of its file, and removes the file. The launcher starts fio.
 pub(crate) fn run(
     directory: &Path,
     name: &str,
@@ -57,14 +57,9 @@ pub(crate) fn run(
     argv.push(file);
     let limit = Duration::from_secs(60) + 10 * workload.duration();
     let ended = programs::output_in(directory, &argv, limit, cancel);
-    let log = directory.join(format!("{name}_iops.log"));
-    let course = fs::read_to_string(&log).unwrap_or_default();
-    for left in [&path, &log] {
-        let _ = fs::remove_file(left);
-    }
+    let _ = fs::remove_file(&path);
     let ended = ended?;
     let mut measured = measurement(&ended.stdout, workload)?;
-    measured.series = series(&course, block_bytes(workload), measured.seconds);
     measured.commands.push(CommandRecord::new(argv));
     measured.inputs.insert("job".to_owned(), job);
     measured.raw_report = Some(ended.stdout);
