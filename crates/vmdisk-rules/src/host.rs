@@ -9,7 +9,7 @@ pub(crate) use vmdisk_rule::image_facts::{direct_io, file, header, qcow2_header}
 use vmdisk_facts::direct_io::DirectIoBasis as Basis;
 use vmdisk_facts::path::Dio;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
-use vmdisk_model::{Disk, DiskField, FieldPath, Image, ImageField};
+use vmdisk_model::{Disk, DiskField, FieldPath, Image, ImageField, Protocol};
 
 /// A writable disk that bypasses the host's page cache, or is configured to.
 pub(crate) struct WrittenDirectly<'a> {
@@ -109,6 +109,34 @@ pub(crate) fn kept<'a>(
         let path = image.host_path().filter(|_| is_kept)?;
         Some((index, disk, image, path))
     })
+}
+
+/// A kept disk with the facts of its host: number, disk, image, path, facts.
+pub(crate) type KeptOn<'a> = (usize, &'a Disk, &'a Image, &'a str, &'a HostIndex<'a>);
+
+/// The kept disks for which `is_meant` holds. Without facts there are none, and the report says once that `what` is missing.
+pub(crate) fn kept_on<'a>(
+    context: &Context<'a>,
+    report: &mut Report,
+    what: &'static str,
+    is_meant: impl Fn(&Disk, &Image) -> bool,
+) -> Vec<KeptOn<'a>> {
+    let mut found = Vec::new();
+    for (index, disk, image, path) in kept(context) {
+        if !is_meant(disk, image) {
+            continue;
+        }
+        let Some(facts) = facts(context, report, image_of(index), what) else {
+            break;
+        };
+        found.push((index, disk, image, path, facts));
+    }
+    found
+}
+
+/// True for a file of the host.
+pub(crate) const fn is_file(_: &Disk, image: &Image) -> bool {
+    matches!(image.protocol, Protocol::File { .. })
 }
 
 /// The facts of the host. Without facts, the report says once for all disks that `what` is missing: a rule then

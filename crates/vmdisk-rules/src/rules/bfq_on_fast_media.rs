@@ -64,11 +64,9 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for (index, _, _, path) in host::kept(context) {
+    let what = "the drives under the images";
+    for (index, .., path, facts) in host::kept_on(context, report, what, |_, _| true) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the drives under the images") else {
-            return;
-        };
         let what = || format!("the drives under {path}");
         let drives = Context::known(facts.leaves_of(path), what);
         for drive in report.require(at, drives).flatten().unwrap_or_default() {

@@ -2,7 +2,6 @@
 
 use vmdisk_facts::{Btrfs, FsKind, HostIndex};
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::Protocol;
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
@@ -66,14 +65,9 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol, Protocol::File { .. }) {
-            continue;
-        }
+    for (index, .., path, facts) in host::kept_on(context, report, "the file system", host::is_file)
+    {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the file system") else {
-            return;
-        };
         if report.require(at, is_unchecked_mirror(facts, path)) != Some(true) {
             continue;
         }

@@ -2,7 +2,6 @@
 
 use vmdisk_facts::FsKind;
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::Protocol;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -64,14 +63,9 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol, Protocol::File { .. }) {
-            continue;
-        }
+    for (index, .., path, facts) in host::kept_on(context, report, "the file system", host::is_file)
+    {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the file system") else {
-            return;
-        };
         let what = || format!("the data profile of the file system of {path}");
         let filesystem = Context::known(facts.filesystem_of(path), what);
         let Some(Some(filesystem)) = report.require(at, filesystem) else {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_facts::Filesystem;
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::{Bytes, Protocol};
+use vmdisk_model::{Bytes, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::{host, space};
@@ -102,15 +102,11 @@ struct Growing<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut growing: BTreeMap<&str, Growing<'_>> = BTreeMap::new();
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol, Protocol::File { .. }) || image.creation.is_some() {
-            continue;
-        }
+    let what = "the free space of the file system";
+    let exists =
+        |disk: &Disk, image: &Image| host::is_file(disk, image) && image.creation.is_none();
+    for (index, .., path, facts) in host::kept_on(context, report, what, exists) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the free space of the file system")
-        else {
-            return;
-        };
         let Some(Some((filesystem, growth))) = report.require(at, space::growth(facts, path))
         else {
             continue;

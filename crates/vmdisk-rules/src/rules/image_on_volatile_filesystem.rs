@@ -2,7 +2,7 @@
 
 use vmdisk_facts::Filesystem;
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::HostStorage;
+use vmdisk_model::{Disk, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -65,14 +65,11 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol.on_host(), Some(HostStorage::File(_))) {
-            continue;
-        }
+    let is_file =
+        |_: &Disk, image: &Image| matches!(image.protocol.on_host(), Some(HostStorage::File(_)));
+    let what = "the file systems of the images";
+    for (index, .., path, facts) in host::kept_on(context, report, what, is_file) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the file systems of the images") else {
-            return;
-        };
         let what = || format!("the file system of {path}");
         let filesystem = Context::known(facts.filesystem_of(path), what);
         let filesystem = report.require(at, filesystem).flatten();

@@ -3,7 +3,7 @@
 use vmdisk_facts::FileKind;
 use vmdisk_facts::path::Mode;
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::{Device, Protocol};
+use vmdisk_model::{Device, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -88,15 +88,13 @@ const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o002;
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image, path) in host::kept(context) {
-        let is_disk = matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun);
-        if !is_disk || !matches!(image.protocol, Protocol::File { .. }) {
-            continue;
-        }
+    let is_disk = |disk: &Disk, image: &Image| {
+        let device = disk.frontend.effective_device();
+        matches!(device, Device::Disk | Device::Lun) && host::is_file(disk, image)
+    };
+    let what = "permissions of the images";
+    for (index, .., path, facts) in host::kept_on(context, report, what, is_disk) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "permissions of the images") else {
-            return;
-        };
         // Another rule reports an image that does not exist or was not collected.
         let file = facts.file(path).filter(|file| !file.is_missing());
         let Some(file) = file else { continue };

@@ -1,7 +1,7 @@
 //! `lvm-scans-guest-volumes`
 
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::Protocol;
+use vmdisk_model::{Disk, Image, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -67,14 +67,10 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol, Protocol::HostDevice { .. }) {
-            continue;
-        }
+    let is_device = |_: &Disk, image: &Image| matches!(image.protocol, Protocol::HostDevice { .. });
+    let what = "the configuration of LVM";
+    for (index, .., path, facts) in host::kept_on(context, report, what, is_device) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the configuration of LVM") else {
-            return;
-        };
         let device = Context::known(facts.block_device(path), || format!("what {path} is"));
         let Some(Some(device)) = report.require(at, device) else {
             continue;

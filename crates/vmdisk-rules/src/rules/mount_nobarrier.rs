@@ -1,7 +1,7 @@
 //! `mount-nobarrier`
 
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::Protocol;
+use vmdisk_model::{Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -67,15 +67,11 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image, path) in host::kept(context) {
-        let is_file = matches!(image.protocol, Protocol::File { .. });
-        if !is_file || disk.backend.effective_cache().switches().no_flush {
-            continue;
-        }
+    let flushes = |disk: &Disk, image: &Image| {
+        host::is_file(disk, image) && !disk.backend.effective_cache().switches().no_flush
+    };
+    for (index, .., path, facts) in host::kept_on(context, report, "mount options", flushes) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "mount options") else {
-            return;
-        };
         let what = || format!("mount options of {path}");
         let mount = Context::known(facts.mount_of(path), what);
         let Some(Some(mount)) = report.require(at, mount) else {

@@ -2,7 +2,6 @@
 
 use vmdisk_facts::{Fact, Mount};
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::Protocol;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -62,14 +61,8 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if !matches!(image.protocol, Protocol::File { .. }) {
-            continue;
-        }
+    for (index, .., path, facts) in host::kept_on(context, report, "mount options", host::is_file) {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "mount options") else {
-            return;
-        };
         let what = || format!("mount options of {path}");
         let mount = Context::known(facts.mount_of(path), what);
         let Some(Some(mount)) = report.require(at, mount) else {

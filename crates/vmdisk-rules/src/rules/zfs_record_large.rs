@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{BlockKind, FsKind, HostIndex};
 use vmdisk_fields::{DiskName, phrase};
-use vmdisk_model::{Bytes, Format, HostStorage, Image};
+use vmdisk_model::{Bytes, Disk, Format, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
@@ -64,14 +64,10 @@ declare_rule! {
 const LARGE: u64 = 128 * Bytes::KIB;
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, _, image, path) in host::kept(context) {
-        if image.format.is_some_and(|format| format != Format::Raw) {
-            continue;
-        }
+    let is_raw = |_: &Disk, image: &Image| image.format.is_none_or(|format| format == Format::Raw);
+    let disks = host::kept_on(context, report, "the records of ZFS", is_raw);
+    for (index, _, image, path, facts) in disks {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "the records of ZFS") else {
-            return;
-        };
         let record = report.require(at, record(facts, image, path)).flatten();
         let Some(record) = record.filter(|record| *record >= LARGE) else {
             continue;

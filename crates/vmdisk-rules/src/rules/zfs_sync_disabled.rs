@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{BlockKind, FsKind, HostIndex};
 use vmdisk_fields::{DiskName, phrase, quoted};
-use vmdisk_model::{HostStorage, Image};
+use vmdisk_model::{Disk, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
@@ -63,14 +63,10 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image, path) in host::kept(context) {
-        if disk.backend.effective_cache().switches().no_flush {
-            continue;
-        }
+    let flushes = |disk: &Disk, _: &Image| !disk.backend.effective_cache().switches().no_flush;
+    let disks = host::kept_on(context, report, "properties of ZFS", flushes);
+    for (index, _, image, path, facts) in disks {
         let at = host::image_of(index);
-        let Some(facts) = host::facts(context, report, at, "properties of ZFS") else {
-            return;
-        };
         let Some(Some(dataset)) = report.require(at, without_sync(facts, image, path)) else {
             continue;
         };
