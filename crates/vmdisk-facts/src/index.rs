@@ -13,6 +13,9 @@ use crate::mount::Mount;
 use crate::path::{Dio, Directory, File, FileKind, Inode};
 use crate::path_text::{ancestors, tidy, without_slash};
 
+/// The most levels of devices that are followed. No host has as many, and each disk of a guest asks again.
+const MAX_LEVELS: usize = 64;
+
 /// The facts, with everything a rule looks up prepared: built once for a run, then every question is cheap.
 #[derive(Debug)]
 pub struct HostIndex<'a> {
@@ -299,7 +302,8 @@ impl<'a> HostIndex<'a> {
         }
     }
 
-    /// The device and everything below it, nearest first, each once: a cycle in the facts ends the walk.
+    /// The device and everything below it, nearest first, each once: a cycle in the facts ends the walk, and no more
+    /// than 64 levels are followed.
     ///
     /// Below are the devices it is made of, the disk a partition is on, and the devices under a loop device's file.
     pub fn walk_down(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
@@ -314,14 +318,16 @@ impl<'a> HostIndex<'a> {
         seen: &mut HashSet<&'a str>,
     ) -> Vec<&'a BlockDevice> {
         let mut found = Vec::from_iter(seen.insert(&device.id).then_some(device));
-        let mut next = 0;
-        while let Some(device) = found.get(next).copied() {
-            next += 1;
-            for below in self.below(device) {
-                if seen.insert(&below.id) {
-                    found.push(below);
+        let mut level = 0..found.len();
+        for _ in 0..MAX_LEVELS {
+            for nth in level.clone() {
+                for below in self.below(found[nth]) {
+                    if seen.insert(&below.id) {
+                        found.push(below);
+                    }
                 }
             }
+            level = level.end..found.len();
         }
         found
     }

@@ -190,6 +190,27 @@ fn walking_down_ends_although_the_facts_have_a_cycle() {
 }
 
 #[test]
+fn walking_down_ends_below_64_levels() {
+    let device = |nth: u32| {
+        format!(
+            "- {{id: d{nth}, paths: [/dev/dm-{nth}], kind: linear, slaves: [d{}]}}",
+            nth + 1
+        )
+    };
+    let devices: Vec<String> = (0..100).map(device).collect();
+    let text = format!(
+        "schema_version: '1.0'\nblockdevs:\n{}\n",
+        devices.join("\n")
+    );
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let top = index.device("d0").unwrap();
+    assert_eq!(index.walk_down(top).len(), 65);
+    let near_the_end = index.device("d90").unwrap();
+    assert_eq!(index.walk_down(near_the_end).len(), 10);
+}
+
+#[test]
 fn a_disk_that_is_named_twice_is_below_its_partition_once() {
     let text = HOST.replace(
         "partition: {parent: disk,",

@@ -39,7 +39,7 @@ const RUNS: &[&str] = &[
     "lint --facts ring.json on-devices.xml",
     "lint guest.yaml",
     "lint --format concise unknown.xml",
-    "baseline create bad.xml -o known",
+    "baseline create bad.xml --baseline known",
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
     "convert --to spec threads.xml",
