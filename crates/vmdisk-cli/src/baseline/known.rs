@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vmdisk::AllowedBy;
-use vmdisk::report::DocumentReport;
 use vmdisk::rules::RULES;
 
 use crate::atomic;
@@ -25,7 +24,8 @@ pub(crate) struct Baseline {
     keys: Keys,
     entries: Vec<Entry>,
     counts: HashMap<u128, Count>,
-    checked: Mutex<CheckedFiles>,
+    /// The rules that may have findings which are not in a report, by the keys of checked files.
+    silent: Mutex<HashMap<u128, BTreeSet<&'static str>>>,
 }
 
 /// The numbers of an entry.
@@ -34,14 +34,6 @@ struct Count {
     known: u32,
     /// The number of such findings in this run.
     found: AtomicU32,
-}
-
-/// The checked files, each with the rules that said nothing about it for another reason than the file itself.
-#[derive(Debug, Default)]
-struct CheckedFiles {
-    silent: Vec<BTreeSet<&'static str>>,
-    /// Numbers in `silent` by the keys of files.
-    files: HashMap<u128, usize>,
 }
 
 /// An entry that matches fewer findings than it counts.
@@ -119,7 +111,7 @@ impl Baseline {
             keys: Keys::new(path),
             entries,
             counts,
-            checked: Mutex::default(),
+            silent: Mutex::default(),
         })
     }
 
@@ -159,31 +151,31 @@ impl Baseline {
                 .sort_by_key(|finding| (finding.place.span, finding.rule.name));
         }
         if !is_continued {
-            let silent = silent_rules(report, left_out);
-            self.checked_files().add(key_of_file(&file), silent);
+            let missed = &report.unchecked_rules.names;
+            let silent = left_out.iter().chain(missed).copied().collect();
+            self.silent().insert(key_of_file(&file), silent);
         }
     }
 
-    fn checked_files(&self) -> MutexGuard<'_, CheckedFiles> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn silent(&self) -> MutexGuard<'_, HashMap<u128, BTreeSet<&'static str>>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The entries, of which some are stale. Of inputs that were not checked nothing is stale unless their files are gone.
     pub(crate) fn judged(&self) -> Vec<(&Entry, Option<Stale>)> {
-        let checked = self.checked_files();
+        let silent = self.silent();
         let mut is_there: HashMap<&str, bool> = HashMap::new();
         let mut judged = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let file = entry.file.as_str();
             let count = self.counts.get(&key_of(entry));
             let left = count.map_or(0, |count| count.found.load(Ordering::Relaxed));
-            let silent = checked.silent_in(key_of_file(file));
             let mut is_gone = || {
                 // A guest that came from libvirt or from a process has no path.
                 let exists = || file.contains('<') || self.keys.exists(file);
                 !*is_there.entry(file).or_insert_with(exists)
             };
-            let why = match silent {
+            let why = match silent.get(&key_of_file(file)) {
                 _ if vmdisk::rules::find(&entry.rule).is_none() => Some(StaleReason::NoRule),
                 None => is_gone().then_some(StaleReason::NoFile),
                 Some(silent) => {
@@ -221,30 +213,5 @@ impl Baseline {
                 .map_err(|error| Stop::file("write", &self.path, error))?;
         }
         Ok((removed, lowered))
-    }
-}
-
-/// Rules that may have findings which are not in a report.
-fn silent_rules(
-    report: &DocumentReport,
-    left_out: &BTreeSet<&'static str>,
-) -> BTreeSet<&'static str> {
-    let missed = &report.unchecked_rules.names;
-    left_out.iter().chain(missed).copied().collect()
-}
-
-impl CheckedFiles {
-    fn add(&mut self, file: u128, silent: BTreeSet<&'static str>) {
-        let known = self.silent.iter().position(|known| *known == silent);
-        let number = known.unwrap_or_else(|| {
-            self.silent.push(silent);
-            self.silent.len() - 1
-        });
-        self.files.insert(file, number);
-    }
-
-    /// The silent rules of a file that was checked.
-    fn silent_in(&self, file: u128) -> Option<&BTreeSet<&'static str>> {
-        self.files.get(&file).map(|number| &self.silent[*number])
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Companions<'a> {
     pub(crate) inputs: &'a [Input],
     /// Bytes that were read already, by the number of the input: a pipe can be read only once.
     read_before: &'a BTreeMap<usize, Vec<u8>>,
-    storage: storage::Search<'a>,
+    storage: OnceLock<Storage>,
     /// Paths of files that command lines name.
     named: OnceLock<BTreeSet<String>>,
 }
@@ -25,38 +25,23 @@ impl<'a> Companions<'a> {
         Companions {
             inputs,
             read_before,
-            storage: storage::Search::new(inputs, read_before),
+            storage: OnceLock::new(),
             named: OnceLock::new(),
         }
     }
 
-    /// The bytes of an input. `may_be_old` if those suffice that the search for storage read.
-    pub(crate) fn bytes(
-        &self,
-        number: usize,
-        may_be_old: bool,
-    ) -> Result<Cow<'_, [u8]>, Box<Message>> {
-        let known = self.read_before.get(&number).map(Vec::as_slice);
-        let read_ahead = || self.storage.read_ahead(number).filter(|_| may_be_old);
-        match known.or_else(read_ahead) {
+    /// The bytes of an input.
+    pub(crate) fn bytes(&self, number: usize) -> Result<Cow<'a, [u8]>, Box<Message>> {
+        match self.read_before.get(&number) {
             Some(bytes) => Ok(Cow::Borrowed(bytes)),
             None => read::input(&self.inputs[number]).map(Cow::Owned),
         }
     }
 
-    /// The bytes of an input that was checked; `None` if they cannot be read again.
-    pub(crate) fn bytes_again(&self, number: usize) -> Option<Cow<'_, [u8]>> {
-        read::again(number, &self.inputs[number], self.read_before)
-    }
-
     /// Every pool and volume.
     pub(crate) fn storage(&self) -> &Storage {
-        self.storage.storage()
-    }
-
-    /// Notes that an input has neither pool nor volume.
-    pub(crate) fn skip_storage(&self, number: usize) {
-        self.storage.skip(number);
+        let find = || storage::among(self.inputs, self.read_before);
+        self.storage.get_or_init(find)
     }
 
     /// True for a file that was found and that a command line among the inputs names.

@@ -45,18 +45,16 @@ pub(crate) fn wanted_facts(
             slot.insert(bytes);
         }
         match joined(number, input, read_before) {
-            Some(document) if document.has_volumes() => on_volumes.push(number),
+            Some(document) if document.has_volumes() => on_volumes.push(document),
             Some(document) => wanted.extend(document.facts_needed()),
             None => {}
         }
     }
     if !on_volumes.is_empty() {
-        let search = storage::Search::new(&inputs.files, read_before);
-        for number in on_volumes {
-            if let Some(mut document) = joined(number, &inputs.files[number], read_before) {
-                document.locate_volumes(search.storage());
-                wanted.extend(document.facts_needed());
-            }
+        let storage = storage::among(&inputs.files, read_before);
+        for mut document in on_volumes {
+            document.locate_volumes(&storage);
+            wanted.extend(document.facts_needed());
         }
     }
     wanted

@@ -196,11 +196,10 @@ fn gather(
         run.beside(number, &compared).map_or(Ok(()), &mut take)?;
     }
     let searches = inputs.searches.iter().zip(holds_ours);
-    let mut late: Vec<InputReport> = searches
-        .flat_map(|(search, holds_ours)| complaints(search, holds_ours))
-        .collect();
-    late.extend(failed);
-    take(run.result(late))?;
+    let complaints = searches.flat_map(|(search, holds_ours)| complaints(search, holds_ours));
+    for report in complaints.chain(failed) {
+        take(run.printed(report.into()))?;
+    }
     stream.map_or(Ok(()), Stream::end)?;
     Ok((reports, fixed))
 }

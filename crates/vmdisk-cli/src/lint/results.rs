@@ -19,3 +19,12 @@ pub(crate) struct InputResult {
     /// What its guest uses of its host, where guests are compared.
     pub(crate) needs: Option<Box<GuestNeeds>>,
 }
+
+impl From<InputReport> for InputResult {
+    fn from(report: InputReport) -> Self {
+        InputResult {
+            reports: vec![report],
+            ..InputResult::default()
+        }
+    }
+}

@@ -9,7 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
 use vmdisk::report::DocumentReport;
 use vmdisk::trace::{HostTrace, trace_linted};
-use vmdisk::{Document, Fixed, GuestNeeds, LintOptions, LintReport, Severity};
+use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -100,12 +100,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The result of reports that need no check.
-    pub(crate) fn result(&self, reports: Vec<InputReport>) -> InputResult {
-        let mut result = InputResult {
-            reports,
-            ..InputResult::default()
-        };
+    /// The result with the text that is printed during the run.
+    pub(crate) fn printed(&self, mut result: InputResult) -> InputResult {
         if let Some(stream) = self.stream {
             let reports = result.reports.iter();
             result.text = reports.map(|report| stream.text(report)).collect();
@@ -115,7 +111,7 @@ impl Run<'_> {
 
     /// The further findings of an input, which are about its guest beside others.
     pub(crate) fn beside(&self, number: usize, compared: &Compared) -> Option<InputResult> {
-        let bytes = self.companions.bytes_again(number)?;
+        let bytes = self.companions.bytes(number).ok()?;
         self.task(number).beside(&bytes, compared)
     }
 
@@ -151,7 +147,7 @@ impl Run<'_> {
                 ..Message::error("could not be checked because of a bug in vmdisk")
             };
             let file = &self.companions.inputs[number].file;
-            Some(self.result(vec![InputReport::failed(file, message)]))
+            Some(self.printed(InputReport::failed(file, message).into()))
         })
     }
 }
@@ -168,35 +164,24 @@ struct Task<'r> {
 impl Task<'_> {
     fn result(self) -> Option<InputResult> {
         let Task { run, input, .. } = self;
-        let may_be_old = run.mode == Mode::Report;
-        let mut checked = Checked::default();
-        let report = match run.companions.bytes(self.number, may_be_old) {
+        let mut result = InputResult::default();
+        let report = match run.companions.bytes(self.number) {
             Ok(bytes) => {
                 let is_found = matches!(input.origin, Origin::Found(_));
                 if is_found && !read::is_ours(&input.file, &bytes) {
                     return None;
                 }
                 // Where files are fixed, each is on its own.
-                if may_be_old && run.companions.is_named(input, &bytes) {
-                    return Some(InputResult::default());
+                if run.mode == Mode::Report && run.companions.is_named(input, &bytes) {
+                    return Some(result);
                 }
-                self.check(&bytes, &mut checked)
+                self.check(&bytes, &mut result)
             }
             Err(message) => Err(message),
         };
         let report = report.unwrap_or_else(|message| InputReport::new(&input.file, Err(message)));
-        let Checked {
-            named,
-            fixed,
-            is_guest,
-            needs,
-        } = checked;
-        Some(InputResult {
-            fixed,
-            is_guest,
-            needs,
-            ..self.settled(report, named)
-        })
+        result.reports.insert(0, report);
+        Some(self.settled(result))
     }
 
     fn beside(self, bytes: &[u8], compared: &Compared) -> Option<InputResult> {
@@ -208,18 +193,19 @@ impl Task<'_> {
             Compared::Conflicts(others) => vmdisk::lint_beside(&document, options, others),
             Compared::HostsUnknown => vmdisk::guests_not_compared(options),
         };
-        let (mut report, mut named) = self.split(document, found, parts);
-        for report in std::iter::once(&mut report).chain(&mut named) {
-            report.is_continued = true;
-        }
-        Some(self.settled(report, named))
+        let (report, mut reports) = self.split(document, found, parts);
+        reports.insert(0, report);
+        let continued = reports.iter_mut();
+        continued.for_each(|report| report.is_continued = true);
+        Some(self.settled(InputResult {
+            reports,
+            ..InputResult::default()
+        }))
     }
 
-    /// The result of some reports, to which the settings of the input are applied.
-    fn settled(self, report: InputReport, named: Vec<InputReport>) -> InputResult {
-        let mut reports = vec![report];
-        reports.extend(named);
-        for report in &mut reports {
+    /// Applies the settings of the input.
+    fn settled(self, mut result: InputResult) -> InputResult {
+        for report in &mut result.reports {
             report.fail_on = self.job.fail_on;
             if !self.job.hosts.is_empty() {
                 report.renumber_hosts(self.job.hosts);
@@ -228,7 +214,7 @@ impl Task<'_> {
                 baseline.apply(report, left_out);
             }
         }
-        self.run.result(reports)
+        self.run.printed(result)
     }
 
     /// The report of a document, and those of the files that it names.
@@ -278,19 +264,16 @@ impl Task<'_> {
         Ok(document)
     }
 
-    fn check(self, bytes: &[u8], checked: &mut Checked) -> Result<InputReport, Box<Message>> {
+    fn check(self, bytes: &[u8], result: &mut InputResult) -> Result<InputReport, Box<Message>> {
         let Task { run, job, .. } = self;
-        let document = self.planned(bytes, &mut checked.named)?;
-        if document.storage().is_none() {
-            run.companions.skip_storage(self.number);
-        }
+        let document = self.planned(bytes, &mut result.reports)?;
         let domain = document.domain();
-        checked.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
+        result.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
         if job.compares_guests {
-            checked.needs = vmdisk::guest_needs(&document, &job.options, self.number).map(Box::new);
+            result.needs = vmdisk::guest_needs(&document, &job.options, self.number).map(Box::new);
         }
         if run.mode != Mode::Report {
-            return self.change(bytes, document, checked);
+            return self.change(bytes, document, result);
         }
         let parts = Parts::of(self.input, &document);
         let found = match run.tester {
@@ -308,7 +291,7 @@ impl Task<'_> {
         };
         let paths = self.paths(&document, &found);
         let (report, named) = self.split(document, found, parts);
-        checked.named.extend(named);
+        result.reports.extend(named);
         Ok(InputReport {
             paths,
             unknown_images,
@@ -321,7 +304,7 @@ impl Task<'_> {
         self,
         bytes: &[u8],
         document: Document,
-        checked: &mut Checked,
+        result: &mut InputResult,
     ) -> Result<InputReport, Box<Message>> {
         let Task {
             run, job, input, ..
@@ -356,7 +339,7 @@ impl Task<'_> {
             Mode::Diff(_) if changes => diff = diff::unified(&input.file, &own, text),
             Mode::Report | Mode::Diff(_) => {}
             Mode::Fix(_) | Mode::Allow => match input.origin {
-                Origin::Stdin => checked.fixed = Some(text.to_owned()),
+                Origin::Stdin => result.fixed = Some(text.to_owned()),
                 Origin::Named | Origin::Found(_) if changes => {
                     replace(&input.file, bytes, text.as_bytes())
                         .map_err(|error| self.failure(not_written(&error)))?;
@@ -371,7 +354,7 @@ impl Task<'_> {
             report.mended = fixed.mended;
             report.failed_fixes = fixed.failed;
         }
-        checked.named.extend(named);
+        result.reports.extend(named);
         Ok(InputReport {
             paths,
             diff,
@@ -394,16 +377,6 @@ impl Task<'_> {
         };
         Box::new(message.at(place))
     }
-}
-
-/// What a check finds beside the report of its input.
-#[derive(Default)]
-struct Checked {
-    /// The reports of files that the input names.
-    named: Vec<InputReport>,
-    fixed: Option<String>,
-    is_guest: bool,
-    needs: Option<Box<GuestNeeds>>,
 }
 
 /// Replaces a file, unless another run has written the very same meanwhile.
