@@ -32,34 +32,20 @@ pub(crate) const fn is_hazard(character: char) -> bool {
 
 /// True for printable ASCII, which nearly every text is.
 pub(crate) fn is_plain(text: &str) -> bool {
-    is_printable_without(text, [])
+    all(text, |byte| matches!(byte, b' '..=b'~'))
 }
 
 /// True for printable ASCII without characters that JSON escapes.
 pub(crate) fn is_plain_in_json(text: &str) -> bool {
-    is_printable_without(text, *b"\"\\")
+    all(
+        text,
+        |byte| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~'),
+    )
 }
 
-fn is_printable_without<const N: usize>(text: &str, without: [u8; N]) -> bool {
-    const TOP_BITS: u64 = 0x8080_8080_8080_8080;
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let words = text.as_bytes().chunks_exact(8);
-    let rest = words.remainder();
-    let mut found = 0;
-    // A top bit is set by a byte that has it, that is less than a blank, that is DEL, or that is one of `without`.
-    for word in words {
-        let word = word.try_into().map_or(0, u64::from_le_bytes);
-        let below_blank = word.wrapping_sub(0x20 * ONES);
-        let is_delete = word.wrapping_add(ONES);
-        found |= word | below_blank | is_delete;
-        for byte in without {
-            found |= (word ^ (u64::from(byte) * ONES)).wrapping_sub(ONES);
-        }
-    }
-    found & TOP_BITS == 0
-        && rest
-            .iter()
-            .all(|byte| matches!(byte, b' '..=b'~') && !without.contains(byte))
+/// As [`Iterator::all`], but without an early end, so that many bytes are compared at once.
+fn all(text: &str, is_such: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(true, |all, byte| all & is_such(byte))
 }
 
 /// One line of text: every hazard, line ends included, is written as its number.

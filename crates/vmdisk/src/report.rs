@@ -2,17 +2,34 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::LineIndex;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, FailedFix, LintReport};
+use crate::{Diagnostic, Document, FailedFix, LintReport, Rule};
 
 /// The findings of one document, with the parts of the document that outputs quote.
 ///
 /// The secrets that findings quote are masked. The text and the edits of fixes are exact.
+///
+/// ```
+/// use vmdisk::report::DocumentReport;
+///
+/// let text = "<disk type='file'><driver name='qemu' type='raw' cache='unsafe'/><source file='/a'/><target dev='vda'/></disk>";
+/// let document = vmdisk::read(text)?;
+/// let found = vmdisk::lint(&document, &vmdisk::LintOptions::default());
+/// let report = DocumentReport::new(document.clone(), found.clone());
+/// assert!(report.findings.iter().any(|finding| finding.rule.name == "cache-unsafe"));
+/// assert_eq!((report.disks, report.text.as_str()), (1, text));
+/// let missed = report.not_checked.iter().find(|missed| missed.rule.name == "btrfs-cow-image").unwrap();
+/// assert_eq!(missed.disk, Some((0, Some("vda"))));
+/// assert_eq!((missed.what, missed.why), ("file system of /a", "no facts were given"));
+///
+/// let brief = DocumentReport::without_places(document, found);
+/// assert!(brief.not_checked.iter().next().is_none() && brief.unchecked_rules == report.unchecked_rules);
+/// # Ok::<(), vmdisk::ReadFailure>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct DocumentReport {
     /// Name of the guest, if the document has one.
@@ -30,7 +47,7 @@ pub struct DocumentReport {
     /// Rules that could not look at something.
     pub unchecked_rules: UncheckedRules,
     /// Each place that a rule could not look at, without those of [`DocumentReport::without_places`].
-    pub not_checked: Vec<Unchecked>,
+    pub not_checked: UncheckedPlaces,
     /// Titles of the findings that were fixed.
     pub mended: Vec<String>,
     /// Fixes that were undone.
@@ -40,43 +57,65 @@ pub struct DocumentReport {
 /// Rules that could not look at something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UncheckedRules {
-    /// Their names.
-    pub names: Vec<&'static str>,
+    /// The rules.
+    pub rules: Vec<&'static Rule>,
     /// The reasons, each once.
     pub reasons: Vec<Cow<'static, str>>,
 }
 
 /// A place that a rule could not look at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unchecked {
-    /// Name of the rule.
-    pub rule: &'static str,
-    /// The place.
-    pub place: Arc<UncheckedPlace>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unchecked<'a> {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The disk by its number and its target's name, if it is about one.
+    pub disk: Option<(usize, Option<&'a str>)>,
+    /// The field in words.
+    pub field: &'a str,
     /// The missing input.
-    pub what: Box<str>,
+    pub what: &'a str,
     /// Why it is missing.
-    pub why: Cow<'static, str>,
+    pub why: &'a str,
     /// The numbers of the hosts on which it was missing, where there are several.
-    pub hosts: Vec<usize>,
+    pub hosts: &'a [usize],
 }
 
-/// A place of a document, in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct UncheckedPlace {
-    /// The disk by its number and its target's name, if it is about one.
-    pub disk: Option<(usize, Option<String>)>,
-    /// The field.
-    pub field: String,
+impl<'a> Unchecked<'a> {
+    /// The order of reports.
+    fn order(&self) -> impl Ord + use<'a> {
+        let words = (self.field, self.what, self.why);
+        (self.rule.name, self.disk, words, self.hosts)
+    }
+}
+
+/// The places that rules could not look at, by rule and place. Without facts, a document has dozens with few texts, so each
+/// text is stored once.
+#[derive(Clone, Debug, Default)]
+pub struct UncheckedPlaces {
+    entries: Vec<Entry>,
+    /// The disk by its number and the number of its target's name, and the number of the field's name.
+    places: Vec<(Option<(usize, Option<u32>)>, u32)>,
+    /// The number of each text about why something is missing, with the hosts on which it is.
+    reasons: Vec<(u32, Vec<usize>)>,
+    texts: String,
+    /// Where each text ends.
+    ends: Vec<u32>,
+}
+
+/// A rule, and the numbers of a place, of the text about what is missing, and of a reason.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    rule: &'static Rule,
+    place: u32,
+    what: u32,
+    reason: u32,
 }
 
 impl DocumentReport {
     /// The report of a document.
-    pub fn new(document: Document, mut report: LintReport) -> Self {
-        let unchecked_rules = UncheckedRules::of(&report.not_checked);
-        let not_checked = unchecked(&document, std::mem::take(&mut report.not_checked));
+    pub fn new(document: Document, report: LintReport) -> Self {
+        let not_checked = unchecked(&document, &report.not_checked);
         DocumentReport {
-            unchecked_rules,
             not_checked,
             ..Self::without_places(document, report)
         }
@@ -114,14 +153,14 @@ impl UncheckedRules {
         let mut rules = UncheckedRules::default();
         for NotChecked { rule, missing, .. } in not_checked {
             // Places come rule by rule.
-            if rules.names.last() != Some(&rule.name) {
-                rules.names.push(rule.name);
+            if rules.rules.last() != Some(rule) {
+                rules.rules.push(rule);
             }
             if !rules.reasons.contains(&missing.why) {
                 rules.reasons.push(missing.why.clone());
             }
         }
-        rules.names.shrink_to_fit();
+        rules.rules.shrink_to_fit();
         rules
     }
 
@@ -131,28 +170,107 @@ impl UncheckedRules {
     }
 }
 
-/// What could not be checked, with the names of its places.
-fn unchecked(document: &Document, not_checked: Vec<NotChecked>) -> Vec<Unchecked> {
-    let disks = &document.domain().disks;
-    let target = |index: usize| disks.get(index)?.frontend.target.clone();
-    // Many rules miss something about one field.
-    let mut places: BTreeMap<FieldPath, Arc<UncheckedPlace>> = BTreeMap::new();
-    let mut place = |at: FieldPath| {
-        let new = || UncheckedPlace {
-            disk: at.disk().map(|index| (index, target(index))),
-            field: document.breadcrumb(at),
+impl UncheckedPlaces {
+    /// The places.
+    pub fn iter(&self) -> impl Iterator<Item = Unchecked<'_>> {
+        self.entries.iter().map(|entry| {
+            let (disk, field) = &self.places[entry.place as usize];
+            let (why, hosts) = &self.reasons[entry.reason as usize];
+            Unchecked {
+                rule: entry.rule,
+                disk: disk.map(|(index, target)| (index, target.map(|name| self.text(name)))),
+                field: self.text(*field),
+                what: self.text(entry.what),
+                why: self.text(*why),
+                hosts,
+            }
+        })
+    }
+
+    /// Changes the numbers of hosts.
+    pub fn renumber_hosts(&mut self, renumber: impl Fn(&mut Vec<usize>)) {
+        let reasons = self.reasons.iter_mut();
+        reasons.for_each(|(_, hosts)| renumber(hosts));
+    }
+
+    fn text(&self, number: u32) -> &str {
+        let number = number as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts[start as usize..self.ends[number] as usize]
+    }
+}
+
+impl<'a> FromIterator<Unchecked<'a>> for UncheckedPlaces {
+    fn from_iter<I: IntoIterator<Item = Unchecked<'a>>>(unchecked: I) -> Self {
+        let mut sorted: Vec<Unchecked<'_>> = unchecked.into_iter().collect();
+        sorted.sort_by_key(Unchecked::order);
+        sorted.dedup();
+        let mut all = UncheckedPlaces {
+            entries: Vec::with_capacity(sorted.len()),
+            ..UncheckedPlaces::default()
         };
-        Arc::clone(places.entry(at).or_insert_with(|| Arc::new(new())))
-    };
-    let named = not_checked.into_iter().map(|missed| Unchecked {
-        rule: missed.rule.name,
-        place: place(missed.at),
-        what: missed.missing.what.into(),
-        why: missed.missing.why,
-        hosts: missed.hosts,
+        let (mut texts, mut places, mut reasons) = Default::default();
+        for one in sorted {
+            let mut text = |text: &'a str| {
+                number(&mut texts, text, || {
+                    all.texts.push_str(text);
+                    all.ends.push(number_of(all.texts.len()));
+                })
+            };
+            let what = text(one.what);
+            let place = number(&mut places, (one.disk, one.field), || {
+                let target = |(index, target): (usize, Option<_>)| (index, target.map(&mut text));
+                let disk = one.disk.map(target);
+                all.places.push((disk, text(one.field)));
+            });
+            let reason = number(&mut reasons, (one.why, one.hosts), || {
+                all.reasons.push((text(one.why), one.hosts.to_vec()));
+            });
+            all.entries.push(Entry {
+                rule: one.rule,
+                place,
+                what,
+                reason,
+            });
+        }
+        all.places.shrink_to_fit();
+        all.reasons.shrink_to_fit();
+        all.texts.shrink_to_fit();
+        all.ends.shrink_to_fit();
+        all
+    }
+}
+
+/// The number of a value, which `add` adds to a list if it is new.
+fn number<K: Ord>(numbers: &mut BTreeMap<K, u32>, key: K, add: impl FnOnce()) -> u32 {
+    let next = number_of(numbers.len());
+    *numbers.entry(key).or_insert_with(|| {
+        add();
+        next
+    })
+}
+
+fn number_of(length: usize) -> u32 {
+    u32::try_from(length).expect("the texts about a document are shorter than 4 GiB")
+}
+
+/// What could not be checked, with the names of its places.
+fn unchecked(document: &Document, not_checked: &[NotChecked]) -> UncheckedPlaces {
+    // Many rules miss something about one field.
+    let mut fields: BTreeMap<FieldPath, String> = BTreeMap::new();
+    for NotChecked { at, .. } in not_checked {
+        let field = fields.entry(*at);
+        field.or_insert_with(|| document.breadcrumb(*at));
+    }
+    let disks = &document.domain().disks;
+    let target = |index: usize| disks.get(index)?.frontend.target.as_deref();
+    let named = not_checked.iter().map(|missed| Unchecked {
+        rule: missed.rule,
+        disk: missed.at.disk().map(|index| (index, target(index))),
+        field: &fields[&missed.at],
+        what: &missed.missing.what,
+        why: &missed.missing.why,
+        hosts: &missed.hosts,
     });
-    let mut unchecked: Vec<Unchecked> = named.collect();
-    unchecked.sort();
-    unchecked.dedup();
-    unchecked
+    named.collect()
 }

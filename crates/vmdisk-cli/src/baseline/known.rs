@@ -151,8 +151,9 @@ impl Baseline {
                 .sort_by_key(|finding| (finding.place.span, finding.rule.name));
         }
         if !is_continued {
-            let missed = &report.unchecked_rules.names;
-            let silent = left_out.iter().chain(missed).copied().collect();
+            let missed = report.unchecked_rules.rules.iter();
+            let silent = left_out.iter().copied();
+            let silent = silent.chain(missed.map(|rule| rule.name)).collect();
             self.silent().insert(key_of_file(&file), silent);
         }
     }

@@ -17,10 +17,8 @@ use crate::report::input::InputReport;
 pub(crate) fn failing_rules(args: &LintArgs, inputs: &[InputReport]) -> BTreeSet<&'static str> {
     let rules = inputs.iter().filter_map(InputReport::unchecked_rules);
     let failing = rules.filter(|rules| args.fail_on_unchecked && rules.lack_input());
-    failing
-        .flat_map(|rules: &UncheckedRules| &rules.names)
-        .copied()
-        .collect()
+    let rules = failing.flat_map(|rules: &UncheckedRules| &rules.rules);
+    rules.map(|rule| rule.name).collect()
 }
 
 /// The exit status of a run by its results.

@@ -49,7 +49,8 @@ impl Summary {
             summary.allowed += report.allowed.len();
             let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
             summary.known += report.allowed.iter().filter(is_known).count();
-            let UncheckedRules { names, reasons } = &report.unchecked_rules;
+            let UncheckedRules { rules, reasons } = &report.unchecked_rules;
+            let names = rules.iter().map(|rule| rule.name);
             summary.rules_not_checked.extend(names);
             summary.reasons.extend(reasons.iter().cloned());
         }
@@ -197,46 +198,35 @@ impl Summary {
 /// What could not be checked in all inputs: by rule and reason, the number of places, and the first of them with the path
 /// of its input.
 #[derive(Debug, Default)]
-pub(crate) struct Missed {
-    by_rule: BTreeMap<(&'static str, Cow<'static, str>), (usize, String, Unchecked)>,
-    /// By the path of an image that the facts do not have.
-    by_image: BTreeMap<String, UnknownImage>,
+pub(crate) struct Missed<'a> {
+    by_rule: BTreeMap<(&'static str, &'a str), (usize, &'a str, Unchecked<'a>)>,
+    /// By the path of an image that the facts do not have: the first input with the image, and the rules that could not
+    /// check it.
+    by_image: BTreeMap<&'a str, (&'a str, BTreeSet<&'static str>)>,
 }
 
-/// An image that the facts do not have.
-#[derive(Debug)]
-struct UnknownImage {
-    /// The first input with the image.
-    input: String,
-    /// Rules that could not check it.
-    rules: BTreeSet<&'static str>,
-}
-
-impl Missed {
+impl<'a> Missed<'a> {
     /// The places in these inputs.
-    pub(crate) fn of(inputs: &[InputReport]) -> Self {
+    pub(crate) fn of(inputs: &'a [InputReport]) -> Self {
         let mut missed = Missed::default();
         inputs.iter().for_each(|input| missed.add(input));
         missed
     }
 
-    fn add(&mut self, input: &InputReport) {
+    fn add(&mut self, input: &'a InputReport) {
         for unchecked in input.not_checked() {
-            let disk = unchecked.place.disk.as_ref().map(|(number, _)| number);
-            let image = disk.and_then(|number| input.unknown_images.get(number));
-            if let Some(image) = image.filter(|_| unchecked.why == NOT_COLLECTED) {
-                let unknown = self.by_image.entry(image.clone());
-                let unknown = unknown.or_insert_with(|| UnknownImage {
-                    input: input.path.clone(),
-                    rules: BTreeSet::new(),
-                });
-                unknown.rules.insert(unchecked.rule);
+            let Unchecked { rule, why, .. } = unchecked;
+            let disk = unchecked.disk.map(|(number, _)| number);
+            let image = disk.and_then(|number| input.unknown_images.get(&number));
+            if let Some(image) = image.filter(|_| why == NOT_COLLECTED) {
+                let unknown = self.by_image.entry(image);
+                let (_, rules) = unknown.or_insert_with(|| (&input.path, BTreeSet::new()));
+                rules.insert(rule.name);
                 continue;
             }
-            let missed = self.by_rule.entry((unchecked.rule, unchecked.why.clone()));
-            missed
-                .or_insert_with(|| (0, input.path.clone(), unchecked.clone()))
-                .0 += 1;
+            let missed = self.by_rule.entry((rule.name, why));
+            let (number, ..) = missed.or_insert((0, &input.path, unchecked));
+            *number += 1;
         }
     }
 
@@ -244,7 +234,7 @@ impl Missed {
     /// `paths` are the arguments.
     pub(crate) fn text(&self, classes: Option<&Classes<'_>>, paths: &[PathBuf]) -> String {
         let mut out = String::new();
-        for (image, UnknownImage { input, rules }) in &self.by_image {
+        for (image, (input, rules)) in &self.by_image {
             let _ = writeln!(
                 out,
                 "not checked: the facts do not have {} ({} in {})",
@@ -279,24 +269,22 @@ impl Missed {
     }
 
     /// Rules and reasons by the missing fact: of several places, by that of the first.
-    fn by_fact(&self) -> BTreeMap<[&str; 3], Vec<Row<'_>>> {
-        let mut facts: BTreeMap<[&str; 3], Vec<Row<'_>>> = BTreeMap::new();
+    fn by_fact(&self) -> BTreeMap<[&str; 3], Vec<Row<'a>>> {
+        let mut facts: BTreeMap<[&str; 3], Vec<Row<'a>>> = BTreeMap::new();
         for ((rule, why), (number, path, first)) in &self.by_rule {
             let key = match is_for_all(why) {
                 true => [why, "", ""],
-                false => [why.as_ref(), path, &first.what],
+                false => [why, path, first.what],
             };
-            facts
-                .entry(key)
-                .or_default()
-                .push((rule, *number, path, first));
+            let row = (*rule, *number, *path, *first);
+            facts.entry(key).or_default().push(row);
         }
         facts
     }
 }
 
 /// A rule with the number of places that it could not check, and the first of them with the path of its input.
-type Row<'a> = (&'static str, usize, &'a str, &'a Unchecked);
+type Row<'a> = (&'static str, usize, &'a str, Unchecked<'a>);
 
 /// True for a reason that holds for all facts of its kind.
 fn is_for_all(why: &str) -> bool {
@@ -316,19 +304,19 @@ fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
     let Some((_, _, path, first)) = rows.first() else {
         return String::new();
     };
-    let mut out = line(&first.why).to_string();
-    if rows.len() > 1 && is_for_all(&first.why) {
+    let mut out = line(first.why).to_string();
+    if rows.len() > 1 && is_for_all(first.why) {
         return out;
     }
     let _ = write!(
         out,
         " ({} in {}: {}",
-        line(&first.place.field),
+        line(first.field),
         line(path),
-        line(&first.what)
+        line(first.what)
     );
     if let Some(classes) = classes.filter(|_| !first.hosts.is_empty()) {
-        let _ = write!(out, " on {}", line(&classes.names(&first.hosts).join(", ")));
+        let _ = write!(out, " on {}", line(&classes.names(first.hosts).join(", ")));
     }
     let most = rows.iter().map(|(_, number, ..)| *number).max();
     if let Some(more @ 1..) = most.map(|most| most - 1) {
@@ -341,7 +329,7 @@ fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
 /// Why a fact of an image is missing that nobody asked for.
 const NOT_COLLECTED: &str = "not collected";
 
-impl Missed {
+impl Missed<'_> {
     /// The command that collects the facts of unknown images.
     fn collect_command(&self, paths: &[PathBuf]) -> String {
         let mut command = "vmdisk facts".to_owned();

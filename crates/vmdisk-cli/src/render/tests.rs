@@ -1,10 +1,9 @@
 //! Golden output of every format over one made-up report, so that new rules do not change it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use vmdisk::model::{DiskField, FieldPath};
-use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlace, UncheckedRules};
+use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlaces, UncheckedRules};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
@@ -158,15 +157,14 @@ fn sample() -> Vec<InputReport> {
             ),
         )
     };
-    let missed = |rule, disk: usize, target: &str, what: &str, why: &str| Unchecked {
-        rule,
-        place: Arc::new(UncheckedPlace {
-            disk: Some((disk, Some(target.to_owned()))),
-            field: format!("disk {target} › driver/@io"),
-        }),
-        what: what.into(),
-        why: why.to_owned().into(),
-        hosts: Vec::new(),
+    let unchecked = find("cache-unsafe").unwrap();
+    let missed = |disk, target, field, what| Unchecked {
+        rule: unchecked,
+        disk: Some((disk, Some(target))),
+        field,
+        what,
+        why: vmdisk::rules::Missing::NO_FACTS,
+        hosts: &[],
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
     let report = DocumentReport {
@@ -176,24 +174,22 @@ fn sample() -> Vec<InputReport> {
         lines: LineIndex::new(TEXT),
         findings: vec![error, warning, advice],
         allowed: vec![allowed],
-        not_checked: vec![
+        not_checked: UncheckedPlaces::from_iter([
             missed(
-                "cache-unsafe",
                 0,
                 "vdb",
+                "disk vdb › driver/@io",
                 "file system of /srv/scratch.img",
-                no_facts,
             ),
             missed(
-                "cache-unsafe",
                 1,
                 "vda",
+                "disk vda › driver/@io",
                 "file system of /srv/web1.qcow2",
-                no_facts,
             ),
-        ],
+        ]),
         unchecked_rules: UncheckedRules {
-            names: vec!["cache-unsafe"],
+            rules: vec![unchecked],
             reasons: vec![no_facts.into()],
         },
         mended: Vec::new(),

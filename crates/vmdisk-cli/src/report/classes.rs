@@ -52,8 +52,8 @@ impl<'a> Classes<'a> {
                 split(&mut of_host, &found.affected);
                 split(&mut of_host, &found.not_checked);
             }
-            let missed = report.not_checked().iter();
-            missed.for_each(|missed| split(&mut of_host, &missed.hosts));
+            let missed = report.not_checked();
+            missed.for_each(|missed| split(&mut of_host, missed.hosts));
         }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {
@@ -205,7 +205,6 @@ fn split(of_host: &mut [usize], listed: &[usize]) {
 mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
-    use std::sync::Arc;
 
     use vmdisk::Facts;
     use vmdisk::report::{DocumentReport, Unchecked};
@@ -221,17 +220,18 @@ mod tests {
         }
     }
 
-    fn classes<'a>(hosts: &'a Hosts, lists: &[&[usize]]) -> Classes<'a> {
+    fn classes<'a>(hosts: &'a Hosts, lists: &[&'static [usize]]) -> Classes<'a> {
         let mut of_host = vec![0; hosts.known.len()];
         for listed in lists {
             split(&mut of_host, listed);
         }
-        let missed = |listed: &&[usize]| Unchecked {
-            rule: "cache-unsafe",
-            place: Arc::default(),
-            what: "".into(),
-            why: "".into(),
-            hosts: listed.to_vec(),
+        let missed = |listed: &&'static [usize]| Unchecked {
+            rule: vmdisk::rules::find("cache-unsafe").unwrap(),
+            disk: None,
+            field: "",
+            what: "",
+            why: "",
+            hosts: listed,
         };
         let report = DocumentReport {
             not_checked: lists.iter().map(missed).collect(),

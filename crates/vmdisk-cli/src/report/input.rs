@@ -83,9 +83,9 @@ impl InputReport {
     }
 
     /// Places that rules could not look at.
-    pub(crate) fn not_checked(&self) -> &[Unchecked] {
-        let report = self.outcome.as_ref();
-        report.map_or(&[], |report| report.not_checked.as_slice())
+    pub(crate) fn not_checked(&self) -> impl Iterator<Item = Unchecked<'_>> {
+        let report = self.outcome.iter();
+        report.flat_map(|report| report.not_checked.iter())
     }
 
     /// Rules that could not look at something.
@@ -106,8 +106,7 @@ impl InputReport {
                 renumber(&mut found.not_affected);
                 renumber(&mut found.not_checked);
             }
-            let missed = report.not_checked.iter_mut();
-            missed.for_each(|missed| renumber(&mut missed.hosts));
+            report.not_checked.renumber_hosts(renumber);
         }
         let paths = self.paths.iter_mut();
         paths.for_each(|paths| renumber(&mut paths.hosts));

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlace};
+use vmdisk::report::{DocumentReport, Unchecked};
 use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 use vmdisk_source::{Edit, LineIndex, Span};
 
@@ -367,18 +367,18 @@ fn add_all_not_checked(list: &mut Vec<u8>, input: &InputReport, classes: Option<
 }
 
 /// As [`add_line`] of [`NotChecked`] without classes. Most of a report are these entries. `path` is a string of JSON.
-fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: &Unchecked) {
+fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: Unchecked<'_>) {
     let Unchecked {
         rule,
-        place,
+        disk,
+        field,
         what,
         why,
         hosts: _,
     } = missed;
-    let UncheckedPlace { disk, field } = &**place;
     list.extend_from_slice(escaped_json::LINE);
     list.extend_from_slice(b"{\"rule\": ");
-    escaped_json::string(list, rule);
+    escaped_json::string(list, rule.name);
     list.extend_from_slice(b", \"path\": ");
     list.extend_from_slice(path);
     match disk {
@@ -697,24 +697,21 @@ fn allowance<'a>(report: &DocumentReport, by: &'a AllowedBy) -> Allowance<'a> {
 
 fn not_checked<'a>(
     path: &'a str,
-    missed: &'a Unchecked,
+    missed: Unchecked<'a>,
     classes: Option<&'a Classes<'_>>,
 ) -> NotChecked<'a> {
     let Unchecked {
         rule,
-        place,
+        disk,
+        field,
         what,
         why,
         hosts,
     } = missed;
-    let UncheckedPlace { disk, field } = &**place;
     NotChecked {
-        rule,
+        rule: rule.name,
         path,
-        disk: disk.as_ref().map(|(index, target)| Disk {
-            index: *index,
-            target: target.as_deref(),
-        }),
+        disk: disk.map(|(index, target)| Disk { index, target }),
         field,
         what,
         why,
@@ -724,32 +721,24 @@ fn not_checked<'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
     fn an_entry_without_serde_is_that_of_serde() {
-        for disk in [
-            None,
-            Some((0, None)),
-            Some((12, Some("v\"da\u{202e}".into()))),
-        ] {
+        for disk in [None, Some((0, None)), Some((12, Some("v\"da\u{202e}")))] {
             let missed = Unchecked {
-                rule: "cache-unsafe",
-                place: Arc::new(UncheckedPlace {
-                    disk,
-                    field: "disk vda › driver/@cache".to_owned(),
-                }),
-                what: "file system of /srv/\\a\n.img".into(),
-                why: "no facts were given".into(),
-                hosts: Vec::new(),
+                rule: vmdisk::rules::find("cache-unsafe").unwrap(),
+                disk,
+                field: "disk vda › driver/@cache",
+                what: "file system of /srv/\\a\n.img",
+                why: "no facts were given",
+                hosts: &[],
             };
             let path = "a \u{7f}.xml";
             let (mut expected, mut found, mut quoted) = (Vec::new(), Vec::new(), Vec::new());
-            add_line(&mut expected, &not_checked(path, &missed, None));
+            add_line(&mut expected, &not_checked(path, missed, None));
             escaped_json::string(&mut quoted, path);
-            add_not_checked(&mut found, &quoted, &missed);
+            add_not_checked(&mut found, &quoted, missed);
             assert_eq!(String::from_utf8(found), String::from_utf8(expected));
         }
     }
