@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let found = measure(&program)?;
     must_be_linear(&found)?;
-    memory::must_be_flat(&program)?;
+    memory::must_be_bounded(&program)?;
     growth::must_be_linear(&program)?;
     let path = repository().join(RECORD);
     if arguments.bless {
