@@ -93,14 +93,17 @@ impl<'a> Unchecked<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct UncheckedPlaces {
     entries: Vec<Entry>,
-    /// The disk by its number and the number of its target's name, and the number of the field's name.
-    places: Vec<(Option<(usize, Option<u32>)>, u32)>,
+    /// The disk, and the number of the field's name.
+    places: Vec<(Option<Disk>, u32)>,
     /// The number of each text about why something is missing, with the hosts on which it is.
     reasons: Vec<(u32, Vec<usize>)>,
     texts: String,
     /// Where each text ends.
     ends: Vec<u32>,
 }
+
+/// A disk by its number, and the number of its target's name.
+type Disk = (usize, Option<u32>);
 
 /// A rule, and the numbers of a place, of the text about what is missing, and of a reason.
 #[derive(Clone, Copy, Debug)]

@@ -35,7 +35,7 @@ pub(crate) fn renderers<'a>(
     let content = match (args.task, mode, statistics) {
         (BaselineTask::Create, ..) => {
             let path = args.output.as_deref().unwrap_or(Path::new("."));
-            Content::Baseline(Keys::new(path))
+            Content::Baseline(Box::new(Keys::new(path)))
         }
         (BaselineTask::Prune, ..) => Content::Nothing,
         (BaselineTask::Use, Mode::Diff(_), _) => Content::Diff,

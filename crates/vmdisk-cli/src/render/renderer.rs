@@ -23,7 +23,7 @@ pub(crate) enum Content {
     /// What fixes would change.
     Diff,
     /// Findings that will be known, by their keys.
-    Baseline(Keys),
+    Baseline(Box<Keys>),
     Nothing,
 }
 
