@@ -57,6 +57,10 @@ pub(crate) fn look<T>(path: &Path, look: impl FnOnce() -> T) -> T {
     seen
 }
 
+#[allow(
+    clippy::exit,
+    reason = "the thread that waits in the kernel cannot end the run"
+)]
 fn end_if_stuck() {
     loop {
         thread::sleep(NO_ANSWER / 10);
