@@ -55,8 +55,6 @@ pub(super) fn build(packages: &[String], mutants: &[Mutant]) -> anyhow::Result<V
         .args(["--message-format=json-render-diagnostics", "--target-dir"])
         .arg(repository.join("target/mutants-built"))
         .current_dir(&tree)
-        // Optimized a little: the tests run a hundred times.
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .stderr(Stdio::inherit())
         .output()?;
     ensure!(
