@@ -1,5 +1,6 @@
 //! Plans in YAML: factors and their values, or configurations by name.
 
+use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -120,8 +121,8 @@ struct Combination {
 impl Combination {
     /// Sets a factor from an axis; a factor of the configuration overrides an axis.
     fn with(mut self, axis: Factor, value: &str, is_naming: bool) -> Self {
-        if !self.words.contains_key(&axis) {
-            self.words.insert(axis, value.to_owned());
+        if let Vacant(word) = self.words.entry(axis) {
+            word.insert(value.to_owned());
             if is_naming {
                 self.naming.push(axis);
             }

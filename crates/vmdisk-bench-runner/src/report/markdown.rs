@@ -20,7 +20,7 @@ pub fn markdown(result: &BenchResult) -> String {
     for group in groups(result) {
         text.push_str(&format!(
             "\n## {}, {}\n\n",
-            escape(&group.workload),
+            escape(group.workload),
             group.phase.name()
         ));
         let Grid { heads, rows } = grid(result, &group);
