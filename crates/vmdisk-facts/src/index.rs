@@ -320,13 +320,11 @@ impl<'a> HostIndex<'a> {
         let mut found = Vec::from_iter(seen.insert(&device.id).then_some(device));
         let mut level = 0..found.len();
         for _ in 0..MAX_LEVELS {
-            for nth in level.clone() {
-                for below in self.below(found[nth]) {
-                    if seen.insert(&below.id) {
-                        found.push(below);
-                    }
-                }
-            }
+            let below = found[level.clone()]
+                .iter()
+                .flat_map(|device| self.below(device));
+            let unseen: Vec<_> = below.filter(|below| seen.insert(&below.id)).collect();
+            found.extend(unseen);
             level = level.end..found.len();
         }
         found

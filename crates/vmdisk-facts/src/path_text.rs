@@ -1,7 +1,13 @@
 //! Paths as text: compared and climbed without looking at any disk.
 
+use std::borrow::Cow;
+
 /// A path without doubled slashes, `/./` and a slash at the end. `..` stays, because its meaning depends on links.
-pub(crate) fn tidy(path: &str) -> String {
+pub(crate) fn tidy(path: &str) -> Cow<'_, str> {
+    // Nearly every path, each asked for often.
+    if !path.contains("//") && !path.contains("/./") && !path.ends_with("/.") {
+        return Cow::Borrowed(without_slash(path));
+    }
     let mut tidied = String::with_capacity(path.len());
     for part in path
         .split('/')
@@ -15,7 +21,7 @@ pub(crate) fn tidy(path: &str) -> String {
     if tidied.is_empty() && path.starts_with('/') {
         tidied.push('/');
     }
-    tidied
+    Cow::Owned(tidied)
 }
 
 pub(crate) fn without_slash(path: &str) -> &str {

@@ -1,6 +1,5 @@
 //! Twice the input costs about twice the instructions, for every command and format.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -204,93 +203,101 @@ fn overlay(backing: &str) -> Vec<u8> {
     header
 }
 
-/// The files that a run names.
-fn inputs(run: &str, number: usize, levels: usize) -> Vec<(String, Vec<u8>)> {
-    let each = |text: &dyn Fn(usize) -> String| (0..number).map(text).collect::<String>();
+/// A text of parts with numbers.
+fn each(number: usize, part: impl Fn(usize) -> String) -> String {
+    (0..number).map(part).collect()
+}
+
+/// Guests in XML.
+fn domains(number: usize) -> Vec<(&'static str, String)> {
     let bad = |end: &str| {
         let driver = "type='raw' cache='unsafe' io='native' discrad='on'";
-        let text = |nth| disk(driver, &format!("rel/{nth}.raw"), &name("vd", nth), "") + end;
-        guest("", &each(&text))
+        let part = |nth| disk(driver, &format!("rel/{nth}.raw"), &name("vd", nth), "") + end;
+        guest("", &each(number, part))
     };
-    let on_disks = |kind: &str, path: &str| {
-        let text = |nth| {
-            let source = format!("<source {kind}='{path}{nth}'/>");
-            format!(
-                "<disk type='{}'><driver name='qemu' type='raw' cache='none'/>{source}<target dev='{}' bus='virtio'/></disk>\n",
-                if kind == "dev" { "block" } else { kind },
-                name("vd", nth)
-            )
-        };
-        guest("", &each(&text))
-    };
-    let good = each(&|nth| {
+    let on_devices = each(number, |nth| {
+        let target = name("vd", nth);
+        format!(
+            "<disk type='block'><driver name='qemu' type='raw' cache='none'/><source dev='/dev/dm-{nth}'/>\
+             <target dev='{target}' bus='virtio'/></disk>\n"
+        )
+    });
+    let good = each(number, |nth| {
         let address =
             format!("<address type='drive' controller='0' bus='0' target='0' unit='{nth}'/>");
-        disk(
-            "type='qcow2' cache='none'",
-            &format!("/srv/{nth}"),
-            &name("sd", nth),
-            &address,
-        ) + "\n"
+        let driver = "type='qcow2' cache='none'";
+        disk(driver, &format!("/srv/{nth}"), &name("sd", nth), &address) + "\n"
     });
-    let threads = each(&|nth| {
+    let threads = each(number, |nth| {
         let driver = format!("type='qcow2' iothread='{}'", nth + 1);
         disk(&driver, &format!("/srv/{nth}"), &name("vd", nth), "") + "\n"
     });
-    let unknown = each(&|nth| format!("<foo{nth}/>\n"));
-    let mut arguments =
-        "qemu-system-x86_64 -nodefaults -machine q35 -m 1024 -device virtio-scsi-pci,id=s"
-            .to_owned();
-    let mut secrets = arguments.clone();
-    for nth in 0..number {
-        let _ = write!(
-            arguments,
-            " \\\n -blockdev driver=file,node-name=f{nth},filename=/srv/{nth},cache.direct=on \\\n \
-             -device scsi-hd,bus=s.0,channel=0,scsi-id=0,lun={nth},drive=f{nth},id=d{nth}"
-        );
-        let _ = write!(
-            secrets,
-            " -drive file=https://user:password{nth}@host/{nth}?signature={nth},if=none,id=d{nth},form=raw"
-        );
-    }
-    let disks = each(&|nth| format!("- qcow2: {{path: /srv/{nth}, size: 1G}}\n  bus: scsi\n"));
-    let mut files = vec![
+    let unknown = each(number, |nth| format!("<foo{nth}/>\n"));
+    let controller = "<controller type='scsi' index='0' model='virtio-scsi'/>";
+    vec![
         ("bad.xml", bad("\n")),
         ("line.xml", bad("")),
+        ("good.xml", guest("", &format!("{controller}{good}"))),
         (
-            "good.xml",
-            guest("", &format!("<controller type='scsi' index='0' model='virtio-scsi'/>{good}")),
-        ),
-        ("threads.xml", guest(&format!("<iothreads>{number}</iothreads>"), &threads)),
-        ("unknown.xml", guest("", &disk("type='raw'", "/srv/a", "vda", &unknown))),
-        ("on-devices.xml", on_disks("dev", "/dev/dm-")),
-        ("good.args", arguments),
-        ("secrets.args", secrets),
-        (
-            "guest.yaml",
-            format!("version: 1\nguest: {{name: a, memory: 1G, vcpus: 2, machine: q35, arch: x86_64}}\ndisks:\n{disks}"),
+            "threads.xml",
+            guest(&format!("<iothreads>{number}</iothreads>"), &threads),
         ),
         (
-            "chain.json",
-            devices(number, |nth| if nth + 1 < number { vec![nth + 1] } else { Vec::new() }),
+            "unknown.xml",
+            guest("", &disk("type='raw'", "/srv/a", "vda", &unknown)),
         ),
-        ("ring.json", devices(number, |nth| vec![(nth + 1) % number, (nth + 2) % number])),
+        ("on-devices.xml", guest("", &on_devices)),
+    ]
+}
+
+/// Guests on a command line and in a spec, facts and a salt.
+fn others(number: usize) -> Vec<(&'static str, String)> {
+    let start = "qemu-system-x86_64 -nodefaults -machine q35 -m 1024 -device virtio-scsi-pci,id=s";
+    let good = each(number, |nth| {
+        format!(
+            " \\\n -blockdev driver=file,node-name=f{nth},filename=/srv/{nth},cache.direct=on \\\n \
+             -device scsi-hd,bus=s.0,channel=0,scsi-id=0,lun={nth},drive=f{nth},id=d{nth}"
+        )
+    });
+    let secrets = each(number, |nth| {
+        format!(
+            " -drive file=https://user:password{nth}@host/{nth}?signature={nth},if=none,id=d{nth},form=raw"
+        )
+    });
+    let spec =
+        "version: 1\nguest: {name: a, memory: 1G, vcpus: 2, machine: q35, arch: x86_64}\ndisks:\n";
+    let disks = each(number, |nth| {
+        format!("- qcow2: {{path: /srv/{nth}, size: 1G}}\n  bus: scsi\n")
+    });
+    let next = |nth| {
+        if nth + 1 < number {
+            vec![nth + 1]
+        } else {
+            Vec::new()
+        }
+    };
+    let ring = |nth| vec![(nth + 1) % number, (nth + 2) % number];
+    vec![
+        ("good.args", format!("{start}{good}")),
+        ("secrets.args", format!("{start}{secrets}")),
+        ("guest.yaml", format!("{spec}{disks}")),
+        ("chain.json", devices(number, next)),
+        ("ring.json", devices(number, ring)),
         ("salt", "0123456789abcdef0123456789abcdef".to_owned()),
     ]
-    .into_iter()
-    .map(|(name, text)| (name.to_owned(), text.into_bytes()))
-    .collect::<Vec<_>>();
-    let one = guest(
-        "",
-        &disk("type='raw' cache='unsafe' io='native'", "rel/a", "vda", ""),
-    );
-    files.extend((0..number).map(|nth| (format!("many/{nth}.xml"), one.clone().into_bytes())));
-    files.extend((0..levels).map(|nth| {
-        (
-            format!("chain/{nth}.qcow2"),
-            overlay(&format!("{}.qcow2", nth + 1)),
-        )
-    }));
+}
+
+/// The files that a run names.
+fn inputs(run: &str, number: usize, levels: usize) -> Vec<(String, Vec<u8>)> {
+    let texts = domains(number).into_iter().chain(others(number));
+    let mut files: Vec<(String, Vec<u8>)> = texts
+        .map(|(name, text)| (name.to_owned(), text.into_bytes()))
+        .collect();
+    let one = disk("type='raw' cache='unsafe' io='native'", "rel/a", "vda", "");
+    let one = guest("", &one).into_bytes();
+    files.extend((0..number).map(|nth| (format!("many/{nth}.xml"), one.clone())));
+    let image = |nth| overlay(&format!("{}.qcow2", nth + 1));
+    files.extend((0..levels).map(|nth| (format!("chain/{nth}.qcow2"), image(nth))));
     files.retain(|(name, _)| {
         let first = name.split('/').next().unwrap_or(name);
         run.split([' ', '/']).any(|word| word == first)

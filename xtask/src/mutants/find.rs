@@ -36,6 +36,14 @@ impl Finder<'_> {
         });
     }
 
+    /// A limit: one more and one less.
+    fn replace_limit(&mut self, span: Span, value: u64, suffix: &str) {
+        let beside = [value.checked_add(1), value.checked_sub(1)];
+        for value in beside.into_iter().flatten() {
+            self.replace(span, format!("{value}{suffix}"));
+        }
+    }
+
     /// A value that decides: always true, and never.
     fn decides(&mut self, condition: &Expr) {
         match condition {
@@ -150,10 +158,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                         && let (Lit::Int(limit), Some(_)) = (&literal.lit, &other)
                         && let Ok(value) = limit.base10_parse::<u64>()
                     {
-                        let beside = [value.checked_add(1), value.checked_sub(1)];
-                        for value in beside.into_iter().flatten() {
-                            self.replace(operand.span(), format!("{value}{}", limit.suffix()));
-                        }
+                        self.replace_limit(operand.span(), value, limit.suffix());
                     }
                 }
                 if let Some(other) = other {
