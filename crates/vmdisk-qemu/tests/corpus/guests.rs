@@ -22,6 +22,7 @@ const DIFFERENT: &[(&str, &str)] = &[
         "qemu-ns",
         "properties are overridden with words of libvirt's own",
     ),
+    ("disk-serial", "SD cards are not written on command lines"),
 ];
 
 /// Puts what libvirt's tests have on their made-up pools in the place of a volume.
