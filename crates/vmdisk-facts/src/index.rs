@@ -318,14 +318,18 @@ impl<'a> HostIndex<'a> {
         seen: &mut HashSet<&'a str>,
     ) -> Vec<&'a BlockDevice> {
         let mut found = Vec::from_iter(seen.insert(&device.id).then_some(device));
-        let mut level = 0..found.len();
-        for _ in 0..MAX_LEVELS {
-            let below = found[level.clone()]
-                .iter()
-                .flat_map(|device| self.below(device));
-            let unseen: Vec<_> = below.filter(|below| seen.insert(&below.id)).collect();
-            found.extend(unseen);
-            level = level.end..found.len();
+        let (mut next, mut levels, mut end_of_level) = (0, 0, found.len());
+        while let Some(device) = found.get(next).copied() {
+            if next == end_of_level {
+                levels += 1;
+                end_of_level = found.len();
+            }
+            if levels == MAX_LEVELS {
+                break;
+            }
+            let below = self.below(device).into_iter();
+            found.extend(below.filter(|below| seen.insert(&below.id)));
+            next += 1;
         }
         found
     }
