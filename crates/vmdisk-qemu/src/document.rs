@@ -12,6 +12,8 @@ use crate::firmware::FlashFirmware;
 use crate::slots::Slots;
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::Properties;
+use crate::syntax::script::Hole;
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
@@ -30,6 +32,10 @@ pub struct Document {
     /// Words that a shell fills in later, and the options that contain them: they may have other properties than the
     /// written ones.
     pub open_words: BTreeSet<Span>,
+    /// Expansions without a known value, and why.
+    pub holes: Vec<Hole>,
+    /// Text that no edit can change alone: it stands in several places of the command line, or apart from its option.
+    pub shared: Vec<Span>,
     /// Settings of disks and controllers outside the model.
     pub kept: Vec<UnmodeledProperty>,
     /// Options, and parts of options, that the model does not have, in order.
@@ -60,6 +66,34 @@ impl Document {
         touched.fold(span, |all, option| {
             Span::new(all.start.min(option.start), all.end.max(option.end))
         })
+    }
+
+    /// The expansions without a known value within a span, or in the value or word that stands there.
+    pub fn holes_in(&self, span: Span) -> impl Iterator<Item = &Hole> {
+        let around = self.options.iter();
+        let around =
+            around.filter(move |it| it.span.start <= span.start && span.end <= it.span.end);
+        let texts: Vec<&str> = around
+            .flat_map(|option| {
+                let word = option.text.as_deref().filter(|_| option.span == span);
+                let values = option.properties.iter().flat_map(Properties::iter);
+                let values = values.filter(|property| property.span == span);
+                word.into_iter()
+                    .chain(values.map(|property| property.value.as_str()))
+            })
+            .collect();
+        let is_inside = move |hole: &&Hole| {
+            span.start <= hole.span.start && hole.span.end <= span.end
+                || texts.iter().any(|text| text.contains(hole.name.as_str()))
+        };
+        self.holes.iter().filter(is_inside)
+    }
+
+    /// True if an edit of a span would change more, or less, than it seems to.
+    pub fn is_shared(&self, span: Span) -> bool {
+        let span = self.options_around(span);
+        let mut shared = self.shared.iter();
+        shared.any(|shared| shared.start <= span.end && span.start <= shared.end)
     }
 
     /// The id of an iothread: the configured one, or the default.

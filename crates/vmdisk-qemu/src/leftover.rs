@@ -8,6 +8,7 @@ use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
+use crate::syntax::script::Hole;
 
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[
@@ -58,7 +59,9 @@ pub(crate) fn leftovers(
         match (option.name.as_str(), index.properties(nth)) {
             (UNKNOWN_WORD, _) => {
                 let word = option.text.clone().unwrap_or_default();
-                found.push(option, word, false);
+                let mut holes = parsed.holes().iter().filter(|hole| hole.name == word);
+                let has_data = holes.any(Hole::may_be_disk);
+                found.push(option, word, has_data);
             }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {

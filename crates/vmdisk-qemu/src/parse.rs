@@ -10,6 +10,7 @@ use crate::monitor;
 use crate::overrides::apply_overrides;
 use crate::syntax::form::{CommandLineForm, words};
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
+use crate::syntax::script::Hole;
 
 /// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";
@@ -28,6 +29,8 @@ pub(crate) struct Parsed {
     daemons: Vec<Vec<WrittenOption>>,
     /// Spans and names of the files that are not available.
     missing_files: Vec<(Span, Option<String>)>,
+    holes: Vec<Hole>,
+    shared: Vec<Span>,
 }
 
 impl Parsed {
@@ -65,6 +68,8 @@ impl Parsed {
             faults,
             daemons,
             missing_files: Vec::new(),
+            holes: words.holes,
+            shared: words.shared,
         };
         parsed.add_with_files(own, text, files)?;
         Ok(parsed)
@@ -98,6 +103,16 @@ impl Parsed {
         self.overrides = apply_overrides(&mut self.options);
         number(&mut self.options);
         Ok(())
+    }
+
+    /// The expansions without a known value.
+    pub(crate) fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+
+    /// Text that no edit can change alone.
+    pub(crate) fn shared(&self) -> &[Span] {
+        &self.shared
     }
 
     pub(crate) const fn form(&self) -> CommandLineForm {

@@ -83,6 +83,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         problems,
         open_fields: noted.open,
         open_words,
+        holes: parsed.holes().to_vec(),
+        shared: parsed.shared().to_vec(),
         kept,
         others,
         firmware: firmware.firmware,

@@ -105,11 +105,6 @@ fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
             "qemu-system-x86_64 -S \\\n# -hda a.img \\\n-hdb b.img \\\n-m 2G\n",
             "`-hdb` is not part of the command: the command of QEMU ends before this line",
         ),
-        // An array with two definitions, of which a branch of the script may choose one.
-        (
-            "a=(-hda a.img)\na=(-hdb b.img)\nqemu-system-x86_64 \"${a[@]}\"\n",
-            "no QEMU command line found",
-        ),
     ] {
         assert_eq!(read(text).unwrap_err().message, message, "{text}");
     }
@@ -120,19 +115,17 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
     let options = "-M q35\n  # comment\n  -hda a.img\n  -hdb \"b c.img\"";
     for text in [
         format!("args=(\n  {options}\n)\nqemu-system-x86_64 \"${{args[@]}}\"\n"),
-        format!("declare -a args=({options})\nexec qemu-system-x86_64 -S ${{args[@]}} \"$@\""),
+        format!("declare -a args=({options})\nexec qemu-system-x86_64 -S \"${{args[@]}}\" \"$@\""),
         format!("command=(\n  qemu-system-x86_64\n  {options}\n)\nexec \"${{command[@]}}\"\n"),
-        format!("QEMU=/opt/bin/qemu-system-x86_64\nA=({options})\nLANG=C \"$QEMU\" ${{A[@]}}"),
+        format!("QEMU=/opt/bin/qemu-system-x86_64\nA=({options})\nLANG=C \"$QEMU\" \"${{A[@]}}\""),
         "exec ${QEMU:-/bin/qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         "${QEMU:-qemu-system-x86_64} -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         "a=(-M q35)\na+=(-hda a.img)\nqemu-system-x86_64 ${a[@]} -hdb 'b c.img'".to_owned(),
-        "O=\nif x; then\n  O=\"-M q35\n -hda a.img\"\nfi\nqemu-system-x86_64 $O -hdb 'b c.img'".to_owned(),
+        "a=(-hda z.img)\na=(-M q35 -hda a.img)\nqemu-system-x86_64 \"${a[@]}\" -hdb 'b c.img'".to_owned(),
         "O=-hda\\ a.img\nO+=\" $P\"\nO=\"$O -M q35\"\nqemu-system-x86_64 ${O} -hdb 'b c.img'".to_owned(),
         "A=\"-hda a.img\"\nB=\"$A -M q35\"\nexport QEMU=qemu-system-x86_64\n$QEMU $B -hdb 'b c.img'".to_owned(),
         "[ -e x ] && A='-M q35'\nqemu-system-x86_64 $A -hda a.img -hdb 'b c.img'".to_owned(),
         "[ \"$1\" = x ] || exit\nqemu-system-x86_64 -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
-        // Of two branches, the first counts.
-        "A='-M q35'\nif x; then A+=' -hda a.img'\nelse A+=' -hda z.img'\nfi\nqemu-system-x86_64 $A -hdb 'b c.img'".to_owned(),
         // Makefiles
         "QEMU := qemu-system-x86_64\nF = -M q35 \\\n\t-hda a.img\nrun: x\n\t@$(QEMU) $(F) -hdb 'b c.img'".to_owned(),
         "F=-M q35\nifdef X\nF += -hda a.img\nelse\nF += -hda z.img\nendif\nrun:\n\tqemu-system-x86_64 ${F} -hdb 'b c.img'".to_owned(),
@@ -150,6 +143,58 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         assert_eq!(paths, [Some("a.img"), Some("b c.img")], "{text}");
         let architecture = document.domain.architecture;
         assert_eq!(architecture, Some(Architecture::X86_64), "{text}");
+    }
+}
+
+#[test]
+fn options_of_a_branch_are_an_unknown_word_after_the_certain_ones() {
+    for (script, word, paths, has_data) in [
+        ("O=\nif x; then O=\"-hda a.img\"\nfi", "$O", vec![], true),
+        ("O=\nif x; then O=-enable-kvm\nfi", "$O", vec![], false),
+        (
+            "O='-hda a.img'\nx && O+=' -hdb b.img'",
+            "$O",
+            vec!["a.img"],
+            true,
+        ),
+        ("O='-hda a.img'\nx && O+=' -S'", "$O", vec!["a.img"], false),
+        (
+            "O='-M q35 -hda a.img'\nif x; then O+=' -hdb b.img'; else O+=' -hdb c.img'; fi",
+            "$O",
+            vec!["a.img"],
+            true,
+        ),
+        (
+            "case $1 in a) O=-hda\\ a.img ;; *) O=-S ;; esac",
+            "$O",
+            vec![],
+            true,
+        ),
+        (
+            "while getopts x o; do O=-hda\\ a.img; done",
+            "$O",
+            vec![],
+            true,
+        ),
+        (". ./conf; O=$DISKS", "$DISKS", vec![], true),
+        ("", "$O", vec![], true),
+        (
+            "set -- -hda a.img; x && set -- \"$@\" -hdb b.img; O=$*",
+            "$@",
+            vec!["a.img"],
+            true,
+        ),
+    ] {
+        let text = format!("{script}\nqemu-system-x86_64 $O\n");
+        let document = read(&text).unwrap();
+        let disks = document.domain.disks.iter();
+        let found: Vec<_> = disks
+            .filter_map(|disk| disk.backend.image().and_then(Image::host_path))
+            .collect();
+        assert_eq!(found, paths, "{text}");
+        let others = document.others.iter().filter(|it| it.name.starts_with('$'));
+        let others: Vec<_> = others.map(|it| (it.name.as_str(), it.has_data)).collect();
+        assert_eq!(others, [(word, has_data)], "{text}");
     }
 }
 

@@ -497,7 +497,11 @@ impl Document {
 
     /// True unless an edit touches text that something fills in later: nobody knows here what it will be.
     pub(crate) fn may_edit(&self, edits: &[Edit]) -> bool {
-        let is_open = |edit: &Edit| has_expansion(self.touched_by(edit.span));
+        let is_shared = |edit: &Edit| match &self.source {
+            Source::QemuCommandLine(document) => document.is_shared(edit.span),
+            Source::LibvirtXml(_) | Source::Spec(_) => false,
+        };
+        let is_open = |edit: &Edit| has_expansion(self.touched_by(edit.span)) || is_shared(edit);
         !self.has_expansion() || !edits.iter().any(is_open)
     }
 

@@ -191,7 +191,11 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                 .filter(|kept| !is_of_unnamed(kept.at))
                 .map(|kept| Loss {
                     what: match kept.is_open {
-                        true => format!("`{}`, whose value a variable sets,", kept.key),
+                        true => format!(
+                            "`{}`, whose value a variable sets{},",
+                            kept.key,
+                            reasons(source, kept.span)
+                        ),
                         false => format!("`{}`", kept.key),
                     },
                     at: kept.at,
@@ -216,7 +220,11 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                         other.span.start <= problem.span.start && problem.span.end <= other.span.end
                     };
                     let problem = source.problems.iter().find(is_inside);
-                    let why = problem.map_or_else(String::new, |problem| {
+                    let unknown = || match reasons(source, other.span) {
+                        reasons if reasons.is_empty() => reasons,
+                        reasons => format!(", a word that may be a disk{reasons},"),
+                    };
+                    let why = problem.map_or_else(unknown, |problem| {
                         let help = problem.help.as_deref().unwrap_or_default();
                         format!(", which is {} ({help}),", problem.message)
                     });
@@ -229,6 +237,30 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                 }),
         )
         .collect()
+}
+
+/// Why the expansions in a span have no known value.
+fn reasons(source: &vmdisk_qemu::Document, span: Span) -> String {
+    let reason = |hole: &vmdisk_qemu::Hole| {
+        let value = |value: &String| match value.as_str() {
+            "" => "nothing".to_owned(),
+            value => format!("`{value}`"),
+        };
+        let values: Vec<String> = hole.values.iter().map(value).collect();
+        let values = match values.is_empty() {
+            true => String::new(),
+            false => format!(": {}", values.join(" or ")),
+        };
+        format!("`{}`: {}{values}", hole.name, hole.reason)
+    };
+    let reasons: BTreeSet<String> = source.holes_in(span).map(reason).collect();
+    match reasons.is_empty() {
+        true => String::new(),
+        false => {
+            let reasons: Vec<String> = reasons.into_iter().collect();
+            format!(" ({})", reasons.join("; "))
+        }
+    }
 }
 
 /// Names of what else a document says and its model does not, each once.
@@ -579,10 +611,17 @@ mod tests {
             ("-uuid $V", "uuid"),
             ("-accel $V", "accel"),
         ] {
-            let expected = format!("`{key}`, whose value a variable sets,");
+            let expected = format!(
+                "`{key}`, whose value a variable sets (`$V`: nothing in the file sets it),"
+            );
             let said = said_of_a_variable(&format!("{options} {disk}"));
             assert_eq!(said, [(expected, false)], "{options}");
         }
+        // The variable is the one that is unknown, and not the one that holds it.
+        let script = "I=$1\nqemu-system-x86_64 -hda \"$I\"\n";
+        let found = losses(&read(script).expect("it is a command line"));
+        let why = "`file`, whose value a variable sets (`$1`: it is an argument of the script),";
+        assert!(found.iter().any(|it| it.what == why), "{found:?}");
         // No shell reads the arguments of a process.
         let process = "qemu-system-x86_64\0-drive\0file=/a$V,format=raw,if=virtio\0";
         assert_eq!(losses(&read(process).expect("it is a command line")), []);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk::{FixScope, fix, read};
+use vmdisk::{FixScope, LintOptions, fix, read};
 use vmdisk_tests::fix_cases::fix_cases;
 
 const EXPANSIONS: [&str; 7] = [
@@ -92,4 +92,45 @@ fn no_fix_touches_an_expansion_wherever_it_is_planted() {
     }
     let fixed: usize = counts.values().map(|count| count.fixed).sum();
     assert!(fixed >= 200, "only {fixed} texts were fixed elsewhere");
+}
+
+#[test]
+fn text_that_stands_in_several_places_of_a_command_line_is_not_fixed() {
+    let drive = "-drive file=/a,format=raw,if=virtio,cahce=none";
+    let value = "file=/a,format=raw,if=virtio,cahce=none";
+    for (script, is_fixed) in [
+        (format!("O='{drive}'\nqemu-system-x86_64 -m 1G $O\n"), true),
+        (
+            format!("O=({drive})\nqemu-system-x86_64 -m 1G \"${{O[@]}}\"\n"),
+            true,
+        ),
+        (
+            format!("O='{drive}'\necho \"$O\"\nqemu-system-x86_64 -m 1G $O\n"),
+            false,
+        ),
+        (
+            format!("D={value}\nqemu-system-x86_64 -m 1G -drive $D\n"),
+            false,
+        ),
+        (
+            format!("for i in 1 2; do O+=' {drive}'; done\nqemu-system-x86_64 -m 1G $O\n"),
+            false,
+        ),
+        (
+            format!("f() {{ O+=' {drive}'; }}\nf; f\nqemu-system-x86_64 -m 1G $O\n"),
+            false,
+        ),
+        (
+            format!("f() {{ O+=' {drive}'; }}\nf\nqemu-system-x86_64 -m 1G $O\n"),
+            true,
+        ),
+    ] {
+        let fixed = fix(&script, &LintOptions::default(), FixScope::SafeAndUnsafe);
+        let text = fixed.expect("it is a command line").document.text;
+        let expected = match is_fixed {
+            true => script.replace("cahce", "cache"),
+            false => script.clone(),
+        };
+        assert_eq!(text, expected);
+    }
 }

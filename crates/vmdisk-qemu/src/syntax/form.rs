@@ -4,6 +4,7 @@ use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
 use super::json_text;
+use super::script::{Hole, evaluate};
 use super::shell_variables::{expand, variable_name};
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
@@ -40,6 +41,23 @@ pub(crate) struct Words {
     pub(crate) arguments: Vec<Text>,
     /// The words after each `qemu-storage-daemon` in the same text.
     pub(crate) daemons: Vec<Vec<Text>>,
+    /// Expansions without a known value.
+    pub(crate) holes: Vec<Hole>,
+    /// Text that stands in several places of the command line.
+    pub(crate) shared: Vec<Span>,
+}
+
+impl Words {
+    const fn new(form: CommandLineForm, program: Option<Text>, arguments: Vec<Text>) -> Self {
+        Words {
+            form,
+            program,
+            arguments,
+            daemons: Vec::new(),
+            holes: Vec::new(),
+            shared: Vec::new(),
+        }
+    }
 }
 
 /// Options that distinguish a command line of QEMU from other text.
@@ -112,7 +130,7 @@ fn is_program_variable(word: &str) -> bool {
 }
 
 /// True for an option that may add a disk.
-fn may_be_disk(word: &str) -> bool {
+pub(super) fn may_be_disk(word: &str) -> bool {
     let name = word
         .strip_prefix('-')
         .map(|it| it.strip_prefix('-').unwrap_or(it));
@@ -181,12 +199,9 @@ pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
         CommandLineForm::Json => Ok(with_program(form, json_text::strings(text)?)),
         CommandLineForm::Unit => unit(text),
         // These forms have options instead of words.
-        CommandLineForm::ConfigFile | CommandLineForm::MonitorScript => Ok(Words {
-            form,
-            program: None,
-            arguments: Vec::new(),
-            daemons: Vec::new(),
-        }),
+        CommandLineForm::ConfigFile | CommandLineForm::MonitorScript => {
+            Ok(Words::new(form, None, Vec::new()))
+        }
         CommandLineForm::Shell => shell(text),
     }
 }
@@ -277,12 +292,7 @@ fn with_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
         .first()
         .is_some_and(|word| !word.as_str().starts_with('-'));
     let program = has_program.then(|| words.remove(0));
-    Words {
-        form,
-        program,
-        arguments: words,
-        daemons: Vec::new(),
-    }
+    Words::new(form, program, words)
 }
 
 fn unit(text: &str) -> Result<Words, ReadFailure> {
@@ -331,35 +341,99 @@ fn from_program(
     match words.iter().position(|word| is_program(word.as_str())) {
         Some(at) => {
             let arguments = words.split_off(at + 1);
-            Words {
-                form,
-                program: words.pop(),
-                arguments,
-                daemons: Vec::new(),
-            }
+            Words::new(form, words.pop(), arguments)
         }
-        None => Words {
-            form,
-            program: None,
-            arguments: words,
-            daemons: Vec::new(),
-        },
+        None => Words::new(form, None, words),
     }
 }
 
-fn shell(text: &str) -> Result<Words, ReadFailure> {
-    let mut all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
-    let used = expand(text, &mut all, is_program);
-    let starts = |is_program: fn(&str) -> bool| -> Vec<&Vec<Text>> {
-        let runs_qemu = |words: &&Vec<Text>| {
-            let program = words.iter().position(|word| is_program(word.as_str()));
-            program.is_some_and(|at| {
-                words[at + 1..]
-                    .iter()
-                    .any(|word| word.as_str().starts_with('-'))
+/// True for a command that runs a program with options, or with words that may be options.
+fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
+    let Some(at) = words.iter().position(|word| is_program(word.as_str())) else {
+        return false;
+    };
+    let mut arguments = words[at + 1..].iter().map(Text::as_str);
+    let is_first = at == 0 || at == 1 && matches!(words[0].as_str(), "exec" | "sudo");
+    let is_certain = is_first && !words[at].as_str().starts_with('$');
+    arguments.any(|word| word.starts_with('-') || is_certain && word.starts_with('$'))
+}
+
+/// True for a command that runs QEMU, or a variable that is named so.
+fn is_start(words: &[Text]) -> bool {
+    runs(words, is_program) || runs(words, is_program_variable)
+}
+
+/// True unless the text is a makefile or a batch file, whose variables have other rules.
+fn is_script(text: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_foreign = |line: &str| {
+        let after = line.trim_start_matches(is_name);
+        let operator = after.trim_start();
+        let is_assignment = [":=", "::=", "?="]
+            .iter()
+            .any(|it| operator.starts_with(it))
+            || after.starts_with([' ', '\t'])
+                && ["= ", "+= "].iter().any(|it| operator.starts_with(it));
+        after.len() < line.len() && is_assignment
+            || line.to_ascii_lowercase().starts_with("@echo off")
+    };
+    let has_recipe = || {
+        let mut lines = text.lines().zip(text.lines().skip(1));
+        let is_rule = |line: &str| {
+            let target = line.split_once(':');
+            target.is_some_and(|(target, _)| {
+                !target.is_empty() && !target.contains(['"', '\'', '=', '#'])
             })
         };
-        all.iter().filter(runs_qemu).collect()
+        lines.any(|(line, next)| {
+            next.starts_with('\t') && !line.starts_with([' ', '\t']) && is_rule(line)
+        })
+    };
+    text.starts_with("#!") || !text.lines().any(is_foreign) && !has_recipe()
+}
+
+fn shell(text: &str) -> Result<Words, ReadFailure> {
+    let has_expansions = text.contains(['$', '`']);
+    if has_expansions && is_script(text) {
+        let script = evaluate(text, is_start)?;
+        if script.commands.iter().any(|words| is_start(words)) {
+            let words = one_start(text, script.commands, &[])?;
+            let scattered = scattered(&words.arguments, text);
+            return Ok(Words {
+                holes: script.holes,
+                shared: script.shared.into_iter().chain(scattered).collect(),
+                ..words
+            });
+        }
+    }
+    let mut all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
+    let used = expand(text, &mut all, is_program);
+    if !has_expansions && !all.iter().any(|words| is_start(words)) {
+        let script = evaluate(text, is_start)?;
+        if script.commands.iter().any(|words| is_start(words)) {
+            all = script.commands;
+        }
+    }
+    one_start(text, all, &used)
+}
+
+/// The places of options whose value does not stand beside them: an edit of one would leave the other.
+fn scattered(arguments: &[Text], file: &str) -> Vec<Span> {
+    let pairs = arguments.windows(2);
+    let pairs = pairs
+        .filter(|pair| pair[0].as_str().starts_with('-') && !pair[1].as_str().starts_with('-'));
+    let is_scattered = |[first, second]: &[Span; 2]| {
+        let between = file.get(first.end..second.start);
+        between.is_none_or(|between| !between.bytes().all(|it| b" \t\r\n\\'\"".contains(&it)))
+    };
+    let pairs = pairs.map(|pair| [pair[0].whole(), pair[1].whole()]);
+    pairs.filter(is_scattered).flatten().collect()
+}
+
+/// The command that starts QEMU, of which there must be one.
+fn one_start(text: &str, all: Vec<Vec<Text>>, used: &[String]) -> Result<Words, ReadFailure> {
+    let starts = |is_program: fn(&str) -> bool| -> Vec<&Vec<Text>> {
+        all.iter().filter(|words| runs(words, is_program)).collect()
     };
     let (mut found, mut is_program) = (starts(is_program), is_program as fn(&str) -> bool);
     if found.is_empty() {
@@ -395,12 +469,7 @@ fn shell(text: &str) -> Result<Words, ReadFailure> {
                 return Err(no_command(text));
             }
             let arguments = all.into_iter().flatten().collect();
-            Ok(Words {
-                form: CommandLineForm::Shell,
-                program: None,
-                arguments,
-                daemons: Vec::new(),
-            })
+            Ok(Words::new(CommandLineForm::Shell, None, arguments))
         }
         [only] => Ok(Words {
             daemons: daemons(whole(only, &all)?),

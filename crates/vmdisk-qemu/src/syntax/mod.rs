@@ -1,10 +1,15 @@
 //! Forms of command lines: files, shells, JSON, key=value.
 
+mod arithmetic;
+mod expansion;
 pub(crate) mod form;
 pub(crate) mod json_text;
 pub(crate) mod option;
 pub(crate) mod pairs;
 pub(crate) mod properties;
+pub(crate) mod script;
+mod shell_commands;
+mod shell_state;
 pub(crate) mod shell_variables;
 pub(crate) mod shell_words;
 pub(crate) mod text;

@@ -1,5 +1,7 @@
 //! The words of a shell script or of a systemd unit, with the span of every byte.
 
+use std::ops::Range;
+
 use vmdisk_source::Span;
 
 use super::text::Text;
@@ -21,25 +23,46 @@ pub(crate) fn commands(
     range: Span,
     quoting: Quoting,
 ) -> Result<Vec<Vec<Text>>, ReadFailure> {
-    let mut splitter = Splitter {
-        file,
-        bytes: file.as_bytes(),
-        at: range.start,
-        end: range.end,
-        quoting,
-        word: None,
-        drops_word: false,
-        is_array: false,
-        words: Vec::new(),
-        commands: Vec::new(),
-        counted: Counted::default(),
-    };
+    let mut source = Text::empty(range.start);
+    source.push_verbatim(file, range);
+    let mut splitter = Splitter::new(&source, quoting);
     splitter.run()?;
     Ok(splitter.commands)
 }
 
+/// A part of a script, with its range there.
+#[derive(Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    pub(crate) range: Range<usize>,
+}
+
+/// The kinds of parts of a script.
+#[derive(Debug, PartialEq)]
+pub(crate) enum TokenKind {
+    Word,
+    /// A control operator, a line end as `\n`, or the parentheses of an array as `=(` and `=)`.
+    Operator(&'static str),
+    /// The text between the parentheses of `((…))`.
+    Arithmetic,
+    /// The lines after a command with `<<WORD`; they have no expansions if the word is quoted.
+    Document {
+        is_quoted: bool,
+    },
+    /// A redirection of the output into a file.
+    Output,
+}
+
+/// The parts of a script, for an evaluation that follows its structure.
+pub(crate) fn tokens(source: &Text) -> Result<Vec<Token>, ReadFailure> {
+    let mut splitter = Splitter::new(source, Quoting::Shell);
+    splitter.tokens = Some(Vec::new());
+    splitter.run()?;
+    Ok(splitter.tokens.unwrap_or_default())
+}
+
 struct Splitter<'t> {
-    file: &'t str,
+    source: &'t Text,
     bytes: &'t [u8],
     at: usize,
     end: usize,
@@ -52,9 +75,45 @@ struct Splitter<'t> {
     words: Vec<Text>,
     commands: Vec<Vec<Text>>,
     counted: Counted,
+    /// The parts in order, instead of the commands.
+    tokens: Option<Vec<Token>>,
+    word_start: usize,
+    /// The words that end the documents which start on the next line, each with whether it is quoted.
+    documents: Vec<(String, bool)>,
 }
 
-impl Splitter<'_> {
+impl<'t> Splitter<'t> {
+    fn new(source: &'t Text, quoting: Quoting) -> Self {
+        Splitter {
+            source,
+            bytes: source.as_str().as_bytes(),
+            at: 0,
+            end: source.as_str().len(),
+            quoting,
+            word: None,
+            drops_word: false,
+            is_array: false,
+            words: Vec::new(),
+            commands: Vec::new(),
+            counted: Counted::default(),
+            tokens: None,
+            word_start: 0,
+            documents: Vec::new(),
+        }
+    }
+
+    fn token(&mut self, kind: TokenKind, range: Range<usize>) {
+        if let Some(tokens) = &mut self.tokens {
+            tokens.push(Token { kind, range });
+        }
+    }
+
+    fn operator(&mut self, operator: &'static str) {
+        let range = self.at..self.at + operator.trim_start_matches('=').len();
+        self.at = range.end;
+        self.token(TokenKind::Operator(operator), range);
+    }
+
     fn peek(&self, ahead: usize) -> Option<u8> {
         let at = self.at + ahead;
         (at < self.end).then(|| self.bytes[at])
@@ -62,22 +121,28 @@ impl Splitter<'_> {
 
     fn word(&mut self) -> &mut Text {
         let at = self.at;
-        self.word.get_or_insert_with(|| Text::empty(at))
+        let source = self.source;
+        if self.word.is_none() {
+            self.word_start = at;
+        }
+        self.word
+            .get_or_insert_with(|| Text::empty(source.span(at..at).start))
     }
 
     /// Appends `length` bytes to the word unchanged.
     fn take(&mut self, length: usize) {
-        let span = Span::new(self.at, (self.at + length).min(self.end));
-        let file = self.file;
-        self.word().push_verbatim(file, span);
-        self.at = span.end;
+        let (start, end) = (self.at, (self.at + length).min(self.end));
+        let source = self.source;
+        self.word().push_part(source, start..end);
+        self.at = end;
     }
 
     /// Appends `value` for an escape of `length` bytes.
     fn escape(&mut self, value: &str, length: usize) {
-        let span = Span::new(self.at, (self.at + length).min(self.end));
+        let (start, end) = (self.at, (self.at + length).min(self.end));
+        let span = self.source.span(start..end);
         self.word().push_escape(value, span);
-        self.at = span.end;
+        self.at = end;
     }
 
     fn end_word(&mut self) -> Result<(), ReadFailure> {
@@ -85,7 +150,9 @@ impl Splitter<'_> {
             if self.drops_word {
                 self.drops_word = false;
             } else {
-                self.counted.word(self.at)?;
+                let at = self.source.span(self.at..self.at).start;
+                self.counted.word(at)?;
+                self.token(TokenKind::Word, self.word_start..self.at);
                 self.words.push(word);
             }
         }
@@ -113,16 +180,37 @@ impl Splitter<'_> {
                     self.words.clear();
                     self.end_word()?;
                     self.is_array = true;
-                    self.at += 1;
+                    self.operator("=(");
+                }
+                (b'(', Quoting::Shell) if self.is_arithmetic() => {
+                    self.end_command()?;
+                    let length = self.length_of_parentheses(0);
+                    let inner = self.at + 2..(self.at + length - 2).max(self.at + 2);
+                    self.token(TokenKind::Arithmetic, inner);
+                    self.at += length;
                 }
                 (b'\n', Quoting::Shell) if self.is_array => {
                     self.end_word()?;
                     self.at += 1;
                 }
                 (b'\n' | b';' | b'&' | b'|' | b'(' | b')', Quoting::Shell) => {
-                    self.is_array = false;
+                    let was_array = std::mem::take(&mut self.is_array);
                     self.end_command()?;
-                    self.at += 1;
+                    self.operator(match (byte, self.peek(1)) {
+                        (b';', Some(b';')) => ";;",
+                        (b'&', Some(b'&')) => "&&",
+                        (b'|', Some(b'|')) => "||",
+                        (b'\n', _) => "\n",
+                        (b';', _) => ";",
+                        (b'&', _) => "&",
+                        (b'|', _) => "|",
+                        (b'(', _) => "(",
+                        _ if was_array => "=)",
+                        _ => ")",
+                    });
+                    if byte == b'\n' {
+                        self.skip_documents();
+                    }
                 }
                 (b'\n', Quoting::Unit) => {
                     self.end_word()?;
@@ -140,6 +228,10 @@ impl Splitter<'_> {
                 (b'"', _) => self.quoted(b'"'),
                 (b'\\', _) => self.backslash()?,
                 (b'$', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
+                (b'`', Quoting::Shell) if self.tokens.is_some() => self.backquoted(),
+                (b'$', Quoting::Shell) if self.peek(1) == Some(b'{') && self.tokens.is_some() => {
+                    self.braces();
+                }
                 (b'%', Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
                 _ => self.plain(),
             }
@@ -190,7 +282,7 @@ impl Splitter<'_> {
     fn plain(&mut self) {
         let mut length = 1;
         while let Some(byte) = self.peek(length) {
-            if b" \t\r\n;&|()<>'\"\\$%".contains(&byte) {
+            if b" \t\r\n;&|()<>'\"\\$%`".contains(&byte) {
                 break;
             }
             length += 1;
@@ -205,19 +297,77 @@ impl Splitter<'_> {
             self.word = None;
         }
         self.end_word()?;
+        let start = self.at;
         while self
             .peek(0)
             .is_some_and(|byte| matches!(byte, b'<' | b'>' | b'&'))
         {
             self.at += 1;
         }
+        let source = self.source.as_str();
+        match &source[start..self.at] {
+            "<<" if self.tokens.is_some() => {
+                let rest = source[self.at..].trim_start_matches(['-', ' ']);
+                let word = rest.split([' ', '\t', '\r', '\n', ';', '|', '&', '>', '<', ')']);
+                let word = word.into_iter().next().unwrap_or_default();
+                let bare = word.replace(['\'', '"', '\\'], "");
+                self.documents.push((bare.clone(), bare != word));
+                self.at = source.len() - rest.len();
+            }
+            ">" | ">>" => self.token(TokenKind::Output, start..self.at),
+            _ => {}
+        }
         self.drops_word = true;
         Ok(())
     }
 
+    /// Passes the lines of the documents that start here.
+    fn skip_documents(&mut self) {
+        for (word, is_quoted) in std::mem::take(&mut self.documents) {
+            let start = self.at;
+            let mut end = self.end;
+            let lines = self.source.as_str()[start..self.end].split_inclusive('\n');
+            for line in lines {
+                let line_start = self.at;
+                self.at += line.len();
+                if line.trim_matches(['\t', '\r', '\n']) == word {
+                    end = line_start;
+                    break;
+                }
+            }
+            self.token(TokenKind::Document { is_quoted }, start..end);
+        }
+    }
+
+    /// True at `((` of a command or after `for`.
+    fn is_arithmetic(&self) -> bool {
+        let is_for = || matches!(self.words.as_slice(), [word] if word.as_str() == "for");
+        self.tokens.is_some()
+            && self.peek(1) == Some(b'(')
+            && self.word.is_none()
+            && (self.words.is_empty() || is_for())
+    }
+
+    /// Length of parentheses that open `ahead` bytes from here, with those within.
+    fn length_of_parentheses(&self, ahead: usize) -> usize {
+        let (mut depth, mut length) = (0_usize, ahead);
+        while let Some(byte) = self.peek(length) {
+            length += 1;
+            match byte {
+                b'(' => depth += 1,
+                b')' if depth <= 1 => break,
+                b')' => depth -= 1,
+                _ => {}
+            }
+        }
+        length
+    }
+
     fn backslash(&mut self) -> Result<(), ReadFailure> {
         match (self.peek(1), self.quoting) {
-            (None, _) => self.take(1),
+            (None, Quoting::Unit) => self.take(1),
+            // A shell drops a backslash at the end of a script.
+            (None, Quoting::Shell) => self.at += 1,
             // A continued line; in a unit the two bytes mean a space.
             (Some(b'\n'), Quoting::Shell) => self.at += 2,
             (Some(b'\r'), Quoting::Shell) if self.peek(2) == Some(b'\n') => self.at += 3,
@@ -228,9 +378,8 @@ impl Splitter<'_> {
             }
             (Some(_), Quoting::Shell) => {
                 let length = self.character_length(1);
-                let text = Span::new(self.at + 1, self.at + 1 + length)
-                    .slice(self.file)
-                    .unwrap_or_default();
+                let source = self.source;
+                let text = &source.as_str()[self.at + 1..self.at + 1 + length];
                 self.escape(text, 1 + length);
             }
             (Some(_), Quoting::Unit) => self.c_escape(),
@@ -241,7 +390,7 @@ impl Splitter<'_> {
     /// Comments between the lines of a continued value.
     fn skip_comments(&mut self) {
         loop {
-            let rest = &self.file[self.at..self.end];
+            let rest = &self.source.as_str()[self.at..self.end];
             let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
             if !rest[blank..].starts_with(['#', ';']) {
                 return;
@@ -252,7 +401,7 @@ impl Splitter<'_> {
 
     /// Length of the character `ahead` bytes from here.
     fn character_length(&self, ahead: usize) -> usize {
-        self.file[self.at + ahead..self.end]
+        self.source.as_str()[self.at + ahead..self.end]
             .chars()
             .next()
             .map_or(1, char::len_utf8)
@@ -268,7 +417,7 @@ impl Splitter<'_> {
             Some(b'"') => "\"",
             Some(b'\'') => "'",
             Some(b'x') => {
-                let digits = Span::new(self.at + 2, self.at + 4).slice(self.file);
+                let digits = self.source.as_str().get(self.at + 2..self.at + 4);
                 let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
                 match code.filter(u8::is_ascii) {
                     Some(code) => {
@@ -305,8 +454,14 @@ impl Splitter<'_> {
                 (b'\\', _, Quoting::Unit) => self.c_escape(),
                 (b'%', _, Quoting::Unit) if self.peek(1) == Some(b'%') => self.escape("%", 2),
                 (b'$', b'"', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
+                (b'$', b'"', Quoting::Shell)
+                    if self.peek(1) == Some(b'{') && self.tokens.is_some() =>
+                {
+                    self.braces();
+                }
+                (b'`', b'"', Quoting::Shell) if self.tokens.is_some() => self.backquoted(),
                 _ => {
-                    let is_plain = |byte: u8| byte != quote && !b"\\%$".contains(&byte);
+                    let is_plain = |byte: u8| byte != quote && !b"\\%$`".contains(&byte);
                     let length = (1..).find(|length| !self.peek(*length).is_some_and(is_plain));
                     self.take(length.unwrap_or(1));
                 }
@@ -315,23 +470,31 @@ impl Splitter<'_> {
         self.word().mark_unclosed();
     }
 
-    /// `$(…)` is kept unchanged: its result is unknown.
-    fn substitution(&mut self) {
+    /// `` `…` `` with its spaces.
+    fn backquoted(&mut self) {
+        let rest = &self.bytes[self.at + 1..self.end];
+        let length = rest.iter().position(|byte| *byte == b'`');
+        self.take(length.map_or(rest.len() + 1, |length| length + 2));
+    }
+
+    /// `${…}` with its spaces and quotes.
+    fn braces(&mut self) {
         let (mut depth, mut length) = (0_usize, 1);
         while let Some(byte) = self.peek(length) {
             length += 1;
             match byte {
-                b'(' => depth += 1,
-                b')' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        break;
-                    }
-                }
+                b'{' => depth += 1,
+                b'}' if depth <= 1 => break,
+                b'}' => depth -= 1,
                 _ => {}
             }
         }
         self.take(length);
+    }
+
+    /// `$(…)` is kept unchanged: its result is unknown.
+    fn substitution(&mut self) {
+        self.take(self.length_of_parentheses(1));
     }
 }
 

@@ -47,6 +47,11 @@ impl Text {
         self.is_unclosed
     }
 
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Text>() + self.value.len() + self.pieces.len() * size_of::<Piece>()
+    }
+
     /// The decoded text.
     pub(crate) fn as_str(&self) -> &str {
         &self.value
@@ -107,11 +112,18 @@ impl Text {
             } else {
                 piece.source
             };
-            self.pieces.push(Piece {
-                at: self.value.len(),
-                source,
-                is_verbatim: piece.is_verbatim,
-            });
+            match self.pieces.last_mut() {
+                Some(last)
+                    if last.is_verbatim && piece.is_verbatim && last.source.end == source.start =>
+                {
+                    last.source.end = source.end;
+                }
+                _ => self.pieces.push(Piece {
+                    at: self.value.len(),
+                    source,
+                    is_verbatim: piece.is_verbatim,
+                }),
+            }
             self.value.push_str(&other.value[from..to]);
         }
     }

@@ -1,0 +1,1010 @@
+//! The commands of a shell script with the values of its variables.
+//!
+//! The evaluation follows the structure of the script: what is certain on the way to a command is known, and everything
+//! else is a hole, whose text is that of the expansion.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use vmdisk_source::{Span, has_expansion};
+
+use super::expansion;
+use super::form::may_be_disk;
+use super::shell_commands::assignment;
+use super::shell_state::{Changes, Done, Flow, Function, Shell, literal};
+use super::shell_words::{Token, TokenKind, tokens};
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// What is known of a script.
+#[derive(Debug, Default)]
+pub(crate) struct Evaluated {
+    /// The commands that it may run, in order, each with its expanded words.
+    pub(crate) commands: Vec<Vec<Text>>,
+    /// The expansions without a known value.
+    pub(crate) holes: Vec<Hole>,
+    /// Text that stands in several places of the commands: a change of it changes all of them.
+    pub(crate) shared: Vec<Span>,
+}
+
+/// An expansion whose value is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The text that stands for it: its own text, or its beginning.
+    pub name: String,
+    /// Its span.
+    pub span: Span,
+    /// Why its value is unknown.
+    pub reason: String,
+    /// The values that it may have, if they are known and at most four.
+    pub values: Vec<String>,
+}
+
+impl Hole {
+    /// True unless none of its values, as a word of a command line, is an image or an option that adds a disk.
+    pub(crate) fn may_be_disk(&self) -> bool {
+        let is_disk = |value: &String| {
+            let mut words = value.split_whitespace();
+            let first = words.clone().next();
+            first.is_some_and(|word| !word.starts_with('-')) || words.any(may_be_disk)
+        };
+        self.values.is_empty() || self.values.iter().any(is_disk)
+    }
+}
+
+/// Commands that an evaluation runs, at most: no loop runs for ever.
+pub(super) const MAX_COMMANDS: usize = 100_000;
+
+/// Bytes of values that an evaluation copies, at most.
+pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// Functions and scripts within each other, at most.
+pub(super) const MAX_DEPTH: usize = 24;
+
+/// Evaluates a script. `is_start` recognizes the commands that are looked for.
+pub(crate) fn evaluate(
+    text: &str,
+    is_start: fn(&[Text]) -> bool,
+) -> Result<Evaluated, ReadFailure> {
+    let mut whole = Text::empty(0);
+    whole.push_verbatim(text, Span::new(0, text.len()));
+    let mut shell = Shell::default();
+    shell.args = vec![shell.caller_arguments(Span::empty(0))];
+    let script = Rc::new(Script::new(whole)?);
+    shell.list(&script, &mut 0, true);
+    if !shell.out.commands.iter().any(|words| is_start(words)) {
+        shell.call_the_rest();
+    }
+    if shell.commands > MAX_COMMANDS || shell.bytes > MAX_BYTES {
+        let span = Span::new(0, text.find('\n').unwrap_or(text.len()));
+        let message = "the loops and variables of the script expand to too much text";
+        return Err(ReadFailure::new(span, message).help("write the command line without them"));
+    }
+    Ok(shell.out)
+}
+
+/// A script, or a part of one that is run on its own.
+pub(super) struct Script {
+    pub(super) text: Text,
+    pub(super) tokens: Vec<Token>,
+}
+
+impl Script {
+    pub(super) fn new(text: Text) -> Result<Self, ReadFailure> {
+        let tokens = tokens(&text)?;
+        Ok(Script { text, tokens })
+    }
+
+    pub(super) fn word(&self, at: usize) -> Option<&str> {
+        let token = self.tokens.get(at)?;
+        (token.kind == TokenKind::Word).then(|| &self.text.as_str()[token.range.clone()])
+    }
+
+    pub(super) fn operator(&self, at: usize) -> Option<&'static str> {
+        match self.tokens.get(at)?.kind {
+            TokenKind::Operator(operator) => Some(operator),
+            _ => None,
+        }
+    }
+
+    pub(super) fn skip_lines(&self, at: &mut usize) {
+        while matches!(self.operator(*at), Some("\n" | ";")) {
+            *at += 1;
+        }
+    }
+
+    /// The span of the tokens in a range.
+    pub(super) fn span(&self, tokens: Range<usize>) -> Span {
+        let start = self.tokens.get(tokens.start).map_or(0, |it| it.range.start);
+        let end = self.tokens.get(tokens.end.saturating_sub(1));
+        self.text
+            .span(start..end.map_or(start, |it| it.range.end.max(start)))
+    }
+}
+
+impl Shell {
+    /// Runs commands up to a word or operator that ends them.
+    pub(super) fn list(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let mut done = (Flow::Next, Some(true));
+        while let Some(token) = script.tokens.get(*at) {
+            match &token.kind {
+                TokenKind::Operator("\n") => {
+                    *at += 1;
+                    self.documents(script, at, live && done.0 == Flow::Next);
+                    self.line.clear();
+                    self.has_output = false;
+                }
+                TokenKind::Operator(";" | "&") | TokenKind::Output | TokenKind::Document { .. } => {
+                    self.has_output |= token.kind == TokenKind::Output;
+                    *at += 1;
+                }
+                TokenKind::Operator(")" | ";;") => return done,
+                TokenKind::Word
+                    if matches!(
+                        script.word(*at),
+                        Some("then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}")
+                    ) =>
+                {
+                    return done;
+                }
+                _ => {
+                    let before = *at;
+                    let next = self.and_or(script, at, live && done.0 == Flow::Next);
+                    if done.0 == Flow::Next {
+                        done = next;
+                    }
+                    // Text that no shell reads.
+                    *at = (*at).max(before + 1);
+                }
+            }
+        }
+        done
+    }
+
+    /// The documents of the line that ends here.
+    fn documents(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) {
+        while let Some(Token { kind, range }) = script.tokens.get(*at)
+            && let TokenKind::Document { is_quoted } = kind
+        {
+            *at += 1;
+            if live {
+                self.document(script, range.clone(), *is_quoted);
+            }
+        }
+    }
+
+    fn and_or(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let start = *at;
+        let mut done = self.pipeline(script, at, live);
+        while let Some(operator @ ("&&" | "||")) = script.operator(*at) {
+            *at += 1;
+            while script.operator(*at) == Some("\n") {
+                *at += 1;
+            }
+            let runs = match (operator, done.1) {
+                ("&&", Some(status)) => Some(status),
+                (_, Some(status)) => Some(!status),
+                (_, None) => None,
+            };
+            if !live || done.0 != Flow::Next || runs == Some(false) {
+                self.pipeline(script, at, false);
+            } else if runs == Some(true) {
+                done = self.pipeline(script, at, true);
+            } else {
+                let taken = self.branch(|shell| shell.chain(script, at, operator));
+                let flow = self.join(&[taken, Some(Changes::new())], script.span(start..*at));
+                done = (flow, None);
+            }
+        }
+        done
+    }
+
+    /// The rest of a chain with one operator, of which each part runs only if the part before does.
+    fn chain(&mut self, script: &Rc<Script>, at: &mut usize, operator: &str) -> Flow {
+        loop {
+            let (flow, _) = self.pipeline(script, at, true);
+            if flow != Flow::Next || script.operator(*at) != Some(operator) {
+                return flow;
+            }
+            *at += 1;
+            script.skip_lines(at);
+        }
+    }
+
+    fn pipeline(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let is_negated = script.word(*at) == Some("!");
+        *at += usize::from(is_negated);
+        let (mut flow, mut status) = self.command(script, at, live);
+        while script.operator(*at) == Some("|") {
+            *at += 1;
+            script.skip_lines(at);
+            // Each command of a pipe runs in a shell of its own.
+            self.branch(|shell| shell.command(script, at, live).0);
+            (flow, status) = (Flow::Next, None);
+        }
+        (flow, status.map(|status| status != is_negated))
+    }
+
+    pub(super) fn command(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        self.commands += usize::from(live);
+        let live = live && self.commands <= MAX_COMMANDS && self.bytes <= MAX_BYTES;
+        let Some(token) = script.tokens.get(*at) else {
+            return (Flow::Next, None);
+        };
+        self.depth += 1;
+        let done = if self.depth > 8 * MAX_DEPTH {
+            *at = script.tokens.len();
+            (Flow::Next, None)
+        } else {
+            match (&token.kind, script.word(*at)) {
+                (TokenKind::Operator("("), _) => {
+                    *at += 1;
+                    self.branch(|shell| shell.list(script, at, live).0);
+                    *at += 1;
+                    (Flow::Next, None)
+                }
+                (TokenKind::Arithmetic, _) => {
+                    let text = script.text.as_str()[token.range.clone()].to_owned();
+                    *at += 1;
+                    let value = if live { self.number(&text) } else { None };
+                    (Flow::Next, value.map(|value| value != 0))
+                }
+                (_, Some("{")) => {
+                    *at += 1;
+                    let done = self.list(script, at, live);
+                    *at += 1;
+                    done
+                }
+                (_, Some("if")) => self.conditional(script, at, live),
+                (_, Some("case")) => self.case(script, at, live),
+                (_, Some("for" | "select")) => self.for_loop(script, at, live),
+                (_, Some("while" | "until")) => self.while_loop(script, at, live),
+                (_, Some("[[")) => self.double_bracket(script, at, live),
+                (_, Some("function")) => {
+                    *at += 1;
+                    self.function(script, at, live)
+                }
+                (_, Some(_))
+                    if script.operator(*at + 1) == Some("(")
+                        && script.operator(*at + 2) == Some(")") =>
+                {
+                    self.function(script, at, live)
+                }
+                _ => self.simple(script, at, live),
+            }
+        };
+        self.depth -= 1;
+        done
+    }
+
+    fn function(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let name = script.word(*at).unwrap_or_default().to_owned();
+        *at += 1;
+        while matches!(script.operator(*at), Some("(" | ")" | "\n")) {
+            *at += 1;
+        }
+        let start = *at;
+        self.command(script, at, false);
+        let function = Function {
+            script: Rc::clone(script),
+            body: start..*at,
+            calls: 0,
+        };
+        if live {
+            self.functions.insert(name, function);
+        }
+        (Flow::Next, Some(true))
+    }
+
+    pub(super) fn call(&mut self, name: &str, args: Vec<Text>) -> Flow {
+        let Some(function) = self
+            .functions
+            .get_mut(name)
+            .filter(|_| self.depth < 4 * MAX_DEPTH)
+        else {
+            return Flow::Next;
+        };
+        function.calls += 1;
+        let Function {
+            script,
+            body,
+            calls,
+        } = function.clone();
+        if calls == 2 {
+            self.out.shared.push(script.span(body.clone()));
+        }
+        let before = std::mem::replace(&mut self.args, args);
+        self.locals.push(Changes::new());
+        let (flow, _) = self.command(&script, &mut body.start.clone(), true);
+        self.args = before;
+        for (name, value) in self.locals.pop().unwrap_or_default() {
+            self.note(&name);
+            self.put(&name, value);
+        }
+        if flow == Flow::Exit {
+            Flow::Exit
+        } else {
+            Flow::Next
+        }
+    }
+
+    /// Calls the functions that nothing has called: another script may.
+    fn call_the_rest(&mut self) {
+        let mut names: Vec<(usize, String)> = self
+            .functions
+            .iter()
+            .filter(|(_, it)| it.calls == 0)
+            .map(|(name, it)| (it.body.start, name.clone()))
+            .collect();
+        names.sort();
+        for (_, name) in names {
+            let is_uncalled = self.functions.get(&name).is_some_and(|it| it.calls == 0);
+            if is_uncalled {
+                let args = vec![self.caller_arguments(Span::empty(0))];
+                self.branch(|shell| shell.call(&name, args));
+            }
+        }
+    }
+
+    pub(super) fn expect(script: &Script, at: &mut usize, word: &str) {
+        script.skip_lines(at);
+        *at += usize::from(script.word(*at) == Some(word));
+    }
+
+    fn conditional(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let start = *at;
+        *at += 1;
+        let mut branches: Vec<Option<Changes>> = Vec::new();
+        let (mut is_open, mut flow) = (live, Flow::Next);
+        loop {
+            let (_, status) = self.list(script, at, is_open);
+            Self::expect(script, at, "then");
+            flow = self
+                .alternative(script, at, is_open, status, &mut branches)
+                .unwrap_or(flow);
+            is_open &= status != Some(true);
+            match script.word(*at) {
+                Some("elif") => *at += 1,
+                Some("else") => {
+                    *at += 1;
+                    let taken = self.alternative(script, at, is_open, Some(true), &mut branches);
+                    flow = taken.unwrap_or(flow);
+                    is_open = false;
+                }
+                _ => break,
+            }
+        }
+        Self::expect(script, at, "fi");
+        self.after(branches, is_open, flow, script.span(start..*at))
+    }
+
+    /// Runs the commands of one alternative: at once if it is the only possible one, else as a branch.
+    fn alternative(
+        &mut self,
+        script: &Rc<Script>,
+        at: &mut usize,
+        is_open: bool,
+        status: Option<bool>,
+        branches: &mut Vec<Option<Changes>>,
+    ) -> Option<Flow> {
+        if !is_open || status == Some(false) {
+            self.list(script, at, false);
+        } else if status == Some(true) && branches.is_empty() {
+            return Some(self.list(script, at, true).0);
+        } else {
+            branches.push(self.branch(|shell| shell.list(script, at, true).0));
+        }
+        None
+    }
+
+    fn after(
+        &mut self,
+        mut branches: Vec<Option<Changes>>,
+        is_open: bool,
+        flow: Flow,
+        place: Span,
+    ) -> Done {
+        if branches.is_empty() {
+            return (flow, None);
+        }
+        if is_open {
+            branches.push(Some(Changes::new()));
+        }
+        (self.join(&branches, place), None)
+    }
+
+    fn case(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let start = *at;
+        *at += 1;
+        self.has_assumed = false;
+        let subject = if live {
+            self.word(script, *at)
+        } else {
+            Text::empty(0)
+        };
+        let is_certain = !self.has_assumed && !has_expansion(subject.as_str());
+        *at += 1;
+        Self::expect(script, at, "in");
+        let mut branches: Vec<Option<Changes>> = Vec::new();
+        let (mut is_open, mut flow) = (live, Flow::Next);
+        script.skip_lines(at);
+        while script.word(*at) != Some("esac") && *at < script.tokens.len() {
+            let before = *at;
+            let (mut fits, mut is_all) = (false, false);
+            while script.operator(*at) != Some(")") && *at < script.tokens.len() {
+                if let Some(pattern) = script.word(*at) {
+                    is_all |= pattern == "*";
+                    let bare = pattern.replace(['\'', '"'], "");
+                    fits |= expansion::matches(&bare, subject.as_str());
+                }
+                *at += 1;
+            }
+            *at += 1;
+            let status = match (is_certain, is_all) {
+                (true, _) => Some(fits),
+                (false, true) => Some(true),
+                (false, false) => None,
+            };
+            flow = self
+                .alternative(script, at, is_open, status, &mut branches)
+                .unwrap_or(flow);
+            is_open &= status != Some(true);
+            if script.operator(*at) == Some(";;") {
+                *at += 1;
+            }
+            script.skip_lines(at);
+            *at = (*at).max(before + 1);
+        }
+        *at += 1;
+        self.after(branches, is_open, flow, script.span(start..*at))
+    }
+
+    fn for_loop(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let start = *at;
+        *at += 1;
+        if let Some(Token {
+            kind: TokenKind::Arithmetic,
+            range,
+        }) = script.tokens.get(*at)
+        {
+            let header = script.text.as_str()[range.clone()].to_owned();
+            *at += 1;
+            return self.counting_loop(script, at, live, &header);
+        }
+        let name = script.word(*at).unwrap_or_default().to_owned();
+        *at += 1;
+        script.skip_lines(at);
+        let mut words = self.args.clone();
+        if script.word(*at) == Some("in") {
+            *at += 1;
+            words.clear();
+            while script.word(*at).is_some() {
+                if live {
+                    words.extend(self.words(script, *at));
+                }
+                *at += 1;
+            }
+        }
+        Self::expect(script, at, "do");
+        let body = *at;
+        let is_known =
+            |word: &Text| !has_expansion(word.as_str()) && !word.as_str().contains(['*', '?', '{']);
+        if !words.iter().all(is_known) {
+            return self.unknown_loop(script, at, live, Some(&name), start);
+        }
+        let mut end = body;
+        self.list(script, &mut end, false);
+        *at = end;
+        let mut done = (Flow::Next, None);
+        if words.len() > 1 {
+            self.out.shared.push(script.span(body..end));
+        }
+        for word in words.into_iter().filter(|_| live) {
+            self.set_word(&name, word);
+            done = self.list(script, &mut body.clone(), true);
+            if done.0 != Flow::Next {
+                break;
+            }
+        }
+        Self::expect(script, at, "done");
+        done
+    }
+
+    /// `for ((…; …; …))`
+    fn counting_loop(
+        &mut self,
+        script: &Rc<Script>,
+        at: &mut usize,
+        live: bool,
+        header: &str,
+    ) -> Done {
+        Self::expect(script, at, "do");
+        let body = *at;
+        let mut parts = header.split(';');
+        let [first, condition, next] = [(); 3].map(|()| parts.next().unwrap_or_default());
+        if live {
+            self.number(first);
+        }
+        let known = if live {
+            self.number(condition)
+        } else {
+            Some(0)
+        };
+        if known.is_none() {
+            return self.unknown_loop(script, at, live, None, body);
+        }
+        let mut end = body;
+        self.list(script, &mut end, false);
+        self.out.shared.push(script.span(body..end));
+        *at = end;
+        while live && self.number(condition).is_some_and(|it| it != 0) {
+            let (flow, _) = self.list(script, &mut body.clone(), true);
+            self.number(next);
+            self.commands += 1;
+            if flow != Flow::Next || self.commands > MAX_COMMANDS {
+                break;
+            }
+        }
+        Self::expect(script, at, "done");
+        (Flow::Next, None)
+    }
+
+    fn while_loop(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let start = *at;
+        let is_while = script.word(*at) == Some("while");
+        *at += 1;
+        let mut ahead = *at;
+        self.list(script, &mut ahead, false);
+        Self::expect(script, &mut ahead, "do");
+        self.list(script, &mut ahead, false);
+        if live {
+            self.forget(script, *at..ahead);
+        }
+        let (_, status) = self.list(script, at, live);
+        Self::expect(script, at, "do");
+        if live && status == Some(is_while) {
+            let done = self.list(script, at, true);
+            Self::expect(script, at, "done");
+            return (done.0, None);
+        }
+        let runs = live && status != Some(!is_while);
+        self.unknown_loop(script, at, runs, None, start)
+    }
+
+    /// A loop that runs any number of times.
+    fn unknown_loop(
+        &mut self,
+        script: &Rc<Script>,
+        at: &mut usize,
+        live: bool,
+        name: Option<&str>,
+        start: usize,
+    ) -> Done {
+        if !live {
+            self.list(script, at, false);
+            Self::expect(script, at, "done");
+            return (Flow::Next, None);
+        }
+        let mut end = *at;
+        self.list(script, &mut end, false);
+        self.forget(script, *at..end);
+        if let Some(name) = name {
+            self.set_unknown(name, "a loop sets it");
+        }
+        let changes = self.branch(|shell| shell.list(script, at, true).0);
+        Self::expect(script, at, "done");
+        let flow = self.join(&[changes, Some(Changes::new())], script.span(start..*at));
+        (flow, None)
+    }
+
+    /// Makes the scalar variables unknown that a loop sets: each round starts with those of the round before.
+    fn forget(&mut self, script: &Script, tokens: Range<usize>) {
+        for at in tokens {
+            let Some(word) = script.word(at) else {
+                continue;
+            };
+            if let Some((name, _, value)) = assignment(word)
+                && !value.is_empty()
+                && word[value.clone()].contains('$')
+            {
+                self.set_unknown(&word[name], "a loop sets it");
+            }
+        }
+    }
+
+    /// `[[ … ]]`
+    fn double_bracket(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        *at += 1;
+        let mut words = Vec::new();
+        let mut is_simple = live;
+        self.has_assumed = false;
+        while *at < script.tokens.len() && script.word(*at) != Some("]]") {
+            match script.word(*at) {
+                Some(_) if live => words.push(self.word(script, *at)),
+                Some(_) => {}
+                None => is_simple = false,
+            }
+            *at += 1;
+        }
+        *at += 1;
+        let status = if is_simple { self.test(&words) } else { None };
+        (Flow::Next, status)
+    }
+
+    /// The result of a test, if it is certain.
+    pub(super) fn test(&self, words: &[Text]) -> Option<bool> {
+        if self.has_assumed || words.iter().any(|word| has_expansion(word.as_str())) {
+            return None;
+        }
+        let words: Vec<&str> = words.iter().map(Text::as_str).collect();
+        let number = |word: &str| word.parse::<i64>().ok();
+        match words.as_slice() {
+            ["!", rest @ ..] => {
+                let rest: Vec<Text> = rest.iter().map(|word| literal(word)).collect();
+                self.test(&rest).map(|status| !status)
+            }
+            ["-n", word] => Some(!word.is_empty()),
+            ["-z", word] => Some(word.is_empty()),
+            [word] => Some(!word.is_empty()),
+            [a, "=" | "==", b] => Some(expansion::matches(b, a)),
+            [a, "!=", b] => Some(!expansion::matches(b, a)),
+            [a, operator, b] => {
+                let (a, b) = (number(a)?, number(b)?);
+                Some(match *operator {
+                    "-eq" => a == b,
+                    "-ne" => a != b,
+                    "-lt" => a < b,
+                    "-le" => a <= b,
+                    "-gt" => a > b,
+                    "-ge" => a >= b,
+                    _ => return None,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "bash judges the evaluation"
+)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    fn starts_qemu(words: &[Text]) -> bool {
+        let words = &words[usize::from(words[0].as_str() == "exec")..];
+        words[0].as_str() == "qemu-system-x86_64"
+    }
+
+    fn evaluated(script: &str) -> Vec<Vec<String>> {
+        let evaluated = evaluate(script, starts_qemu).unwrap();
+        let starts = evaluated.commands.iter().filter(|it| starts_qemu(it));
+        let words = |words: &Vec<Text>| {
+            let words = words.iter().map(|it| it.as_str().to_owned());
+            words.filter(|word| word != "exec").collect()
+        };
+        starts.map(words).collect()
+    }
+
+    /// The arguments that bash passes to QEMU in each script; `None` without bash.
+    fn real(scripts: &[String]) -> Option<Vec<Vec<Vec<String>>>> {
+        let name = format!("vmdisk-script-{}-{}", std::process::id(), scripts.len());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("qemu-system-x86_64");
+        let stub = "#!/bin/sh\nprintf '%s\\001' \"${0##*/}\" \"$@\"\nprintf '\\002'\n";
+        std::fs::write(&program, stub).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let mut all = String::new();
+        for script in scripts {
+            all.push_str(&format!(
+                "bash <<'END OF SCRIPT'\n{script}\nEND OF SCRIPT\nprintf '\\003'\n"
+            ));
+        }
+        let bash = Command::new("bash")
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut bash) = bash else {
+            let is_required = std::env::var("VMDISK_REAL").is_ok_and(|it| it == "require");
+            assert!(!is_required, "there is no bash");
+            println!("skipped: there is no bash");
+            return None;
+        };
+        let mut input = bash.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || input.write_all(all.as_bytes()));
+        let output = bash.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let words = |start: &str| start.split_terminator('\u{1}').map(str::to_owned).collect();
+        let starts = |script: &str| script.split_terminator('\u{2}').map(words).collect();
+        Some(text.split_terminator('\u{3}').map(starts).collect())
+    }
+
+    /// Scripts of which everything is known.
+    const KNOWN: [&str; 43] = [
+        "A=1; qemu-system-x86_64 -a $A ${A}b \"$A\" '$A' \"a${A}c\"",
+        "A='x  y'; qemu-system-x86_64 $A \"$A\" -p$A-s \"-p$A\"",
+        "A=; qemu-system-x86_64 -a $A \"$A\" b",
+        "export A=1; readonly B=$A; declare -r C=\"$B 2\"; qemu-system-x86_64 $A $B $C",
+        "A=a; A+=b; A=\"$A c\"; A=\"${A} d\"; qemu-system-x86_64 $A",
+        "L=(-a 'b c'); L+=(d \"${L[@]}\"); L[4]=z; qemu-system-x86_64 \"${L[@]}\" \"${L[1]}\" ${L[1]} ${#L[@]}",
+        "L+=(-x); L=(-y \"${L[@]}\"); qemu-system-x86_64 ${L[@]} \"${L[*]}\"",
+        "L=(); qemu-system-x86_64 -a \"${L[@]}\" -b",
+        "A=a.b.c; qemu-system-x86_64 ${A%.*} ${A%%.*} ${A#*.} ${A##*.} ${#A} ${A/./-} ${A//./-} ${A:2:1} ${A^^}",
+        "A=x; B=; qemu-system-x86_64 ${A:+y} ${B:+y} ${B+z} ${B:-d} \"${B-d}\" ${B:=e} $B",
+        "N=2; M=$((N * 3 + 1)); ((N++)); let N+=2; qemu-system-x86_64 $N $M $((M % 4))",
+        "set -- -a 'b c'; set -- \"$@\" -d; qemu-system-x86_64 \"$@\" $# $1 \"$2\"; shift 2; qemu-system-x86_64 \"$@\"",
+        "set -- -x; f() { qemu-system-x86_64 \"$@\" -in $1; }; f -a 'b c'; qemu-system-x86_64 \"$@\"",
+        "f() { local a=$1; g \"$a\" -z; }; g() { qemu-system-x86_64 \"$@\"; }; a=0; f 'x y'; qemu-system-x86_64 -a $a",
+        "f() { if [ -z \"$1\" ]; then return; fi; A=set; }; A=un; f; qemu-system-x86_64 $A; f x; qemu-system-x86_64 $A",
+        "for d in a b; do O=\"$O -d $d\"; done; qemu-system-x86_64 $O",
+        "O=; for d in a 'b c'; do O+=\" -d $d\"; done; qemu-system-x86_64 $O $d",
+        "for ((i = 0; i < 3; i++)); do L+=(-d$i); done; qemu-system-x86_64 \"${L[@]}\" $i",
+        "set -- p q; for x; do L+=($x.img); done; qemu-system-x86_64 ${L[@]}",
+        "A=1; if [ \"$A\" = 1 ]; then B=y; else B=n; fi; qemu-system-x86_64 $B",
+        "A=3; if [[ $A == 1 ]]; then B=1; elif [ $A -gt 2 ]; then B=2; else B=3; fi; qemu-system-x86_64 $B",
+        "A=ab; case $A in x|y) B=1 ;; a*) B=2 ;; *) B=3 ;; esac; qemu-system-x86_64 $B",
+        "D=; [ -n \"$D\" ] && O=-d; [ -z \"$D\" ] && O=\"$O -e\"; [ -n \"$D\" ] || O=\"$O -f\"; qemu-system-x86_64 $O",
+        "(A=in; qemu-system-x86_64 $A); A=${A:-out}; qemu-system-x86_64 -x",
+        "C=\"qemu-system-x86_64 -a\"; C=\"$C -b c\"; $C d",
+        "c=(qemu-system-x86_64); c+=(-a 'b c'); \"${c[@]}\"",
+        "P=qemu-system-; A=x86_64; \"$P$A\" -q",
+        "A=1; eval \"qemu-system-x86_64 -a $A \\$A '\\$A'\"",
+        "export A=1; B=2; bash -c \"qemu-system-x86_64 -a \\$A $B 'x y'\"",
+        "A=1; sh -s <<EOF\nB=2\nqemu-system-x86_64 -a $A \\$B\nEOF",
+        "sh -s <<'EOF'\nB=2\nqemu-system-x86_64 -a $B\nEOF",
+        "A=1; cat > run.sh <<EOF\nqemu-system-x86_64 \\\\\n  -a $A \\\\\n  -b\nEOF\nsh run.sh",
+        "cat >&2 <<EOF\nqemu-system-x86_64 -not $A\nEOF\nqemu-system-x86_64 -a",
+        "qemu-system-x86_64 -a x`# y z`,b\"`# c d`\" -c",
+        "qemu-system-x86_64 -a `# comment` \\\n  $(: comment) -b",
+        "A=x; exec qemu-system-x86_64 \\\n -a file=$A,\\\nb=c \"d \\\n e\"; qemu-system-x86_64 -never",
+        "printf -v A 'f=%s/%02d' /x 4; qemu-system-x86_64 \"$A\"",
+        "J='{\"a\":\"'\"$HOMELESS\"'\"}'; J=\"{\\\"b\\\":1}\"; qemu-system-x86_64 \"$J\"",
+        "f() { echo usage; exit 1; }; A=1; [ \"$A\" = 1 ] || f; qemu-system-x86_64 $A",
+        "A=1; true && B=2 && qemu-system-x86_64 $A $B",
+        "A=1; A=2 true; A=3 qemu-system-x86_64 -a $A",
+        "declare -A T; A=x; while false; do A=y; done; qemu-system-x86_64 $A",
+        "run() { echo \"$*\" >&2; \"$@\"; }; A=b; run qemu-system-x86_64 -a $A 2>/dev/null",
+    ];
+
+    #[test]
+    fn what_bash_passes_to_qemu_is_what_the_evaluation_finds() {
+        let scripts = KNOWN.map(str::to_owned);
+        let Some(real) = real(&scripts) else { return };
+        for (script, real) in scripts.iter().zip(real) {
+            assert_eq!(evaluated(script), real, "{script}");
+        }
+    }
+
+    /// Random scripts.
+    struct Writer(u64);
+
+    impl Writer {
+        fn next(&mut self, below: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695);
+            usize::try_from(self.0 >> 33).unwrap() % below
+        }
+
+        fn of(&mut self, words: &[&str]) -> String {
+            words[self.next(words.len())].to_owned()
+        }
+
+        fn value(&mut self) -> String {
+            self.of(&[
+                "x",
+                "'a b'",
+                "\"$A\"",
+                "$B",
+                "\"$B-$A\"",
+                "${C}c",
+                "\"$C d\"",
+                "a.img",
+                "\"\"",
+                "${A%.*}",
+                "${B:-z}",
+                "\"${A:+q}\"",
+                "$((N + 1))",
+                "\"${L[*]}\"",
+                "\"'$A'\"",
+                "${#L[@]}",
+                "${L[0]}",
+                "\"\\$A\"",
+                "$1",
+                "\"$*\"",
+            ])
+        }
+
+        fn condition(&mut self) -> String {
+            let (a, b) = (self.value(), self.value());
+            match self.next(4) {
+                0 => format!("[ -n {a} ]"),
+                1 => format!("[[ {a} == {b} ]]"),
+                2 => format!("[ \"$N\" -lt {} ]", self.next(4)),
+                _ => "[ -e \"$RANDOM_FILE\" ]".to_owned(),
+            }
+        }
+
+        fn statement(&mut self, depth: usize) -> String {
+            let name = self.of(&["A", "B", "C"]);
+            let value = self.value();
+            let kinds = match depth {
+                0 => 14,
+                1 | 2 => 13,
+                _ => 8,
+            };
+            match self.next(kinds) {
+                0 | 1 => format!("{name}={value}"),
+                2 => format!("{name}+={value}"),
+                3 => format!("L+=({value} -o)"),
+                4 => format!("L=({value} \"${{L[@]}}\")"),
+                5 => format!("set -- \"$@\" {value}"),
+                6 => format!("N=$((N + {}))", self.next(3)),
+                7 => format!("{name}=\"${name} {}\"", self.next(9)),
+                8 => {
+                    let (a, b) = (self.statement(depth + 1), self.statement(depth + 1));
+                    format!("if {}; then\n{a}\nelse\n{b}\nfi", self.condition())
+                }
+                9 => format!("{} && {}", self.condition(), self.statement(depth + 1)),
+                10 => {
+                    let body = self.statement(depth + 1);
+                    format!("for X in {value} y; do\n{body}; {name}=$X\ndone")
+                }
+                11 => {
+                    let (a, b) = (self.statement(depth + 1), self.statement(depth + 1));
+                    format!("case {value} in\n x|a*) {a} ;;\n *) {b} ;;\nesac")
+                }
+                12 => format!("( {} )", self.statement(depth + 1)),
+                _ => {
+                    let body = self.statement(depth + 1);
+                    format!("f() {{ local B={value}; {body}; {name}=\"$1\"; }}\nf {value} 2")
+                }
+            }
+        }
+
+        fn script(&mut self) -> String {
+            let mut lines = vec!["set --; A=a.x; B=; C=c; N=1; L=()".to_owned()];
+            let count = 2 + self.next(6);
+            lines.extend((0..count).map(|_| self.statement(0)));
+            lines.push("qemu-system-x86_64 -a \"$A\" $B -c$C $N \"${L[@]}\" \"$@\" $1".to_owned());
+            lines.join("\n")
+        }
+    }
+
+    #[test]
+    fn a_random_script_has_the_words_that_bash_finds_or_holes() {
+        let mut writer = Writer(7);
+        let scripts: Vec<String> = (0..400).map(|_| writer.script()).collect();
+        let Some(real) = real(&scripts) else { return };
+        let mut known = 0;
+        for (script, real) in scripts.iter().zip(real) {
+            let found = evaluated(script);
+            assert_eq!(found.len(), 1, "{script}");
+            let has_hole = found[0]
+                .iter()
+                .any(|it| has_expansion(&it.replace("\\$A", "")));
+            if !has_hole {
+                known += 1;
+                assert_eq!(found, real, "{script}");
+            }
+        }
+        assert!(known > 150, "only {known} scripts are known");
+    }
+
+    #[test]
+    fn a_hole_has_its_place_and_reason() {
+        for (script, name, reason, values) in [
+            ("qemu-system-x86_64 -a $X", "$X", UNSET, ""),
+            (
+                "qemu-system-x86_64 -a ${1}",
+                "${1}",
+                "it is an argument of the script",
+                "",
+            ),
+            (
+                "qemu-system-x86_64 -a \"$(cat 'x y')\"",
+                "$(cat…)",
+                "it is the output of a command",
+                "",
+            ),
+            (
+                "A=1; [ -e x ] && A=2; qemu-system-x86_64 -a $A",
+                "$A",
+                "a branch sets it",
+                "1 or 2",
+            ),
+            (
+                "A=1; if x; then A=2; elif y; then A=3; fi; qemu-system-x86_64 -a $A",
+                "$A",
+                "a branch sets it",
+                "1 or 2 or 3",
+            ),
+            (
+                "O=-a; x && O=\"$O -b\"; qemu-system-x86_64 $O",
+                "$O",
+                "a branch sets it",
+                " or -b",
+            ),
+            (
+                "L=(-a); x && L+=(-b); qemu-system-x86_64 ${L[@]}",
+                "$L",
+                "a branch sets it",
+                " or -b",
+            ),
+            (
+                "A=1; . ./conf; qemu-system-x86_64 -a $A",
+                "$A",
+                "`./conf`, which is not read, may set it",
+                "",
+            ),
+            (
+                "read A; qemu-system-x86_64 -a $A",
+                "$A",
+                "`read` sets it",
+                "",
+            ),
+            (
+                "for A in *.img; do qemu-system-x86_64 -a $A; done",
+                "$A",
+                "a loop sets it",
+                "",
+            ),
+            (
+                "N=$((M + 1)); qemu-system-x86_64 -a $N",
+                "$((M…)",
+                "it is computed from an unknown value",
+                "",
+            ),
+        ] {
+            let evaluated = evaluate(script, starts_qemu).unwrap();
+            let last = evaluated.commands.last().unwrap().last().unwrap();
+            assert_eq!(last.as_str(), name, "{script}");
+            let hole = evaluated.holes.iter().rev().find(|hole| hole.name == name);
+            let hole = hole.unwrap_or_else(|| panic!("{script}: {:?}", evaluated.holes));
+            assert_eq!(
+                (&*hole.reason, &*hole.values.join(" or ")),
+                (reason, values),
+                "{script}"
+            );
+            assert!(!hole.span.is_empty(), "{script}");
+        }
+    }
+
+    const UNSET: &str = "nothing in the file sets it";
+
+    #[test]
+    fn text_that_grows_without_end_is_refused_soon() {
+        let doubled = "A=\"$A $A\"\n".repeat(60);
+        let bomb = format!("A=x\n{doubled}qemu-system-x86_64 $A");
+        for script in [
+            bomb.as_str(),
+            "for ((i = 0; 1; i++)); do A=$i; done; qemu-system-x86_64 -a",
+            "A=x; while :; do A=\"$A $A\"; done; qemu-system-x86_64 -a",
+            "f() { f; f; }; f; qemu-system-x86_64 -a",
+            "A=1; eval 'eval \"$A\"'; A='eval \"$A\"'; eval \"$A\"; qemu-system-x86_64 -a",
+        ] {
+            let start = std::time::Instant::now();
+            let _ = evaluate(script, starts_qemu);
+            assert!(start.elapsed().as_secs() < 5, "{script}");
+        }
+        assert!(evaluate(&bomb, starts_qemu).is_err());
+        let long = "O=\"$O -drive file=/a,format=raw\"\n".repeat(14_000);
+        let start = std::time::Instant::now();
+        let script = format!("O=\n{long}qemu-system-x86_64 $O");
+        assert_eq!(evaluated(&script)[0].len(), 28_001);
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+}

@@ -1,0 +1,397 @@
+//! The commands of a script: assignments, those of the shell itself, and programs.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::arithmetic;
+use super::expansion::{self, Mode};
+use super::script::{MAX_DEPTH, Script};
+use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined};
+use super::shell_words::TokenKind;
+use super::text::Text;
+
+impl Shell {
+    /// The one word that a word of the script expands to where no splitting happens.
+    pub(super) fn word(&mut self, script: &Script, at: usize) -> Text {
+        let range = script.tokens.get(at).map_or(0..0, |it| it.range.clone());
+        self.one(&script.text, range, Mode::One)
+    }
+
+    pub(super) fn one(&mut self, source: &Text, range: Range<usize>, mode: Mode) -> Text {
+        let start = source.span(range.start..range.start).start;
+        let words = expansion::expand(self, source, range, mode, None);
+        words
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| Text::empty(start))
+    }
+
+    pub(super) fn words(&mut self, script: &Script, at: usize) -> Vec<Text> {
+        let range = script.tokens.get(at).map_or(0..0, |it| it.range.clone());
+        expansion::expand(self, &script.text, range, Mode::Words, None)
+    }
+
+    /// A command of words, with assignments before it or alone.
+    pub(super) fn simple(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
+        let mut words: Vec<Text> = Vec::new();
+        let mut assigned = Vec::new();
+        let mut is_first = true;
+        self.has_assumed = false;
+        while let Some(token) = script.tokens.get(*at) {
+            match &token.kind {
+                TokenKind::Word => {}
+                TokenKind::Output => {
+                    self.has_output |= live;
+                    *at += 1;
+                    continue;
+                }
+                _ => break,
+            }
+            let word = &script.text.as_str()[token.range.clone()];
+            let declares = words
+                .first()
+                .is_some_and(|first| DECLARING.contains(&first.as_str()));
+            let parts = assignment(word).filter(|_| is_first || declares);
+            let is_list = parts.is_some() && script.operator(*at + 1) == Some("=(");
+            let position = *at;
+            *at += 1;
+            if is_list {
+                *at += 1;
+                while *at < script.tokens.len() && script.operator(*at) != Some("=)") {
+                    *at += 1;
+                }
+                *at += 1;
+            }
+            if !live {
+                continue;
+            }
+            match parts {
+                Some((name, ..)) if declares => {
+                    self.declare(&word[name], words[0].as_str());
+                    self.assign(script, position, is_list);
+                }
+                Some(_) => assigned.push((position, is_list)),
+                None if declares => self.declare(word, words[0].as_str()),
+                None => {
+                    is_first = false;
+                    words.extend(self.words(script, position));
+                }
+            }
+        }
+        // Before a program, assignments are only for its environment.
+        let is_own = |name: &Text| self.functions.contains_key(name.as_str());
+        if words.first().is_none_or(is_own) {
+            for (position, is_list) in assigned {
+                self.assign(script, position, is_list);
+            }
+        }
+        match words.is_empty() {
+            true => (Flow::Next, live.then_some(true)),
+            false => self.run(words),
+        }
+    }
+
+    pub(super) fn declare(&mut self, name: &str, declaring: &str) {
+        match declaring {
+            "export" => drop(self.exported.insert(name.to_owned())),
+            "local" | "declare" | "typeset" => {
+                let former = self.variables.get(name).cloned();
+                if let Some(locals) = self.locals.last_mut() {
+                    locals.entry(name.to_owned()).or_insert(former);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `NAME=value`, `NAME+=value`, `NAME[1]=value` or `NAME=(…)`.
+    pub(super) fn assign(&mut self, script: &Rc<Script>, position: usize, is_list: bool) {
+        let token = &script.tokens[position];
+        let raw = &script.text.as_str()[token.range.clone()];
+        let Some((name, adds, value)) = assignment(raw) else {
+            return;
+        };
+        let index = raw[name.end..value.start].split_once('[');
+        let index = index
+            .and_then(|(_, rest)| rest.split_once(']'))
+            .map(|(it, _)| it.to_owned());
+        let name = &raw[name];
+        let offset = token.range.start;
+        self.has_assumed = false;
+        if is_list {
+            let name = name.to_owned();
+            return self.assign_list(script, &name, position + 2, adds);
+        }
+        // `NAME="$NAME rest"` appends in place.
+        let text = &raw[value.clone()];
+        let quote = usize::from(text.starts_with('"'));
+        let own = [format!("${{{name}}}"), format!("${name}")];
+        let is_whole = |own: &String| {
+            let after = text[quote..].strip_prefix(own.as_str());
+            after.is_some_and(|it| {
+                !it.starts_with(|c: char| c.is_ascii_alphanumeric() || "_[".contains(c))
+            })
+        };
+        let own = own.iter().find(|own| is_whole(own)).map_or(0, String::len);
+        let is_known = |value: &Value| value.unknown.is_none() && !value.is_list;
+        let is_used_again = text[quote + own..].contains(name);
+        let before = self.variables.get(name);
+        let is_free = before.map_or(self.read_file.is_none(), is_known) && !is_used_again;
+        if (adds || own > 0) && index.is_none() && is_free {
+            self.note(name);
+            let former = self.variables.remove(name);
+            self.has_assumed = former.as_ref().is_some_and(|it| it.is_assumed);
+            let former = former.and_then(|it| it.words.into_iter().next());
+            let skip = if adds { 0 } else { quote + own };
+            let mode = match !adds && quote > 0 {
+                true => Mode::Quoted,
+                false => Mode::One,
+            };
+            let range = offset + value.start + skip..offset + value.end;
+            let words = expansion::expand(self, &script.text, range, mode, former);
+            let word = words.into_iter().next();
+            return self.set_word(name, word.unwrap_or_default());
+        }
+        let range = offset + value.start..offset + value.end;
+        let mut word = self.one(&script.text, range, Mode::One);
+        if adds && index.is_none() {
+            match self.get(name) {
+                Some(mut before) if is_known(&before) && before.words.len() == 1 => {
+                    before.words[0].push_part(&word, 0..word.as_str().len());
+                    word = before.words.remove(0);
+                }
+                _ => return self.set_unknown(name, "its former value is unknown"),
+            }
+        }
+        match index {
+            None => self.set_word(name, word),
+            Some(index) => {
+                self.note(name);
+                let nth = self.number(&index).and_then(|it| usize::try_from(it).ok());
+                let array = self.variables.entry(name.to_owned());
+                let array = array.or_insert_with(|| Value::list(Vec::new(), true));
+                match nth {
+                    Some(nth) if nth < array.words.len() => array.words[nth] = word,
+                    Some(nth) if nth == array.words.len() => array.words.push(word),
+                    _ => *array = Value::unknown("its elements are set one by one".to_owned()),
+                }
+            }
+        }
+    }
+
+    /// `NAME=(…)` and `NAME+=(…)`
+    pub(super) fn assign_list(
+        &mut self,
+        script: &Rc<Script>,
+        name: &str,
+        mut at: usize,
+        adds: bool,
+    ) {
+        let mut words = Vec::new();
+        while script.word(at).is_some() {
+            words.extend(self.words(script, at));
+            at += 1;
+        }
+        self.note(name);
+        match self.variables.get_mut(name) {
+            Some(before) if adds && before.unknown.is_none() => {
+                before.is_list = true;
+                before.words.extend(words);
+            }
+            Some(_) if adds => {}
+            None if adds && self.read_file.is_some() => {
+                self.set_unknown(name, "its former value is unknown");
+            }
+            _ => self.set(name, Value::list(words, true)),
+        }
+    }
+
+    pub(super) fn number(&mut self, text: &str) -> Option<i64> {
+        arithmetic::evaluate(text, self)
+    }
+
+    /// Runs a command with known and unknown words.
+    pub(super) fn run(&mut self, words: Vec<Text>) -> Done {
+        let name = words[0].as_str().to_owned();
+        let name = name.as_str();
+        self.line.push(program(name).to_owned());
+        let next = (Flow::Next, Some(true));
+        let rest = &words[1..];
+        match name {
+            ":" | "true" => return next,
+            "false" => return (Flow::Next, Some(false)),
+            "export" | "readonly" | "local" | "declare" | "typeset" => return next,
+            "echo" => return (Flow::Next, None),
+            "exit" => return (Flow::Exit, None),
+            "return" => return (Flow::Return, None),
+            "[" | "test" => {
+                let end = rest.len() - usize::from(name == "[" && !rest.is_empty());
+                return (Flow::Next, self.test(&rest[..end]));
+            }
+            "let" => {
+                let mut value = None;
+                for word in rest {
+                    value = self.number(word.as_str());
+                }
+                return (Flow::Next, value.map(|value| value != 0));
+            }
+            "eval" => return (self.nested(joined(rest), true), None),
+            _ => {}
+        }
+        if self.sets(name, rest) {
+            let is_certain = matches!(name, "set" | "shift" | "unset");
+            return (Flow::Next, is_certain.then_some(true));
+        }
+        if self.functions.contains_key(name) {
+            return (self.call(name, rest.to_vec()), None);
+        }
+        if words
+            .iter()
+            .any(|word| WRAPPERS.contains(&program(word.as_str())))
+        {
+            let inner = words.iter().find(|word| {
+                let text = word.as_str();
+                text.contains([' ', '\n']) && (text.contains("qemu") || text.contains("kvm"))
+            });
+            if let Some(inner) = inner.cloned() {
+                self.nested(inner, false);
+                return (Flow::Next, None);
+            }
+        }
+        let is_last = name == "exec" && words.len() > 1;
+        self.out.commands.push(words);
+        (if is_last { Flow::Exit } else { Flow::Next }, None)
+    }
+
+    /// Runs a command of the shell that sets variables or arguments.
+    pub(super) fn sets(&mut self, name: &str, rest: &[Text]) -> bool {
+        match name {
+            "set" => {
+                let at = rest.iter().position(|word| word.as_str() == "--");
+                if let Some(at) = at {
+                    self.set(ARGUMENTS, Value::list(rest[at + 1..].to_vec(), true));
+                }
+            }
+            "shift" => {
+                let count = rest
+                    .first()
+                    .map_or(Some(1), |word| word.as_str().parse().ok());
+                let known = self.args.iter().position(|word| word.as_str() == "$@");
+                let known = known.unwrap_or(self.args.len());
+                self.note(ARGUMENTS);
+                self.args.drain(..count.unwrap_or(0).min(known));
+            }
+            "unset" => {
+                for word in rest {
+                    self.set(word.as_str(), Value::list(Vec::new(), false));
+                }
+            }
+            "." | "source" => {
+                let file = rest.first().map_or("", Text::as_str).to_owned();
+                let reason = format!("`{file}`, which is not read, may set it");
+                let names: Vec<String> = self.variables.keys().cloned().collect();
+                for name in names {
+                    self.set_unknown(&name, &reason);
+                }
+                self.read_file = Some(file);
+            }
+            "read" | "mapfile" | "readarray" | "getopts" => {
+                for word in rest {
+                    self.set_unknown(word.as_str(), &format!("`{name}` sets it"));
+                }
+            }
+            "printf" => {
+                if let [option, variable, format, values @ ..] = rest
+                    && option.as_str() == "-v"
+                {
+                    let variable = variable.as_str().to_owned();
+                    match expansion::printf(format, values) {
+                        Some(text) => self.set_word(&variable, text),
+                        None => self.set_unknown(&variable, "`printf` sets it"),
+                    }
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Runs text as a script: with the variables of this one, or only with those that it exports.
+    pub(super) fn nested(&mut self, text: Text, is_same_shell: bool) -> Flow {
+        self.bytes += text.as_str().len();
+        let Ok(script) = Script::new(text) else {
+            return Flow::Next;
+        };
+        let script = Rc::new(script);
+        self.depth += 8;
+        let mut flow = Flow::Next;
+        if self.depth > 8 * MAX_DEPTH {
+        } else if is_same_shell {
+            flow = self.list(&script, &mut 0, true).0;
+        } else {
+            let exported = |name: &str| Some((name.to_owned(), self.variables.get(name)?.clone()));
+            let inherited = self
+                .exported
+                .iter()
+                .filter_map(|name| exported(name))
+                .collect();
+            let args = vec![self.caller_arguments(script.text.span(0..0))];
+            let before = (
+                std::mem::replace(&mut self.variables, inherited),
+                std::mem::replace(&mut self.args, args),
+                std::mem::take(&mut self.functions),
+                std::mem::take(&mut self.branches),
+            );
+            self.list(&script, &mut 0, true);
+            (self.variables, self.args, self.functions, self.branches) = before;
+        }
+        self.depth -= 8;
+        flow
+    }
+
+    /// The lines of `<<WORD`, if they are a script that a shell or the script itself runs.
+    pub(super) fn document(&mut self, script: &Rc<Script>, range: Range<usize>, is_quoted: bool) {
+        let body = &script.text.as_str()[range.clone()];
+        let is_run = self.has_output || self.line.iter().any(|it| WRAPPERS.contains(&it.as_str()));
+        if !is_run || !(body.contains("qemu") || body.contains("kvm")) {
+            return;
+        }
+        let text = if is_quoted {
+            script.text.part(range)
+        } else {
+            self.one(&script.text, range, Mode::Document)
+        };
+        let (line, has_output) = (std::mem::take(&mut self.line), self.has_output);
+        self.nested(text, false);
+        (self.line, self.has_output) = (line, has_output);
+    }
+}
+
+/// Commands whose arguments are assignments.
+const DECLARING: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
+
+/// Programs that run one of their arguments, or their input, as a script.
+const WRAPPERS: [&str; 13] = [
+    "ash", "bash", "dash", "ksh", "screen", "script", "sh", "ssh", "su", "tmux", "watch", "xterm",
+    "zsh",
+];
+
+fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The name of an assignment, whether it adds to the variable, and its value, as ranges of the word.
+pub(super) fn assignment(word: &str) -> Option<(Range<usize>, bool, Range<usize>)> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let length = word.find(|letter| !is_name(letter))?;
+    if length == 0 || word.starts_with(|letter: char| letter.is_ascii_digit()) {
+        return None;
+    }
+    let mut rest = &word[length..];
+    if rest.starts_with('[') {
+        rest = &rest[rest.find(']')? + 1..];
+    }
+    let adds = rest.starts_with('+');
+    let value = rest.strip_prefix('+').unwrap_or(rest).strip_prefix('=')?;
+    Some((0..length, adds, word.len() - value.len()..word.len()))
+}

@@ -1,0 +1,367 @@
+//! The variables of a script, known and unknown, on the way that the evaluation takes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use vmdisk_source::Span;
+
+use super::arithmetic::Numbers;
+use super::script::{Evaluated, Hole, Script};
+use super::text::Text;
+
+/// The value of a variable.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// One word, or those of an array.
+    pub(super) words: Vec<Text>,
+    pub(super) is_list: bool,
+    /// True if it is the default of a variable that whoever runs the script may set.
+    pub(super) is_assumed: bool,
+    /// Why it is unknown.
+    pub(super) unknown: Option<String>,
+    /// The values that it may have, if they are known and few.
+    pub(super) may_be: Vec<String>,
+    is_used: bool,
+}
+
+impl Value {
+    pub(super) fn unknown(reason: impl Into<String>) -> Self {
+        Value {
+            unknown: Some(reason.into()),
+            ..Value::list(Vec::new(), false)
+        }
+    }
+
+    pub(super) fn word(word: Text) -> Self {
+        Value::list(vec![word], false)
+    }
+
+    pub(super) const fn list_of(words: Vec<Text>) -> Self {
+        Value::list(words, true)
+    }
+
+    pub(super) const fn list(words: Vec<Text>, is_list: bool) -> Self {
+        Value {
+            words,
+            is_list,
+            is_assumed: false,
+            unknown: None,
+            may_be: Vec::new(),
+            is_used: false,
+        }
+    }
+
+    fn same(&self, other: &Value) -> bool {
+        let words = self.words.iter().map(Text::as_str);
+        self.unknown == other.unknown && words.eq(other.words.iter().map(Text::as_str))
+    }
+
+    fn text(&self) -> String {
+        let words: Vec<&str> = self.words.iter().map(Text::as_str).collect();
+        words.join(" ")
+    }
+}
+
+/// The name under which the arguments are kept among the variables of a branch.
+pub(super) const ARGUMENTS: &str = "@";
+
+/// The variables that a branch changed.
+pub(super) type Changes = HashMap<String, Option<Value>>;
+
+#[derive(Clone)]
+pub(super) struct Function {
+    pub(super) script: Rc<Script>,
+    pub(super) body: Range<usize>,
+    pub(super) calls: usize,
+}
+
+/// Where the evaluation goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    Next,
+    Return,
+    Exit,
+}
+
+/// The result of a command: where the evaluation goes on, and whether the command succeeds, if that is known.
+pub(super) type Done = (Flow, Option<bool>);
+
+#[derive(Default)]
+pub(super) struct Shell {
+    pub(super) variables: HashMap<String, Value>,
+    pub(super) args: Vec<Text>,
+    pub(super) exported: HashSet<String>,
+    pub(super) functions: HashMap<String, Function>,
+    /// The former values of what each open branch, the outermost first, changed.
+    pub(super) branches: Vec<Changes>,
+    /// The former values of the local variables of each open function.
+    pub(super) locals: Vec<Changes>,
+    pub(super) out: Evaluated,
+    /// True if a default of a variable was used that nothing in the script sets.
+    pub(super) has_assumed: bool,
+    /// A file that the script reads: it may set any variable.
+    pub(super) read_file: Option<String>,
+    /// The programs on the current line, and whether its output goes into a file.
+    pub(super) line: Vec<String>,
+    pub(super) has_output: bool,
+    pub(super) commands: usize,
+    pub(super) bytes: usize,
+    pub(super) depth: usize,
+}
+
+impl Shell {
+    /// The values that the last unknown expansion may have.
+    pub(super) fn may_be(&mut self, values: Vec<String>) {
+        if let Some(hole) = self.out.holes.last_mut() {
+            hole.values = values;
+        }
+    }
+
+    pub(super) fn hole(&mut self, name: &str, span: Span, reason: impl Into<String>) -> Text {
+        let mut text = Text::empty(span.start);
+        text.push_escape(name, span);
+        self.out.holes.push(Hole {
+            name: name.to_owned(),
+            span,
+            reason: reason.into(),
+            values: Vec::new(),
+        });
+        text
+    }
+
+    pub(super) fn caller_arguments(&mut self, span: Span) -> Text {
+        let mut text = Text::empty(span.start);
+        text.push_escape("$@", span);
+        text
+    }
+
+    /// The value of a variable.
+    pub(super) fn get(&mut self, name: &str) -> Option<Value> {
+        let value = self.variables.get_mut(name);
+        let Some(value) = value else {
+            let file = self.read_file.as_ref()?;
+            return Some(Value::unknown(format!(
+                "`{file}`, which is not read, may set it"
+            )));
+        };
+        if std::mem::replace(&mut value.is_used, true) {
+            let spans = value.words.iter().map(Text::whole);
+            self.out.shared.extend(spans);
+        }
+        self.has_assumed |= value.is_assumed;
+        self.bytes += value.words.iter().map(Text::bytes).sum::<usize>();
+        Some(value.clone())
+    }
+
+    pub(super) fn note(&mut self, name: &str) {
+        let former = match name {
+            ARGUMENTS => Some(Value::list(self.args.clone(), true)),
+            _ => self.variables.get(name).cloned(),
+        };
+        if let Some(branch) = self.branches.last_mut() {
+            branch.entry(name.to_owned()).or_insert(former);
+        }
+    }
+
+    pub(super) fn put(&mut self, name: &str, value: Option<Value>) {
+        match (name, value) {
+            (ARGUMENTS, value) => self.args = value.map(|it| it.words).unwrap_or_default(),
+            (_, Some(value)) => drop(self.variables.insert(name.to_owned(), value)),
+            (_, None) => drop(self.variables.remove(name)),
+        }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        self.note(name);
+        self.put(name, Some(value));
+    }
+
+    pub(super) fn set_word(&mut self, name: &str, word: Text) {
+        let is_assumed = self.has_assumed;
+        let value = Value {
+            is_assumed,
+            ..Value::list(vec![word], false)
+        };
+        self.set(name, value);
+    }
+
+    pub(super) fn set_unknown(&mut self, name: &str, reason: &str) {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        if !name.is_empty() && name.chars().all(is_name) {
+            self.set(name, Value::unknown(reason.to_owned()));
+        }
+    }
+
+    /// Runs a part whose effects may not happen, undoes them, and returns them; `None` if the script ends there.
+    pub(super) fn branch(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Option<Changes> {
+        self.branches.push(Changes::new());
+        let flow = run(self);
+        let former = self.branches.pop().unwrap_or_default();
+        let mut changes = Changes::new();
+        for (name, value) in former {
+            let now = match name.as_str() {
+                ARGUMENTS => Some(Value::list(std::mem::take(&mut self.args), true)),
+                _ => self.variables.remove(&name),
+            };
+            self.put(&name, value);
+            changes.insert(name, now);
+        }
+        (flow == Flow::Next).then_some(changes)
+    }
+
+    /// Continues after branches of which one was taken.
+    pub(super) fn join(&mut self, branches: &[Option<Changes>], place: Span) -> Flow {
+        let open: Vec<&Changes> = branches.iter().flatten().collect();
+        if open.is_empty() {
+            return Flow::Exit;
+        }
+        let names: BTreeSet<&String> = open.iter().flat_map(|changes| changes.keys()).collect();
+        for name in names {
+            self.note(name);
+            let before = match name.as_str() {
+                ARGUMENTS => Some(Value::list(self.args.clone(), true)),
+                _ => self.variables.get(name).cloned(),
+            };
+            let values: Vec<Option<Value>> = open
+                .iter()
+                .map(|changes| changes.get(name).unwrap_or(&before).clone())
+                .collect();
+            let joined = self.joined(name, &values, place);
+            self.put(name, joined);
+        }
+        Flow::Next
+    }
+
+    /// The value of a variable that has one of several values.
+    pub(super) fn joined(
+        &mut self,
+        name: &str,
+        values: &[Option<Value>],
+        place: Span,
+    ) -> Option<Value> {
+        let first = values.first()?;
+        let is_same = |other: &Option<Value>| match (first, other) {
+            (Some(first), Some(other)) => first.same(other),
+            (first, other) => first.is_none() && other.is_none(),
+        };
+        if values.iter().all(is_same) {
+            return first.clone();
+        }
+        let texts: Option<BTreeSet<String>> = values
+            .iter()
+            .map(|value| {
+                let known = value.as_ref().filter(|value| value.unknown.is_none());
+                known.map(Value::text)
+            })
+            .collect();
+        let texts = texts.filter(|texts| texts.len() <= 4).unwrap_or_default();
+        let unknown = Value {
+            may_be: texts.into_iter().collect(),
+            ..Value::unknown("a branch sets it".to_owned())
+        };
+        let known: Option<Vec<&Value>> = values.iter().map(Option::as_ref).collect();
+        let known = known.filter(|known| known.iter().all(|it| it.unknown.is_none()));
+        let mut value = match known.as_deref().and_then(common) {
+            Some(value) => value,
+            None if name == ARGUMENTS => Value::list_of(Vec::new()),
+            None => return Some(unknown),
+        };
+        let display = match name {
+            ARGUMENTS => "$@".to_owned(),
+            name => format!("${name}"),
+        };
+        let hole = self.hole(&display, place, "a branch sets it");
+        let certain = value.text().len();
+        let rest = unknown.may_be.iter().filter_map(|it| it.get(certain..));
+        self.may_be(rest.map(|it| it.trim_start().to_owned()).collect());
+        if value.is_list {
+            value.words.push(hole);
+        } else if let Some(word) = value.words.first_mut() {
+            word.push_escape(" ", place);
+            word.push_part(&hole, 0..display.len());
+        }
+        Some(value)
+    }
+}
+
+impl Numbers for Shell {
+    fn number(&mut self, name: &str) -> Option<i64> {
+        let value = self.get(name)?;
+        value
+            .unknown
+            .is_none()
+            .then(|| value.words.first()?.as_str().trim().parse().ok())?
+    }
+
+    fn assign(&mut self, name: &str, number: Option<i64>) {
+        match number {
+            Some(number) => self.set_word(name, literal(&number.to_string())),
+            None => self.set_unknown(name, "it is computed from an unknown value"),
+        }
+    }
+}
+
+/// The words that all values begin with, if there are any, or all are lists. The last is not an option whose value differs.
+fn common(values: &[&Value]) -> Option<Value> {
+    let (first, others) = values.split_first()?;
+    if values.iter().all(|value| value.is_list) {
+        let is_common = |(nth, word): &(usize, &Text)| {
+            let mut others = others.iter().map(|value| value.words.get(*nth));
+            others.all(|other| other.map(Text::as_str) == Some(word.as_str()))
+        };
+        let words = first.words.iter().enumerate().take_while(is_common);
+        let mut words: Vec<Text> = words.map(|(_, word)| word.clone()).collect();
+        let is_open = |word: &Text| word.as_str().starts_with('-');
+        if values.iter().all(|value| value.words.len() > words.len()) {
+            words.truncate(
+                words
+                    .iter()
+                    .rposition(|it| !is_open(it))
+                    .map_or(0, |at| at + 1),
+            );
+        }
+        return Some(Value::list_of(words));
+    }
+    let word = first.words.first().filter(|_| !first.is_list)?;
+    let text = word.as_str();
+    let is_common = |end: &usize| {
+        let rests: Option<Vec<&str>> = values
+            .iter()
+            .filter(|value| !value.is_list)
+            .map(|value| value.words.first()?.as_str().strip_prefix(&text[..*end]))
+            .collect();
+        let last = text[..*end].rsplit(' ').next();
+        rests.is_some_and(|rests| {
+            rests.len() == values.len()
+                && rests.iter().all(|it| it.is_empty() || it.starts_with(' '))
+                && (last.is_some_and(|it| !it.starts_with('-')) || rests.contains(&""))
+        })
+    };
+    let mut ends = text
+        .match_indices(' ')
+        .map(|(at, _)| at)
+        .chain([text.len()]);
+    let end = ends.rfind(is_common).filter(|end| *end > 0)?;
+    Some(Value::word(word.part(0..end)))
+}
+
+/// A text that stands nowhere in the file.
+pub(super) fn literal(text: &str) -> Text {
+    let mut word = Text::empty(0);
+    word.push_escape(text, Span::empty(0));
+    word
+}
+
+/// Words with spaces between them.
+pub(super) fn joined(words: &[Text]) -> Text {
+    let start = words.first().map_or(0, |word| word.whole().start);
+    let mut all = Text::empty(start);
+    for (nth, word) in words.iter().enumerate() {
+        if nth > 0 {
+            all.push_escape(" ", Span::empty(word.whole().start));
+        }
+        all.push_part(word, 0..word.as_str().len());
+    }
+    all
+}
