@@ -208,35 +208,38 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                             || !is_of_empty_drive(&source.domain, kept.at)),
                 }),
         )
-        .chain(
-            source
-                .others
-                .iter()
-                .filter(|other| other.has_data)
-                .map(|other| {
-                    let at = FieldPath::Domain(DomainField::Devices);
-                    // Text that is not JSON has a problem that says so.
-                    let is_inside = |problem: &&Problem| {
-                        other.span.start <= problem.span.start && problem.span.end <= other.span.end
-                    };
-                    let problem = source.problems.iter().find(is_inside);
-                    let unknown = || match reasons(source, other.span) {
-                        reasons if reasons.is_empty() => reasons,
-                        reasons => format!(", a word that may be a disk{reasons},"),
-                    };
-                    let why = problem.map_or_else(unknown, |problem| {
-                        let help = problem.help.as_deref().unwrap_or_default();
-                        format!(", which is {} ({help}),", problem.message)
-                    });
-                    Loss {
-                        what: format!("`{}`{why}", other.name),
-                        at,
-                        place: document.place_of_span(at, other.span, true),
-                        changes_guest: true,
-                    }
-                }),
-        )
+        .chain(unread_words(document, source))
         .collect()
+}
+
+/// Words that could not be read, which may be disks.
+fn unread_words<'a>(
+    document: &'a Document,
+    source: &'a vmdisk_qemu::Document,
+) -> impl Iterator<Item = Loss> + 'a {
+    let with_data = source.others.iter().filter(|other| other.has_data);
+    with_data.map(|other| {
+        let at = FieldPath::Domain(DomainField::Devices);
+        // Text that is not JSON has a problem that says so.
+        let is_inside = |problem: &&Problem| {
+            other.span.start <= problem.span.start && problem.span.end <= other.span.end
+        };
+        let problem = source.problems.iter().find(is_inside);
+        let unknown = || match reasons(source, other.span) {
+            reasons if reasons.is_empty() => reasons,
+            reasons => format!(", a word that may be a disk{reasons},"),
+        };
+        let why = problem.map_or_else(unknown, |problem| {
+            let help = problem.help.as_deref().unwrap_or_default();
+            format!(", which is {} ({help}),", problem.message)
+        });
+        Loss {
+            what: format!("`{}`{why}", other.name),
+            at,
+            place: document.place_of_span(at, other.span, true),
+            changes_guest: true,
+        }
+    })
 }
 
 /// Why the expansions in a span have no known value.
