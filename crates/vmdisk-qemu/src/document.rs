@@ -11,9 +11,9 @@ use crate::board::Board;
 use crate::firmware::FlashFirmware;
 use crate::slots::Slots;
 use crate::syntax::form::CommandLineForm;
+use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
-use crate::syntax::script::Hole;
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use crate::lower::Lowered;
 use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
 use crate::syntax::form::CommandLineForm;
+use crate::syntax::hole::Hole;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
-use crate::syntax::script::Hole;
 
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[

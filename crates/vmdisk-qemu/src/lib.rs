@@ -79,6 +79,6 @@ pub use rules::{RULES, check};
 pub use shell::shell_quote;
 pub use speller::CommandLineSpeller;
 pub use syntax::form::{CommandLineForm, sniff};
-pub use syntax::script::Hole;
+pub use syntax::hole::Hole;
 pub use vocabulary::words as option_keys;
 pub use write::write;

@@ -9,8 +9,8 @@ use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::overrides::apply_overrides;
 use crate::syntax::form::{CommandLineForm, words};
+use crate::syntax::hole::Hole;
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
-use crate::syntax::script::Hole;
 
 /// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";

@@ -3,8 +3,9 @@
 use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
+use super::hole::{Hole, may_be_disk};
 use super::json_text;
-use super::script::{Hole, evaluate};
+use super::script::evaluate;
 use super::shell_variables::{expand, variable_name};
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
@@ -127,32 +128,6 @@ fn is_program_variable(word: &str) -> bool {
         || name
             .strip_prefix("qemu")
             .is_some_and(|rest| suffixes.contains(&rest))
-}
-
-/// True for an option that may add a disk.
-pub(super) fn may_be_disk(word: &str) -> bool {
-    let name = word
-        .strip_prefix('-')
-        .map(|it| it.strip_prefix('-').unwrap_or(it));
-    matches!(
-        name,
-        Some(
-            "blockdev"
-                | "cdrom"
-                | "device"
-                | "drive"
-                | "fda"
-                | "fdb"
-                | "hda"
-                | "hdb"
-                | "hdc"
-                | "hdd"
-                | "mtdblock"
-                | "pflash"
-                | "readconfig"
-                | "sd"
-        )
-    )
 }
 
 /// True for options without disks, whose next word is their value.

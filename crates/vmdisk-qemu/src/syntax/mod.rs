@@ -3,11 +3,13 @@
 mod arithmetic;
 mod expansion;
 pub(crate) mod form;
+pub(crate) mod hole;
 pub(crate) mod json_text;
 pub(crate) mod option;
 pub(crate) mod pairs;
 pub(crate) mod properties;
-pub(crate) mod script;
+mod script;
+mod script_text;
 mod shell_commands;
 mod shell_state;
 pub(crate) mod shell_variables;

@@ -9,57 +9,19 @@ use std::rc::Rc;
 use vmdisk_source::{Span, has_expansion};
 
 use super::expansion;
-use super::form::may_be_disk;
+use super::hole::Evaluated;
+use super::script_text::{MAX_DEPTH, Script};
 use super::shell_commands::assignment;
 use super::shell_state::{Changes, Done, Flow, Function, Shell, literal};
-use super::shell_words::{Token, TokenKind, tokens};
+use super::shell_words::{Token, TokenKind};
 use super::text::Text;
 use crate::failure::ReadFailure;
-
-/// What is known of a script.
-#[derive(Debug, Default)]
-pub(crate) struct Evaluated {
-    /// The commands that it may run, in order, each with its expanded words.
-    pub(crate) commands: Vec<Vec<Text>>,
-    /// The expansions without a known value.
-    pub(crate) holes: Vec<Hole>,
-    /// Text that stands in several places of the commands: a change of it changes all of them.
-    pub(crate) shared: Vec<Span>,
-}
-
-/// An expansion whose value is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hole {
-    /// The text that stands for it: its own text, or its beginning.
-    pub name: String,
-    /// Its span.
-    pub span: Span,
-    /// Why its value is unknown.
-    pub reason: String,
-    /// The values that it may have, if they are known and at most four.
-    pub values: Vec<String>,
-}
-
-impl Hole {
-    /// True unless none of its values, as a word of a command line, is an image or an option that adds a disk.
-    pub(crate) fn may_be_disk(&self) -> bool {
-        let is_disk = |value: &String| {
-            let mut words = value.split_whitespace();
-            let first = words.clone().next();
-            first.is_some_and(|word| !word.starts_with('-')) || words.any(may_be_disk)
-        };
-        self.values.is_empty() || self.values.iter().any(is_disk)
-    }
-}
 
 /// Commands that an evaluation runs, at most: no loop runs for ever.
 pub(super) const MAX_COMMANDS: usize = 100_000;
 
 /// Bytes of values that an evaluation copies, at most.
 pub(super) const MAX_BYTES: usize = 16 << 20;
-
-/// Functions and scripts within each other, at most.
-pub(super) const MAX_DEPTH: usize = 24;
 
 /// Evaluates a script. `is_start` recognizes the commands that are looked for.
 pub(crate) fn evaluate(
@@ -81,45 +43,6 @@ pub(crate) fn evaluate(
         return Err(ReadFailure::new(span, message).help("write the command line without them"));
     }
     Ok(shell.out)
-}
-
-/// A script, or a part of one that is run on its own.
-pub(super) struct Script {
-    pub(super) text: Text,
-    pub(super) tokens: Vec<Token>,
-}
-
-impl Script {
-    pub(super) fn new(text: Text) -> Result<Self, ReadFailure> {
-        let tokens = tokens(&text)?;
-        Ok(Script { text, tokens })
-    }
-
-    pub(super) fn word(&self, at: usize) -> Option<&str> {
-        let token = self.tokens.get(at)?;
-        (token.kind == TokenKind::Word).then(|| &self.text.as_str()[token.range.clone()])
-    }
-
-    pub(super) fn operator(&self, at: usize) -> Option<&'static str> {
-        match self.tokens.get(at)?.kind {
-            TokenKind::Operator(operator) => Some(operator),
-            _ => None,
-        }
-    }
-
-    pub(super) fn skip_lines(&self, at: &mut usize) {
-        while matches!(self.operator(*at), Some("\n" | ";")) {
-            *at += 1;
-        }
-    }
-
-    /// The span of the tokens in a range.
-    pub(super) fn span(&self, tokens: Range<usize>) -> Span {
-        let start = self.tokens.get(tokens.start).map_or(0, |it| it.range.start);
-        let end = self.tokens.get(tokens.end.saturating_sub(1));
-        self.text
-            .span(start..end.map_or(start, |it| it.range.end.max(start)))
-    }
 }
 
 impl Shell {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::arithmetic;
 use super::expansion::{self, Mode};
-use super::script::{MAX_DEPTH, Script};
+use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined};
 use super::shell_words::TokenKind;
 use super::text::Text;

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
-use super::script::{Evaluated, Hole, Script};
+use super::hole::{Evaluated, Hole};
+use super::script_text::Script;
 use super::text::Text;
 
 /// The value of a variable.

@@ -1,0 +1,51 @@
+//! The text of a script, with its tokens.
+
+use std::ops::Range;
+
+use vmdisk_source::Span;
+
+use super::shell_words::{Token, TokenKind, tokens};
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// Functions and scripts within each other, at most.
+pub(super) const MAX_DEPTH: usize = 24;
+
+/// A script, or a part of one that is run on its own.
+pub(super) struct Script {
+    pub(super) text: Text,
+    pub(super) tokens: Vec<Token>,
+}
+
+impl Script {
+    pub(super) fn new(text: Text) -> Result<Self, ReadFailure> {
+        let tokens = tokens(&text)?;
+        Ok(Script { text, tokens })
+    }
+
+    pub(super) fn word(&self, at: usize) -> Option<&str> {
+        let token = self.tokens.get(at)?;
+        (token.kind == TokenKind::Word).then(|| &self.text.as_str()[token.range.clone()])
+    }
+
+    pub(super) fn operator(&self, at: usize) -> Option<&'static str> {
+        match self.tokens.get(at)?.kind {
+            TokenKind::Operator(operator) => Some(operator),
+            _ => None,
+        }
+    }
+
+    pub(super) fn skip_lines(&self, at: &mut usize) {
+        while matches!(self.operator(*at), Some("\n" | ";")) {
+            *at += 1;
+        }
+    }
+
+    /// The span of the tokens in a range.
+    pub(super) fn span(&self, tokens: Range<usize>) -> Span {
+        let start = self.tokens.get(tokens.start).map_or(0, |it| it.range.start);
+        let end = self.tokens.get(tokens.end.saturating_sub(1));
+        self.text
+            .span(start..end.map_or(start, |it| it.range.end.max(start)))
+    }
+}
