@@ -531,7 +531,6 @@ fn edit(program: &Path, file: &str, input: &[u8], random: &mut Random) -> anyhow
             json!({"textDocument": document, "range": range, "context": context}),
         );
     }
-    editor.findings(&uri);
     match editor.exit() {
         Some(0) => Ok(()),
         code => bail!("the language server ended with {code:?}"),
