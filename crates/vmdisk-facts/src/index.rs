@@ -13,8 +13,8 @@ use crate::mount::Mount;
 use crate::path::{Dio, Directory, File, FileKind, Inode};
 use crate::path_text::{ancestors, tidy, without_slash};
 
-/// The most levels of devices that are followed. No host has as many, and each disk of a guest asks again.
-const MAX_LEVELS: usize = 64;
+/// Maximum number of levels of devices that are followed. No host has as many, and each disk of a guest asks again.
+pub const MAX_LEVELS: usize = 64;
 
 /// The facts, with everything a rule looks up prepared: built once for a run, then every question is cheap.
 #[derive(Debug)]

@@ -47,7 +47,7 @@ pub use direct_io::{Buffered, DirectIo, DirectIoBasis, DirectIoEffect};
 pub use fact::{Fact, Reason, Unknown};
 pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_VERSION};
 pub use filesystem::{Btrfs, Filesystem, FsKind};
-pub use index::{HostIndex, Identity};
+pub use index::{HostIndex, Identity, MAX_LEVELS};
 pub use introspection::{INTROSPECTION_VERSION, Introspection, IntrospectionError};
 pub use known_bad::Bug;
 pub use least_qemu::LEAST_QEMU;

@@ -1,7 +1,7 @@
 //! The block devices of the host.
 
 use vmdisk_facts::blockdev::Queue;
-use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
+use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex, MAX_LEVELS};
 use vmdisk_rule::{Context, Missing};
 
 use crate::host::zvol;
@@ -36,6 +36,24 @@ impl<'a> Tracer<'a> {
         if self.join(above, format!("device {}", device.id)).is_some() {
             return;
         }
+        if self.levels == MAX_LEVELS {
+            let why = format!("no more than {MAX_LEVELS} levels of devices are followed");
+            let missing = Missing::new(format!("the devices from {} on", device.name()), why);
+            self.undescribed_storage(above, "device", &missing, &[]);
+            return;
+        }
+        self.levels += 1;
+        self.followed_device(above, host, device, path);
+        self.levels -= 1;
+    }
+
+    fn followed_device(
+        &mut self,
+        above: usize,
+        host: &'a HostIndex<'a>,
+        device: &'a BlockDevice,
+        path: &'a str,
+    ) {
         let below = below(host, device);
         let seen = Seen {
             device,

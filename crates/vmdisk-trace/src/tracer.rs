@@ -22,6 +22,7 @@ pub fn trace(context: &Context<'_>, disk: usize, speller: &dyn Speller) -> Optio
         disk: context.domain.disks.get(disk)?,
         steps: Vec::new(),
         shared: HashMap::new(),
+        levels: 0,
     };
     tracer.frontend();
     let mut steps = tracer.steps;
@@ -39,6 +40,8 @@ pub(crate) struct Tracer<'a> {
     pub(crate) steps: Vec<TraceStep>,
     /// File systems and devices that are already steps, by their ids.
     shared: HashMap<String, usize>,
+    /// Number of devices above the next one.
+    pub(crate) levels: usize,
 }
 
 /// The results of the four operations, in the order of [`RequestKind::ALL`].

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use super::{profile_where, total};
 
 /// The number of disks, findings, devices, elements or files; the other run has twice as many.
-const FEW: usize = 200;
+const FEW: usize = 400;
 
 /// The number of levels of a deep backing chain; the other run has twice as many.
 const FEW_LEVELS: usize = 40;

@@ -290,3 +290,45 @@ fn each_bad_input_is_told_with_its_place_and_none_stops_the_others() {
     let summary = format!("{refused} inputs failed");
     assert!(run.stderr.contains(&summary), "{summary}: {}", run.stderr);
 }
+
+#[test]
+fn devices_upon_devices_without_an_end_end_every_command() {
+    let device = |nth: usize| {
+        format!(
+            "{{\"id\": \"d{nth}\", \"paths\": [\"/dev/dm-{nth}\"], \"kind\": \"linear\", \"slaves\": [\"d{}\"]}}",
+            nth + 1
+        )
+    };
+    let facts = |number: usize| {
+        let devices: Vec<String> = (0..number).map(device).collect();
+        let devices = devices.join(",\n");
+        format!("{{\"schema_version\": \"1.0\", \"blockdevs\": [{devices}]}}")
+    };
+    let place = Place::with(&[
+        ("salt", "0123456789abcdef0123456789abcdef"),
+        (
+            "a.xml",
+            "<disk type='block' device='disk'><driver name='qemu' type='raw'/><source dev='/dev/dm-0'/>\
+             <target dev='vda' bus='virtio'/></disk>",
+        ),
+        ("few.json", &facts(64)),
+        ("many.json", &facts(50_000)),
+    ]);
+    for words in [
+        "trace a.xml --facts F",
+        "trace a.xml --format json --facts F",
+        "lint a.xml --facts F",
+        "facts show F",
+        "facts check F",
+        "facts diff F few.json",
+        "facts redact F --salt-file salt",
+    ] {
+        let words = words.replace('F', "many.json");
+        let run = place.run(&words.split(' ').collect::<Vec<_>>());
+        assert!(run.code < 2, "{words}: {} {}", run.code, run.stderr);
+    }
+    let last = |facts: &str| place.run(&["trace", "a.xml", "--facts", facts]).stdout;
+    let why = "no more than 64 levels of devices are followed";
+    assert!(last("many.json").contains(why));
+    assert!(!last("few.json").contains(why));
+}
