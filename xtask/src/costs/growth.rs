@@ -137,12 +137,11 @@ fn instructions(program: &Path, run: &str, times: usize) -> anyhow::Result<u64> 
     total(&profile_where(program, &arguments, folder.path(), is_done)?)
 }
 
-/// A name such as `sda` or `sdaa`.
+/// A name such as `sda`, `sdaa` or `sdaaa`.
 fn name(prefix: &str, nth: usize) -> String {
-    let letter = |nth: usize| char::from(b"abcdefghijklmnopqrstuvwxyz"[nth % 26]);
     match nth {
-        0..26 => format!("{prefix}{}", letter(nth)),
-        _ => format!("{prefix}{}{}", letter(nth / 26 - 1), letter(nth)),
+        0..26 => format!("{prefix}{}", char::from(b"abcdefghijklmnopqrstuvwxyz"[nth])),
+        _ => name(&name(prefix, nth / 26 - 1), nth % 26),
     }
 }
 
