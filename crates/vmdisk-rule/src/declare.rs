@@ -39,7 +39,7 @@ impl<F> std::ops::Deref for TextRule<F> {
 ///
 /// `check` names the input and the function: `Model(check)`, or `Text(check)` in the crate of a syntax, where the type
 /// of the static is that crate's [`TextRule`](crate::TextRule). A rule may have both. `Text` alone is a rule that
-/// the reader reports.
+/// the reader reports. Without `since`, the rule is in the first release; without `supersedes`, it supersedes none.
 #[macro_export]
 macro_rules! declare_rule {
     (
@@ -48,11 +48,11 @@ macro_rules! declare_rule {
             name: $name:literal,
             group: $group:expr,
             severity: $severity:expr,
-            since: $since:literal,
+            $(since: $since:literal,)?
             $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
             $(libvirt_only: $libvirt_only:literal,)?
             evidence: $evidence:expr,
-            supersedes: $supersedes:expr,
+            $(supersedes: $supersedes:expr,)?
             check: $check:ident $(($look:path))? $(, Text($line:path))?,
         }
     ) => {
@@ -62,11 +62,11 @@ macro_rules! declare_rule {
                 name: $name,
                 group: $group,
                 severity: $severity,
-                since: $since,
+                since: $crate::declare_rule!(@or [$($since)?] "0.1.0"),
                 applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
                 libvirt_only: false $(|| $libvirt_only)?,
                 evidence: $evidence,
-                supersedes: $supersedes,
+                supersedes: $crate::declare_rule!(@or [$($supersedes)?] &[]),
                 page: concat!($($doc, "\n",)+),
                 file: file!(),
                 check: $crate::declare_rule!(@check $check $(($look))?),
@@ -82,6 +82,8 @@ macro_rules! declare_rule {
         $(#[doc = $doc])+
         $vis static RULE: $text_rule = $crate::TextRule { rule: $rule, check: $text };
     };
+    (@or [] $default:expr) => { $default };
+    (@or [$value:expr] $default:expr) => { $value };
     (@check Text $(($look:path))?) => { $crate::Check::Text };
     (@check $check:ident $(($look:path))?) => { $crate::Check::$check $(($look))? };
     (@text Text($look:path)) => { Some($look) };

@@ -99,7 +99,6 @@ declare_rule! {
         name: "acpi-missing",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -109,7 +108,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/qemu/qemu_command.c: -no-acpi or acpi=off unless the feature is on"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -54,12 +54,10 @@ declare_rule! {
         name: "disk-in-qemu-commandline",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -68,12 +68,10 @@ declare_rule! {
         name: "iothread-pinned-on-vcpu",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("IBM and Red Hat, tuning guides for KVM: pin iothreads to other CPUs than vCPUs"),
             Evidence::Source("libvirt docs/formatdomain.rst, iothreadpin: by default iothreads run on the CPUs of <vcpu>, or on all"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -68,7 +68,6 @@ declare_rule! {
         name: "pci-slot-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt(
@@ -80,7 +79,6 @@ declare_rule! {
                 "src/conf/domain_addr.c, virDomainPCIAddressValidate",
             ),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

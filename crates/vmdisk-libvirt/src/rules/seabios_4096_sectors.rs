@@ -84,7 +84,6 @@ declare_rule! {
         name: "seabios-4096-sectors",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "`block size 4096 is unsupported`, then `No bootable device`",
@@ -92,7 +91,6 @@ declare_rule! {
             },
             Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -73,7 +73,6 @@ declare_rule! {
         name: "taken-by-other-device",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt(
@@ -85,7 +84,6 @@ declare_rule! {
                 "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
             ),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -43,7 +43,6 @@ declare_rule! {
         evidence: &[
             Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

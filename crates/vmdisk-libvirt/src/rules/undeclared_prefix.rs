@@ -43,7 +43,6 @@ declare_rule! {
         name: "undeclared-prefix",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -51,7 +50,6 @@ declare_rule! {
                 how: "virsh of libvirt 9.0 with its QEMU driver",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -56,7 +56,6 @@ declare_rule! {
         name: "unknown-attribute",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -64,7 +63,6 @@ declare_rule! {
                 how: "virsh of libvirt 9.0 with its QEMU driver",
             },
         ],
-        supersedes: &[],
         check: Text,
     }
 }

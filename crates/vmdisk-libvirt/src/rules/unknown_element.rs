@@ -41,7 +41,6 @@ declare_rule! {
         name: "unknown-element",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -49,7 +48,6 @@ declare_rule! {
                 how: "virsh of libvirt 9.0 with its QEMU driver",
             },
         ],
-        supersedes: &[],
         check: Text,
     }
 }

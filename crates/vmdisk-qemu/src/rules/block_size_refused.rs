@@ -77,7 +77,6 @@ declare_rule! {
         name: "block-size-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -90,7 +89,6 @@ declare_rule! {
                 source: "hw/ide/qdev.c, ide_dev_initfn",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

@@ -78,7 +78,6 @@ declare_rule! {
         name: "bus-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -92,7 +91,6 @@ declare_rule! {
                 source: "softmmu/qdev-monitor.c, qbus_find",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -37,7 +37,6 @@ declare_rule! {
         name: "cache-contradicted",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -45,7 +44,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -38,7 +38,6 @@ declare_rule! {
         name: "direct-on-one-node",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {

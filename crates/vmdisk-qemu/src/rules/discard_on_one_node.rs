@@ -44,7 +44,6 @@ declare_rule! {
         name: "discard-on-one-node",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {

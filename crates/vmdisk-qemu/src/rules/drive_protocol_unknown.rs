@@ -46,7 +46,6 @@ declare_rule! {
         name: "drive-protocol-unknown",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -55,7 +54,6 @@ declare_rule! {
                 source: "block.c, bdrv_find_protocol",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -45,7 +45,6 @@ declare_rule! {
         name: "encryption-secret-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -59,7 +58,6 @@ declare_rule! {
                 source: "crypto/secret_common.c",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -37,7 +37,6 @@ declare_rule! {
         name: "force-share-writable",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -46,7 +45,6 @@ declare_rule! {
                 source: "block.c, bdrv_open_common",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -85,7 +85,6 @@ declare_rule! {
         name: "iothread-mapping-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("controller driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
@@ -106,7 +105,6 @@ declare_rule! {
                 source: "hw/block/virtio-blk.c (10.0)",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

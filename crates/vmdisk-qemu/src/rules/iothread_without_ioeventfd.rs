@@ -72,7 +72,6 @@ declare_rule! {
         name: "iothread-without-ioeventfd",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -80,7 +79,6 @@ declare_rule! {
                 source: "hw/block/dataplane/virtio-blk.c, virtio_blk_data_plane_create",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

@@ -39,7 +39,6 @@ declare_rule! {
         name: "memory-size-mismatch",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -48,7 +47,6 @@ declare_rule! {
                 source: "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

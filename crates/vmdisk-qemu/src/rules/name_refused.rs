@@ -41,7 +41,6 @@ declare_rule! {
         name: "name-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -55,7 +54,6 @@ declare_rule! {
                 source: "util/qemu-option.c, qemu_opts_create",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -55,7 +55,6 @@ declare_rule! {
         name: "node-on-two-iothreads",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -64,7 +63,6 @@ declare_rule! {
                 source: "block/block-backend.c",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

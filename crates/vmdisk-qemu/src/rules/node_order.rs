@@ -44,7 +44,6 @@ declare_rule! {
         name: "node-order",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -53,7 +52,6 @@ declare_rule! {
                 source: "block.c, bdrv_lookup_bs",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -39,7 +39,6 @@ declare_rule! {
         name: "node-used-twice",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {

@@ -48,7 +48,6 @@ declare_rule! {
         name: "nvme-transfer-size-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -58,7 +57,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU commit 53493c1f836f: in 10.1.0, and in the announcement of 10.0.4"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

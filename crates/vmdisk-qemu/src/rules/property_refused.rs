@@ -76,7 +76,6 @@ declare_rule! {
         name: "property-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -95,7 +94,6 @@ declare_rule! {
                 source: "block.c, bdrv_open_inherit",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

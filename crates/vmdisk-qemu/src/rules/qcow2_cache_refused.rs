@@ -39,7 +39,6 @@ declare_rule! {
         name: "qcow2-cache-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -48,7 +47,6 @@ declare_rule! {
                 source: "block/qcow2.c, read_cache_sizes",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -59,7 +59,6 @@ declare_rule! {
         name: "qcow2-v2-option",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -72,7 +71,6 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_update_options_prepare",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

@@ -81,7 +81,6 @@ declare_rule! {
         name: "queue-count-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "num-queues=1025 ends with SIGABRT and an empty stderr",

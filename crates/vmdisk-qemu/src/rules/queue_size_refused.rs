@@ -69,7 +69,6 @@ declare_rule! {
         name: "queue-size-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -78,7 +77,6 @@ declare_rule! {
             },
             Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

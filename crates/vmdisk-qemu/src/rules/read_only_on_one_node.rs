@@ -45,7 +45,6 @@ declare_rule! {
         name: "read-only-on-one-node",
         group: Group::Security,
         severity: Severity::Advice,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -58,7 +57,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
             },
         ],
-        supersedes: &[],
         check: Text,
     }
 }

@@ -66,7 +66,6 @@ declare_rule! {
         name: "serial-too-long",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -78,7 +77,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

@@ -62,7 +62,6 @@ declare_rule! {
         name: "slice-unaligned",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -74,7 +73,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

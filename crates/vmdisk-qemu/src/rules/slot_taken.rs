@@ -60,7 +60,6 @@ declare_rule! {
         name: "slot-taken",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Refused {
@@ -79,7 +78,6 @@ declare_rule! {
                 source: "blockdev.c, drive_new",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -43,7 +43,6 @@ declare_rule! {
         name: "snapshot-ignored-by-blockdev",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -51,7 +50,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

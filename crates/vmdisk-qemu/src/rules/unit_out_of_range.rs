@@ -110,7 +110,6 @@ declare_rule! {
         name: "unit-out-of-range",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -129,7 +128,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
         ],
-        supersedes: &[],
         check: Model(check), Text(check_line),
     }
 }

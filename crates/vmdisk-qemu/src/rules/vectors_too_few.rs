@@ -41,7 +41,6 @@ declare_rule! {
         name: "vectors-too-few",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -50,7 +49,6 @@ declare_rule! {
             },
             Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

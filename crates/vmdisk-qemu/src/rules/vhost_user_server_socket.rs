@@ -41,7 +41,6 @@ declare_rule! {
         name: "vhost-user-server-socket",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::Measured {
@@ -49,7 +48,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Text(check),
     }
 }

@@ -80,7 +80,6 @@ declare_rule! {
         name: "duplicate-value",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
@@ -92,7 +91,6 @@ declare_rule! {
                 source: "qobject/json-parser.c, parse_pair",
             },
         ],
-        supersedes: &[],
         check: Text,
     }
 }

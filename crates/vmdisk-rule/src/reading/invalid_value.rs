@@ -46,7 +46,6 @@ declare_rule! {
         name: "invalid-value",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("Invalid value for attribute '…' in element '…': '…'.", "src/util/virxml.c, virXMLPropEnumInternal"),
@@ -91,7 +90,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("cookie name '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
             Evidence::refused_by_libvirt("value of cookie '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
         ],
-        supersedes: &[],
         check: Text,
     }
 }

@@ -39,7 +39,6 @@ declare_rule! {
         name: "missing-value",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[
             Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
@@ -68,7 +67,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("element '…' requires either 'keyfile' or 'agentsock' attribute", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
             Evidence::refused_by_libvirt("Missing required attribute '…' in element '…'", "src/conf/../util/virxml.c, virXMLPropEnumInternal"),
         ],
-        supersedes: &[],
         check: Text,
     }
 }

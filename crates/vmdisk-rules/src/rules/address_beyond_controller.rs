@@ -97,7 +97,6 @@ declare_rule! {
         name: "address-beyond-controller",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("SCSI controller only supports 1 bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
@@ -110,7 +109,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
             Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -155,13 +155,11 @@ declare_rule! {
         name: "address-twice",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("Attempted double use of PCI Address …", "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal"),
             Evidence::refused_by_libvirt("Duplicate USB address bus … port …", "src/conf/domain_addr.c, virDomainUSBAddressReserve"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -51,7 +51,6 @@ declare_rule! {
         name: "aio-ignored",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -60,7 +59,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: for blockdev, only this function writes `aio`; src/qemu/qemu_command.c, qemuBuildDriveStr, writes it for bus='sd'"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -76,7 +76,6 @@ declare_rule! {
         name: "aio-slots-exhausted",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
@@ -84,7 +83,6 @@ declare_rule! {
             },
             Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: io_setup fails with EAGAIN; fs/aio.c, aio_max_nr: 65536"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -74,7 +74,6 @@ declare_rule! {
         name: "alias-dropped",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -83,7 +82,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDeviceInfoParseXML; docs/formatdomain.rst: the alias must begin with ua-"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

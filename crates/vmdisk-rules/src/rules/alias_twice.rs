@@ -65,12 +65,10 @@ declare_rule! {
         name: "alias-twice",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

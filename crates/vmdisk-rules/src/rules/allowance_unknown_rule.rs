@@ -38,10 +38,8 @@ declare_rule! {
         name: "allowance-unknown-rule",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         applies_to_foreign_guests: true,
         evidence: &[Evidence::Source("the allowance itself")],
-        supersedes: &[],
         check: Allowances,
     }
 }

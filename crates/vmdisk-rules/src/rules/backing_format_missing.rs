@@ -78,12 +78,10 @@ declare_rule! {
         name: "backing-format-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without a recorded format is probed by its first bytes"),
             Evidence::Cve("CVE-2008-2004"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

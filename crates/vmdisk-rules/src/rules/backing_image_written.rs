@@ -65,7 +65,6 @@ declare_rule! {
         name: "backing-image-written",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
@@ -73,7 +72,6 @@ declare_rule! {
             },
             Evidence::Source("qemu-img(1), create: the overlay records only the differences from the backing file, which only a commit modifies"),
         ],
-        supersedes: &[],
         check: Guests(check),
     }
 }

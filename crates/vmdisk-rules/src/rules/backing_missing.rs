@@ -62,11 +62,9 @@ declare_rule! {
         name: "backing-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

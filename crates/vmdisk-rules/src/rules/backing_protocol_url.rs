@@ -88,7 +88,6 @@ declare_rule! {
         name: "backing-protocol-url",
         group: Group::Security,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host",
@@ -97,7 +96,6 @@ declare_rule! {
             Evidence::Cve("CVE-2024-4467"),
             Evidence::Cve("CVE-2024-32498"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

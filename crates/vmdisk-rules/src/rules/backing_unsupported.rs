@@ -50,12 +50,10 @@ declare_rule! {
         name: "backing-unsupported",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt_at_start("storage format '…' does not support backing store", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetFormatProps"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

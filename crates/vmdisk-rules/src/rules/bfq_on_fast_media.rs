@@ -53,11 +53,9 @@ declare_rule! {
         name: "bfq-on-fast-media",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("Linux Documentation/block/bfq-iosched.rst, on the limits of BFQ: overhead per request, and the highest rates it sustains on each CPU"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

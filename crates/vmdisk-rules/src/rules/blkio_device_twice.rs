@@ -55,12 +55,10 @@ declare_rule! {
         name: "blkio-device-twice",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -61,12 +61,10 @@ declare_rule! {
         name: "boot-order-beside-boot-device",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -71,7 +71,6 @@ declare_rule! {
         name: "boot-order-twice",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_postparse.c, virDomainDefCollectBootOrder"),
             Evidence::Refused {
@@ -80,7 +79,6 @@ declare_rule! {
                 source: "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -87,7 +87,6 @@ declare_rule! {
         name: "btrfs-cow-image",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "pieces of a 64 MiB file before and after 6000 random 4 KiB writes: btrfs 2 and 8541, NOCOW 2 and 2, \
@@ -100,7 +99,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt NEWS 6.6.0: NOCOW on directories of new storage pools"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

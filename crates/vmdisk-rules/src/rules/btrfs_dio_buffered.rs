@@ -104,7 +104,6 @@ declare_rule! {
         name: "btrfs-dio-buffered",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "4 KiB random writes with libaio, IOPS and submission: btrfs 13346, 74 µs; btrfs NOCOW 59147, 12 µs; \
@@ -117,7 +116,6 @@ declare_rule! {
             },
             Evidence::Source("Linux commits 968f19c5b1b7 (checksums) and 7c2830f00c3e (redundant data profiles)"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -101,7 +101,6 @@ declare_rule! {
         name: "btrfs-dio-csum-corruption",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "151 of 400 writes gave EIO when read back (data profile single), 121 of 400 on raid1, 0 of 400 with NOCOW; \
@@ -111,7 +110,6 @@ declare_rule! {
             Evidence::Source("Linux commit 968f19c5b1b7 (6.15, in 6.6.130 and 6.12.77): btrfs falls back to buffered writes if the file has checksums"),
             Evidence::Source("xfstests generic/761, which tests for it"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -105,7 +105,6 @@ declare_rule! {
         name: "btrfs-dio-raid-mirror-divergence",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux commit 7c2830f00c3e (7.0, in 6.12.75; seen in 6.18.44): btrfs falls back to buffered writes if the data profile has duplication"),
             Evidence::Source("linux-source-6.12 6.12.117, fs/btrfs/direct-io.c: a data profile other than RAID0 and single is written through the page cache"),

@@ -53,13 +53,11 @@ declare_rule! {
         name: "btrfs-nocow-mirrored",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("btrfs(5), nodatacow: implies nodatasum; checksumming is off"),
             Evidence::Source("btrfs-progs pull request 863: NOCOW files on raid1 cannot be repaired"),
             Evidence::Source("libvirt NEWS 6.6.0: copy-on-write is off in new directories of pools on btrfs"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -61,7 +61,6 @@ declare_rule! {
         name: "btrfs-nocow-snapshotted",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "pieces of a 64 MiB NOCOW file before and after 6000 random 4 KiB writes: 2 and 2, with one snapshot 1 and 8541",
@@ -69,7 +68,6 @@ declare_rule! {
             },
             Evidence::Source("Linux fs/btrfs/inode.c, can_nocow_extent: an extent that a snapshot or another file refers to is not overwritten"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -52,7 +52,6 @@ declare_rule! {
         name: "btrfs-raid56",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("btrfs(5), RAID56 status and recommended practices: should not be used in production; the write hole"),
             Evidence::Source("btrfs documentation, Status: RAID56 is unstable"),

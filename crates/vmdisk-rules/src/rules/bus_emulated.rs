@@ -125,12 +125,10 @@ declare_rule! {
         name: "bus-emulated",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("qemu.org, 2021-01-19, Hajnoczi and Lopez: virtio is the most performant and fully featured choice, AHCI a fallback for guests without the drivers"),
             Evidence::Source("QEMU 5.2 to 11.1: ide-hd has no property iothread and refuses logical_block_size=4096"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

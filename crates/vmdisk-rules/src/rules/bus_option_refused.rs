@@ -84,7 +84,6 @@ declare_rule! {
         name: "bus-option-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("queues attribute in disk driver element is only supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
@@ -110,7 +109,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("Serial property not supported for drive bus 'sd'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("<iotune> is not supported with bus='sd'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -62,12 +62,10 @@ declare_rule! {
         name: "cache-implicit",
         group: Group::Clarity,
         severity: Severity::Pedantic,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU qemu-options.hx, -drive cache: the default mode is writeback (since 1.2; writethrough before)"),
             Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none for a shareable disk that can be written"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

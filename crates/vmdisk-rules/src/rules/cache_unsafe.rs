@@ -49,7 +49,6 @@ declare_rule! {
         name: "cache-unsafe",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes",
@@ -57,7 +56,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU docs, system/invocation, -drive cache: unsafe is cache.no-flush=on; qapi/block-core.json, no-flush: ignore any flush requests for the device"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

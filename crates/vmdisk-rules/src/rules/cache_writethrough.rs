@@ -77,7 +77,6 @@ declare_rule! {
         name: "cache-writethrough",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "4 KiB writes in order a second, writethrough, none, writeback: XFS 4559, 15748, 31372; ext4 3875, 16096, 29304; \
@@ -94,7 +93,6 @@ declare_rule! {
                 how: "fixtures/measurements/cache-flushes-storage-daemon.json, on a shared machine",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

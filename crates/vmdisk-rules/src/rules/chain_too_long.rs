@@ -129,7 +129,6 @@ declare_rule! {
         name: "chain-too-long",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
             Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainStorageSourceValidateDepth"),
@@ -142,7 +141,6 @@ declare_rule! {
                 "the cost of a long chain depends on how much of the disk is in its upper images; 8 is a choice, not a measured bound",
             ),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -75,7 +75,6 @@ declare_rule! {
         name: "controller-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("Invalid value for attribute 'type' in element 'controller': '…'", "src/util/virxml.c, virXMLPropEnumInternal"),
@@ -90,7 +89,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("attribute only supported for virtio scsi controllers", "src/conf/domain_postparse.c, virDomainControllerDefPostParse"),
             Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

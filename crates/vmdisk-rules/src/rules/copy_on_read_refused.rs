@@ -43,14 +43,12 @@ declare_rule! {
         name: "copy-on-read-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("copy_on_read is not compatible with read-only disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("copy_on_read is not supported with removable disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("copy_on_read is not compatible with 'lun' disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

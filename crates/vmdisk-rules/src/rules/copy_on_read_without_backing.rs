@@ -81,7 +81,6 @@ declare_rule! {
         name: "copy-on-read-without-backing",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a read of 64 MiB of an empty qcow2 image without a backing image: the file grew from 196,616 to 327,680 bytes; without copy-on-read it did not",
@@ -89,7 +88,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU block/io.c, bdrv_co_do_copy_on_readv: clusters that are not allocated are written as zeroes"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

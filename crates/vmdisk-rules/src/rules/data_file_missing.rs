@@ -51,7 +51,6 @@ declare_rule! {
         name: "data-file-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -59,7 +58,6 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_do_open, which opens the child data-file",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -64,7 +64,6 @@ declare_rule! {
         name: "data-file-unexpected",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -72,7 +71,6 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_do_open",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

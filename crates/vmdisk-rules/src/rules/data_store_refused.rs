@@ -51,14 +51,12 @@ declare_rule! {
         name: "data-store-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("<dataStore> feature available only with qcow2 images", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("only 'raw' images supported as <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("slices are not supported for <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -53,7 +53,6 @@ declare_rule! {
         name: "detect-zeroes-unmap-no-discard",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",

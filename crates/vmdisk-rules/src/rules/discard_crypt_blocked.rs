@@ -64,7 +64,6 @@ declare_rule! {
         name: "discard-crypt-blocked",
         group: Group::Space,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "LUKS 2 on a disk with discard_max_bytes 2147483136: 0 by default, 2147483136 with --allow-discards",
@@ -73,7 +72,6 @@ declare_rule! {
             Evidence::Source("Linux Documentation/admin-guide/device-mapper/dm-crypt, allow_discards: block discard requests are passed through, by default they are ignored"),
             Evidence::Source("QEMU block/file-posix.c, handle_aiocb_discard: a device without discards is not an error"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

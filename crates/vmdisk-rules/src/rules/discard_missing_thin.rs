@@ -112,7 +112,6 @@ declare_rule! {
         name: "discard-missing-thin",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "16644 KiB before and after the guest discarded 16 MiB without discard=unmap, 260 KiB after with it",
@@ -121,7 +120,6 @@ declare_rule! {
             Evidence::Source("QEMU qapi/block-core.json, discard: the default is ignore"),
             Evidence::Source("Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; reproduced on 5.2 and 7.2.22"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -167,7 +167,6 @@ declare_rule! {
         name: "duplicate-disk-source",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
@@ -183,7 +182,6 @@ declare_rule! {
                 how: "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -79,11 +79,9 @@ declare_rule! {
         name: "duplicate-target",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("target '…' duplicated for disk sources '…' and '…'", "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

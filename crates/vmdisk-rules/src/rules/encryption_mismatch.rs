@@ -99,7 +99,6 @@ declare_rule! {
         name: "encryption-mismatch",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -127,7 +126,6 @@ declare_rule! {
                 source: "crypto/block-luks.c",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

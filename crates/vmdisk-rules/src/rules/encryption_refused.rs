@@ -79,7 +79,6 @@ declare_rule! {
         name: "encryption-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("supplying <cipher> for domain disk definition is unnecessary", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
@@ -92,7 +91,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("librbd encryption is supported only with RBD backed disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt_at_start("missing secret info for 'luks' driver", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetCryptoProps"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -60,7 +60,6 @@ declare_rule! {
         name: "error-policy-ignore",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "`dd conv=fsync` of 32 MiB in the guest to a disk on a full tmpfs of 8 MiB: exit code 0 and 24 MiB gone with ignore, I/O errors with report",
@@ -69,7 +68,6 @@ declare_rule! {
             Evidence::Source("QEMU hw/block/virtio-blk.c, virtio_blk_rw_complete: an ignored error completes the request with VIRTIO_BLK_S_OK"),
             Evidence::Source("libvirt docs/formatdomain.rst, error_policy and rerror_policy: reads use error_policy if rerror_policy is not set"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -75,7 +75,6 @@ declare_rule! {
         name: "format-mismatch",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 7.2",
@@ -87,7 +86,6 @@ declare_rule! {
                 how: "virsh of libvirt 9.0 with QEMU 7.2; QEMU 5.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -92,7 +92,6 @@ declare_rule! {
         name: "format-missing",
         group: Group::Security,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a raw disk into which the guest wrote a qcow2 header with a backing file returned that host file when opened without format=; \
@@ -108,7 +107,6 @@ declare_rule! {
             Evidence::Cve("CVE-2022-47951"),
             Evidence::Cve("CVE-2026-24708"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -59,7 +59,6 @@ declare_rule! {
         name: "format-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("unknown driver format value '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverSourceParseXML"),
@@ -72,7 +71,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("virtual FAT storage can't be accessed in read-write mode", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("shared access for disk '…' requires use of supported storage format", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

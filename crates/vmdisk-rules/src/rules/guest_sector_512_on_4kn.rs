@@ -113,7 +113,6 @@ declare_rule! {
         name: "guest-sector-512-on-4kn",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "on a device with 4096-byte sectors the guest sees 512/512; 20 000 writes of 512 bytes take 0.68 s, of 4096 bytes 0.27 s; strace shows pread 4096 and pwrite 4096 for each of the former",
@@ -125,7 +124,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU block/file-posix.c, hdev_probe_blocksizes: only DASD and zoned devices pass their sizes on"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -66,7 +66,6 @@ declare_rule! {
         name: "guests-exceed-aio-slots",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
@@ -74,7 +73,6 @@ declare_rule! {
             },
             Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst: io_setup fails with EAGAIN if aio-nr reaches aio-max-nr; fs/aio.c: 65536 by default"),
         ],
-        supersedes: &[],
         check: Guests(check),
     }
 }

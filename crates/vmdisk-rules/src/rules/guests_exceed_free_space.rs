@@ -68,11 +68,9 @@ declare_rule! {
         name: "guests-exceed-free-space",
         group: Group::Space,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
         ],
-        supersedes: &[],
         check: Guests(check),
     }
 }

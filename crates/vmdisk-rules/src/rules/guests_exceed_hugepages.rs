@@ -57,11 +57,9 @@ declare_rule! {
         name: "guests-exceed-hugepages",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap() fails if there are not enough huge pages to cover the mapping"),
         ],
-        supersedes: &[],
         check: Guests(check),
     }
 }

@@ -62,12 +62,10 @@ declare_rule! {
         name: "hugepages-insufficient",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap fails if there are not enough huge pages for the mapping"),
             Evidence::Source("QEMU system/physmem.c: unable to map backing store for guest RAM"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

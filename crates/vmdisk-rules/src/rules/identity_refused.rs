@@ -59,7 +59,6 @@ declare_rule! {
         name: "identity-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("driver serial '…' contains unsafe characters", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskSerial"),
@@ -69,7 +68,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("disk vendor is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("disk product is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

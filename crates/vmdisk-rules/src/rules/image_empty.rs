@@ -55,14 +55,12 @@ declare_rule! {
         name: "image-empty",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "the guest has a disk of 0 sectors, without a message",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

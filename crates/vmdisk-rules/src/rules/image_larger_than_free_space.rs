@@ -83,12 +83,10 @@ declare_rule! {
         name: "image-larger-than-free-space",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
             Evidence::Source("QEMU block/block-backend.c, blk_get_error_action: werror=enospc stops the guest on ENOSPC"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

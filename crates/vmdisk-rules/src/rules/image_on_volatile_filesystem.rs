@@ -51,7 +51,6 @@ declare_rule! {
         name: "image-on-volatile-filesystem",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a file is gone after `umount` and `mount` of its tmpfs",
@@ -59,7 +58,6 @@ declare_rule! {
             },
             Evidence::Source("Linux Documentation/filesystems/tmpfs.rst: if you unmount a tmpfs instance, everything stored therein is lost"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

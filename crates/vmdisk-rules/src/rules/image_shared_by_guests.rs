@@ -66,7 +66,6 @@ declare_rule! {
         name: "image-shared-by-guests",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
@@ -74,7 +73,6 @@ declare_rule! {
                 source: "block/file-posix.c, raw_check_lock_bytes",
             },
         ],
-        supersedes: &[],
         check: Guests(check),
     }
 }

@@ -74,7 +74,6 @@ declare_rule! {
         name: "image-size-unaligned",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -82,7 +81,6 @@ declare_rule! {
                 source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

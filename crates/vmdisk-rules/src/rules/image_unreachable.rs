@@ -55,7 +55,6 @@ declare_rule! {
         name: "image-unreachable",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -64,7 +63,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/security/security_dac.c: sets the owner of images, not of directories"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -69,7 +69,6 @@ declare_rule! {
         name: "image-world-readable",
         group: Group::Security,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "`qemu-img create` makes mode 0644 under umask 022",
@@ -78,7 +77,6 @@ declare_rule! {
             Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnership: changes owner and group"),
             Evidence::Cve("CVE-2025-13193"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

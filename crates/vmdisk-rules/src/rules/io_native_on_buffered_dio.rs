@@ -83,7 +83,6 @@ declare_rule! {
         name: "io-native-on-buffered-dio",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "mean time inside io_submit for a 4 KiB write: btrfs 74 µs, btrfs zstd 70, btrfs raid1 85, ext4 data=journal 39 \
@@ -92,7 +91,6 @@ declare_rule! {
             },
         ],
         // The useless O_DIRECT is reported at the same time, because its fix is a trade-off.
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -60,13 +60,11 @@ declare_rule! {
         name: "io-native-sparse-image",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("oVirt vdsm lib/vdsm/virt/vmdevices/storage.py: native for block devices, threads for files"),
             Evidence::Source("OpenStack nova/virt/libvirt/imagebackend.py: native only if images are preallocated"),
             Evidence::NotMeasuredHere("the time inside io_submit for allocating writes was not measured"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -124,7 +124,6 @@ declare_rule! {
         name: "io-uring-disabled",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
@@ -138,7 +137,6 @@ declare_rule! {
             Evidence::Source("liburing issue 989 and the release notes of RHEL 9.3: 5.14.0-362 has the setting, and denies io_uring by default"),
             Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -103,7 +103,6 @@ declare_rule! {
         name: "iothread-missing-fast-media",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "4 KiB random I/O at depth 32: reads 31.0 k IOPS with an iothread and 13.7 k without, writes 26.1 k and 13.3 k; at depth 1 no difference",
@@ -111,7 +110,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU docs/devel/multiple-iothreads: the main loop runs device emulation and the monitor"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

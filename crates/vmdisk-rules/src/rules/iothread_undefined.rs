@@ -115,7 +115,6 @@ declare_rule! {
         name: "iothread-undefined",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
             Evidence::refused_by_libvirt("controller iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerIOThreads"),
@@ -123,7 +122,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("Cannot find 'iothread' : …", "src/conf/domain_conf.c, virDomainIOThreadPinDefParseXML and virDomainDefGetIOThreadSched"),
             Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -106,7 +106,6 @@ declare_rule! {
         name: "iothread-unsupported-bus",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("IOThreads not available for bus … target …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
             Evidence::Refused {

@@ -76,7 +76,6 @@ declare_rule! {
         name: "iothread-unused",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "`<iothreads>4</iothreads>` with no disk that names one passes schema, define and start",
@@ -87,7 +86,6 @@ declare_rule! {
                 how: "measured for this project on Linux 6.18, QEMU 7.2 under TCG with 2 vCPUs, virtio-blk, raw file, cache=none, io=native, 3 shuffled rounds",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -61,7 +61,6 @@ declare_rule! {
         name: "iso-writable",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
@@ -69,7 +68,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: only CD drives are read-only without <readonly/>"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -131,7 +131,6 @@ declare_rule! {
         name: "known-bad-build",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("openSUSE obs-build pull request 893 and QEMU issue 1193: iothreads with aio=io_uring hang in 7.1.0"),
             Evidence::Source("bcachefs issues 791 and 1095, bcachefs-tools pull request 653: writes with O_DIRECT below the block size fail with EINVAL"),
@@ -143,7 +142,6 @@ declare_rule! {
             Evidence::Source("canonical/lxd issue 10061 and pull request 10064: guests on LVM hang with io_uring on Linux 5.4, not on 5.13"),
             Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

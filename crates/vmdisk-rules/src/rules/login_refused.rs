@@ -49,14 +49,12 @@ declare_rule! {
         name: "login-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
             Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

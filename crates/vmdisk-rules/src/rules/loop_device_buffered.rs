@@ -52,7 +52,6 @@ declare_rule! {
         name: "loop-device-buffered",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "64 MiB read with O_DIRECT from a loop device leave 64 MiB of its file in the page cache; 0 with --direct-io=on",
@@ -60,7 +59,6 @@ declare_rule! {
             },
             Evidence::Source("losetup(8), --direct-io: off is the default"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

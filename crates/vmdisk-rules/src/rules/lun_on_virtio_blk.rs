@@ -40,7 +40,6 @@ declare_rule! {
         name: "lun-on-virtio-blk",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 7.2",
@@ -50,7 +49,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("This QEMU doesn't support SCSI emulation with 'virtio-blk' device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; where QEMU no longer has the option"),
             Evidence::Source("QEMU docs/about/removed-features.rst: `-device virtio-blk,scsi=on|off`, removed in 9.1"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

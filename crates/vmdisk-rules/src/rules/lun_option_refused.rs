@@ -45,7 +45,6 @@ declare_rule! {
         name: "lun-option-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
@@ -61,7 +60,6 @@ declare_rule! {
                 source: "qom/object.c, object_property_find_err",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -64,7 +64,6 @@ declare_rule! {
         name: "lun-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
             Evidence::refused_by_libvirt("disk device 'lun' must use 'raw' format", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
@@ -75,7 +74,6 @@ declare_rule! {
             },
             Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through device has no effect"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

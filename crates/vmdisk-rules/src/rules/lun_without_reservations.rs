@@ -62,12 +62,10 @@ declare_rule! {
         name: "lun-without-reservations",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU docs/tools/qemu-pr-helper.rst: SCSI persistent reservations need privileges that QEMU does not have"),
             Evidence::Source("libvirt docs/formatdomain.rst, reservations: since 4.4.0; src/conf/domain_validate.c: `<reservations/> allowed only for lun devices`"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -50,11 +50,9 @@ declare_rule! {
         name: "lvm-origin-with-snapshots",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("Linux Documentation/admin-guide/device-mapper/snapshot.rst: the snapshot-origin target copies the original data of a chunk to each snapshot before it is changed"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

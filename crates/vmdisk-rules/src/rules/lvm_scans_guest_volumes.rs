@@ -53,7 +53,6 @@ declare_rule! {
         name: "lvm-scans-guest-volumes",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
             Evidence::Measured {
@@ -61,7 +60,6 @@ declare_rule! {
                 how: "lvmconfig --type full, LVM 2.03.16",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

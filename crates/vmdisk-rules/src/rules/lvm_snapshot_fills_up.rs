@@ -51,12 +51,10 @@ declare_rule! {
         name: "lvm-snapshot-fills-up",
         group: Group::DataSafety,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("lvcreate(8), --snapshot: extend it if its space runs low; lvs(8), lv_attr: `I` is an invalid snapshot"),
             Evidence::Source("Linux drivers/md/dm-snap.c, snapshot_map: full snapshots are not usable; a request to one that is not valid fails"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

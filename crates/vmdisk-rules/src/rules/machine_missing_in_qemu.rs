@@ -100,7 +100,6 @@ declare_rule! {
         name: "machine-missing-in-qemu",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 7.2",
@@ -108,7 +107,6 @@ declare_rule! {
                 source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -186,7 +186,6 @@ declare_rule! {
         name: "machine-type-old-defaults",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "the last machine type with each old default has it, and the first without has the new one",
@@ -194,7 +193,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU hw/core/machine.c: hw_compat_2_6, 2_11, 3_1, 4_2, 5_1, 5_2"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -78,7 +78,6 @@ declare_rule! {
         name: "md-degraded",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",
@@ -86,7 +85,6 @@ declare_rule! {
             },
             Evidence::Source("Linux Documentation/admin-guide/md: degraded counts how many devices the array is short of"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

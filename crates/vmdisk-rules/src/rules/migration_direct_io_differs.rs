@@ -81,7 +81,6 @@ declare_rule! {
         name: "migration-direct-io-differs",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "4 KiB random writes with libaio, IOPS: XFS 191565, btrfs NOCOW 59147, btrfs 13346, tmpfs and ext4 with data=journal buffered; \
@@ -89,7 +88,6 @@ declare_rule! {
                 how: "measured for this project with fio 3.33 on loop files on Linux 6.18.44, 5 s each; and with a buffer changed during its write on booted kernels",
             },
         ],
-        supersedes: &[],
         check: Hosts(compare),
     }
 }

@@ -64,7 +64,6 @@ declare_rule! {
         name: "migration-discard-granularity-differs",
         group: Group::Space,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a thin volume of a pool with chunks of 4 MiB has a discard_granularity of 4194304 bytes, one of a pool with chunks of 64 KiB 65536",
@@ -72,7 +71,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU issue 161: a thin pool with large chunks and a guest that trims in small pieces"),
         ],
-        supersedes: &[],
         check: Hosts(compare),
     }
 }

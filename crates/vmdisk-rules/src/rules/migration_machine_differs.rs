@@ -77,12 +77,10 @@ declare_rule! {
         name: "migration-machine-differs",
         group: Group::Startup,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuCanonicalizeMachine: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
             Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
         ],
-        supersedes: &[],
         check: Hosts(compare),
     }
 }

@@ -64,12 +64,10 @@ declare_rule! {
         name: "migration-sector-size-differs",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU hw/scsi/scsi-disk.c, scsi_block_realize and scsi-generic.c: the block size is what READ CAPACITY of the device says"),
             Evidence::Source("libvirt docs/formatdomain.rst, device='lun': requests are passed through, and only raw devices are allowed"),
         ],
-        supersedes: &[],
         check: Hosts(compare),
     }
 }

@@ -78,7 +78,6 @@ declare_rule! {
         name: "migration-source-missing",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; at a start and at the destination of a migration"),
         ],

@@ -53,7 +53,6 @@ declare_rule! {
         name: "mount-nobarrier",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier",
@@ -61,7 +60,6 @@ declare_rule! {
             },
             Evidence::Source("Linux Documentation/admin-guide/ext4.rst, barrier: makes volatile disk write caches safe to use"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -48,11 +48,9 @@ declare_rule! {
         name: "multipath-single-path",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux drivers/md/dm-mpath.c, multipath_status: `A` for an active path and `F` for a failed one"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -98,7 +98,6 @@ declare_rule! {
         name: "native-without-direct",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("io='…' needs either no disk cache or directsync cache mode", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; also for a shareable disk"),
             Evidence::Refused {

@@ -107,7 +107,6 @@ declare_rule! {
         name: "network-server-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt_at_start("iSCSI protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetISCSIProps"),
@@ -118,7 +117,6 @@ declare_rule! {
             Evidence::refused_by_libvirt_at_start("only TCP protocol can be converted to InetSocketAddress", "src/qemu/qemu_block.c, qemuBlockStorageSourceBuildJSONInetSocketAddress"),
             Evidence::refused_by_libvirt_at_start("TLS transport is not supported for disk protocol '…'", "src/qemu/qemu_domain.c, qemuDomainPrepareStorageSourceTLS"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -96,7 +96,6 @@ declare_rule! {
         name: "network-source-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("'sheepdog' protocol is no longer supported by any hypervisor driver", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
@@ -107,7 +106,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("port cannot be specified in 'nfs' protocol host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
             Evidence::refused_by_libvirt("'nfs' host must use TCP protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -51,11 +51,9 @@ declare_rule! {
         name: "nfs-soft-mount",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("nfs(5), soft / hard: a so-called \"soft\" timeout can cause silent data corruption in certain cases"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

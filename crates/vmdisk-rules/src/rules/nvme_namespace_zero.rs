@@ -41,12 +41,10 @@ declare_rule! {
         name: "nvme-namespace-zero",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("NVMe namespace can't be zero", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -96,7 +96,6 @@ declare_rule! {
         name: "odirect-silently-buffered",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "ext4 with data=journal: open succeeds, statx gives 0/0, 36 pages cached and dirty after a 64 KiB direct write; \
@@ -106,7 +105,6 @@ declare_rule! {
             Evidence::Source("zfsprops(7), direct: OpenZFS 2.2 and prior ignore the flag; `disabled` ignores it"),
             Evidence::Source("release notes of zfs-0.8.0 and openzfs/zfs pull request 7823: Direct IO is new; issue 224: earlier versions refuse it"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -92,7 +92,6 @@ declare_rule! {
         name: "odirect-unsupported",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2, 7.2, 10.0 and 11.1",
@@ -106,7 +105,6 @@ declare_rule! {
             Evidence::Source("Linux commit e88e0d366f9c: tmpfs accepts O_DIRECT since 6.6"),
             Evidence::Source("release notes of zfs-0.8.0: Direct IO is new; openzfs/zfs issue 224: earlier versions refuse it"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

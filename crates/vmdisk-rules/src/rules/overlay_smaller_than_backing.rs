@@ -50,14 +50,12 @@ declare_rule! {
         name: "overlay-smaller-than-backing",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB",
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

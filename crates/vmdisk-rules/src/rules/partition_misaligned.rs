@@ -51,11 +51,9 @@ declare_rule! {
         name: "partition-misaligned",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("Linux Documentation/ABI/stable/sysfs-block, alignment_offset; a write of a part of a physical sector is a read-modify-write in the drive"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -39,7 +39,6 @@ declare_rule! {
         name: "passthrough-option-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("unfiltered sgio is no longer supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
@@ -47,7 +46,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("sgio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("<reservations/> allowed only for lun devices", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

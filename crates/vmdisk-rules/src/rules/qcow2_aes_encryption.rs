@@ -50,7 +50,6 @@ declare_rule! {
         name: "qcow2-aes-encryption",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -58,7 +57,6 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_do_open",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

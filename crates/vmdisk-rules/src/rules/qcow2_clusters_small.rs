@@ -51,7 +51,6 @@ declare_rule! {
         name: "qcow2-clusters-small",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "required size of an empty image of 100 GiB, which is its tables and no data: 421,081,088 bytes with clusters of 4 KiB and 64-bit reference counts, 16,646,144 by default",

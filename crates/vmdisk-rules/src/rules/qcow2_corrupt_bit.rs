@@ -59,7 +59,6 @@ declare_rule! {
         name: "qcow2-corrupt-bit",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 7.2",
@@ -67,7 +66,6 @@ declare_rule! {
                 source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

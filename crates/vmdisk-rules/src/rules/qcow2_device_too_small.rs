@@ -61,7 +61,6 @@ declare_rule! {
         name: "qcow2-device-too-small",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "fully allocated size of 107,374,182,400 bytes: 107,390,828,544 with clusters of 64 KiB, 107,403,935,744 with subclusters",
@@ -69,7 +68,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU block/qcow2.c, qcow2_calc_prealloc_size"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

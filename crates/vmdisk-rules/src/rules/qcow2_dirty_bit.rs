@@ -61,7 +61,6 @@ declare_rule! {
         name: "qcow2-dirty-bit",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "an image with lazy_refcounts=on has the dirty bit after SIGKILL, and is opened and repaired",
@@ -69,7 +68,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU docs/interop/qcow2, incompatible features, bit 0"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

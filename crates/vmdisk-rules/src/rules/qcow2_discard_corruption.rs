@@ -77,7 +77,6 @@ declare_rule! {
         name: "qcow2-discard-corruption",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "QEMU's own iotest 046 fails with `Pattern verification failed` on 5.2.0 and 7.2.22, and passes on 10.0.13 and 11.1.3",
@@ -85,7 +84,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU stable 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

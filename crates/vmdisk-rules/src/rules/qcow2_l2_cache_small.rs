@@ -56,7 +56,6 @@ declare_rule! {
         name: "qcow2-l2-cache-small",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "10,000 reads of 4 KiB, each in another part of a 1 GiB image: 20,011 pread calls with l2-cache-size=16K, 10,013 with 128K; \
@@ -66,7 +65,6 @@ declare_rule! {
             Evidence::Source("QEMU docs/qcow2-cache.txt: l2_cache_size = disk_size * 8 / cluster_size; 32 MiB by default on Linux since 3.1"),
             Evidence::Source("QEMU block/qcow2.c, read_cache_sizes: of cache-size, the refcount cache gets its minimum of 4 clusters"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -48,7 +48,6 @@ declare_rule! {
         name: "qcow2-lazy-refcounts",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature",
@@ -56,7 +55,6 @@ declare_rule! {
             },
             Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): particularly interesting with cache=writethrough"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -55,12 +55,10 @@ declare_rule! {
         name: "qcow2-on-device-fragments",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("QEMU issue 1621: qcow2 on a block device grows beyond its virtual size through discards"),
             Evidence::Source("Proxmox bug 6543 sets discard-no-unref for qcow2 on LVM"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

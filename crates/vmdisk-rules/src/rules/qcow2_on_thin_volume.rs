@@ -51,11 +51,9 @@ declare_rule! {
         name: "qcow2-on-thin-volume",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: store images on zvols or in raw files to avoid unnecessary overhead"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -77,7 +77,6 @@ declare_rule! {
         name: "queues-gt-vcpus",
         group: Group::Clarity,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "num-queues above the number of vCPUs is accepted without a warning",
@@ -85,7 +84,6 @@ declare_rule! {
             },
             Evidence::Source("Linux drivers/block/virtio_blk.c, init_vq: the number of queues is bounded by nr_cpu_ids"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -46,7 +46,6 @@ declare_rule! {
         name: "read-only-filesystem",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -54,7 +53,6 @@ declare_rule! {
                 source: "util/osdep.c, qemu_open_internal",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -53,7 +53,6 @@ declare_rule! {
         name: "read-only-ide-disk",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("readonly ide disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
             Evidence::refused_by_libvirt("readonly sata disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
@@ -64,7 +63,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -48,9 +48,7 @@ declare_rule! {
         name: "refused-by-qemu",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[Evidence::Source("the QEMU that is named")],
-        supersedes: &[],
         check: Trial,
     }
 }

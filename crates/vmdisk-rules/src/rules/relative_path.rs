@@ -39,7 +39,6 @@ declare_rule! {
         name: "relative-path",
         group: Group::Startup,
         severity: Severity::Warning,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -47,7 +46,6 @@ declare_rule! {
                 how: "virt-xml-validate and virsh of libvirt 9.0",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -40,7 +40,6 @@ declare_rule! {
         name: "rotation-rate-unknown",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "500 starts without a warning; 70000 ends QEMU with `expects uint16_t`",
@@ -48,7 +47,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt docs/formatdomain.rst: 1 or 1025 to 65534; ACS-4, word 217 of IDENTIFY DEVICE"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -69,7 +69,6 @@ declare_rule! {
         name: "scsi-controller-implicit",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -78,7 +77,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainGetSCSIControllerModel"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

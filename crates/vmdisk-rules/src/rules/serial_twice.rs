@@ -105,7 +105,6 @@ declare_rule! {
         name: "serial-twice",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "schema, define and start accept it without a warning",
@@ -113,7 +112,6 @@ declare_rule! {
             },
             Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id contain the serial number"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -67,7 +67,6 @@ declare_rule! {
         name: "shareable-cached",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a guest with shareable and cache='writeback' is defined and starts without a warning",

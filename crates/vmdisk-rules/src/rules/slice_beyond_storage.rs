@@ -68,7 +68,6 @@ declare_rule! {
         name: "slice-beyond-storage",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -81,7 +80,6 @@ declare_rule! {
                 source: "block/raw-format.c, raw_apply_options",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

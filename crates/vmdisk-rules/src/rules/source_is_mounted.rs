@@ -62,7 +62,6 @@ declare_rule! {
         name: "source-is-mounted",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a mounted block device is opened read-write without a warning",
@@ -73,7 +72,6 @@ declare_rule! {
                 how: "Linux 6.1.192",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -50,7 +50,6 @@ declare_rule! {
         name: "source-kind-mismatch",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -63,7 +62,6 @@ declare_rule! {
                 source: "block/file-posix.c, raw_open_common",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -60,11 +60,9 @@ declare_rule! {
         name: "source-missing",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; for the image and for one in a configured <backingStore>"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -60,7 +60,6 @@ declare_rule! {
         name: "source-option-ignored",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::Measured {
@@ -69,7 +68,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -35,9 +35,7 @@ declare_rule! {
         name: "spec-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[Evidence::Source("the planner of `vmdisk generate`")],
-        supersedes: &[],
         check: Text,
     }
 }

@@ -40,13 +40,11 @@ declare_rule! {
         name: "startup-policy-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk startupPolicy '…' is not allowed for disk of '…' type", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
             Evidence::refused_by_libvirt("disk startupPolicy '…' is allowed only for cdrom or floppy", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

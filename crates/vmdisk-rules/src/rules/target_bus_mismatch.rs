@@ -59,7 +59,6 @@ declare_rule! {
         name: "target-bus-mismatch",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "target dev='vda' bus='sata' passes schema, define and start",
@@ -67,7 +66,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus is derived from the name only if it is not set"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -50,7 +50,6 @@ declare_rule! {
         name: "target-name-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("invalid disk target '…', partitions can't appear in disk targets", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
@@ -58,7 +57,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("Invalid floppy device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
             Evidence::refused_by_libvirt("Invalid harddisk device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -99,7 +99,6 @@ declare_rule! {
         name: "tcg-instead-of-kvm",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "a /dev/kvm that opens and creates virtual machines: a guest of 500 bytes took 3.8 s with it and 0.2 s emulated, \
@@ -110,7 +109,6 @@ declare_rule! {
             Evidence::Source("QEMU docs/system/security: only guests under a hardware hypervisor are a security boundary, TCG is not"),
             Evidence::Source("QEMU accel/kvm/kvm-all.c, kvm_init: Could not access KVM kernel module"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

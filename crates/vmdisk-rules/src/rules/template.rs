@@ -41,7 +41,6 @@ declare_rule! {
         evidence: &[
             Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

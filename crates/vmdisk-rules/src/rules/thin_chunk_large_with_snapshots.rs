@@ -76,7 +76,6 @@ declare_rule! {
         name: "thin-chunk-large-with-snapshots",
         group: Group::Performance,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; dm-thin always copies whole chunks"),
             Evidence::Measured {
@@ -84,7 +83,6 @@ declare_rule! {
                 how: "sysfs on Linux 6.1.192 and 6.12.117",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -50,12 +50,10 @@ declare_rule! {
         name: "thin-discards-ignored",
         group: Group::Space,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("lvmthin(7), Discard: with `ignore`, discards that are received are ignored"),
             Evidence::Source("lvchange(8), --discards: passdown, nopassdown, ignore"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -66,13 +66,11 @@ declare_rule! {
         name: "thin-pool-nearly-full",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
             Evidence::Source("lvmthin(7), Metadata space exhaustion: inconsistent metadata needs `lvconvert --repair`"),
             Evidence::Source("lvmconfig --type full of LVM 2.03.16: thin_pool_autoextend_threshold is 100, which means never"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

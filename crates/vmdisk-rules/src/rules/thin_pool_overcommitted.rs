@@ -56,7 +56,6 @@ declare_rule! {
         name: "thin-pool-overcommitted",
         group: Group::DataSafety,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "thin_pool_autoextend_threshold=100 in a new installation",
@@ -65,7 +64,6 @@ declare_rule! {
             Evidence::Source("lvmthin(7), Automatically extend thin pool LV: 100 disables automatic extension"),
             Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -79,7 +79,6 @@ declare_rule! {
         name: "thin-zeroing-off",
         group: Group::Security,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "bytes of a deleted volume readable in a new one: 234,651,648 of 251,658,240 with lvcreate -c 4m -Zn, 0 of 62,914,560 with zeroing",
@@ -93,7 +92,6 @@ declare_rule! {
             Evidence::Source("lvmthin(7), zeroing: a new block is first overwritten with zeros"),
             Evidence::Source("lvchange(8): -Z|--zero y|n sets the zeroing mode of a thin pool"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

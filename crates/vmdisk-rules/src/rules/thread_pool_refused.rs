@@ -47,7 +47,6 @@ declare_rule! {
         name: "thread-pool-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("thread_pool_max must be a positive integer", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
             Evidence::refused_by_libvirt("thread_pool_min must be smaller or equal to thread_pool_max", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
@@ -57,7 +56,6 @@ declare_rule! {
                 source: "util/async.c, aio_context_set_thread_pool_params (7.2)",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

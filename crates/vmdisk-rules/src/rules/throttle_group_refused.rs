@@ -151,7 +151,6 @@ declare_rule! {
         name: "throttle-group-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("block 'throttlefilters' can't be used together with 'iotune' for disk '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
@@ -163,7 +162,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("different iotunes for disks … and …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
             Evidence::refused_by_libvirt("block I/O throttle limit must be no more than 1000000000000000 using QEMU", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -94,7 +94,6 @@ declare_rule! {
         name: "throttle-limits-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("total and read/write bytes_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
             Evidence::refused_by_libvirt("total and read/write iops_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
@@ -121,7 +120,6 @@ declare_rule! {
                 source: "util/throttle.c, throttle_is_valid",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -44,7 +44,6 @@ declare_rule! {
         name: "transient-disk-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("transient disk '…' must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
@@ -53,7 +52,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("transient disk supported only with 'disk' device (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
             Evidence::refused_by_libvirt("disk bus '…' doesn't support transiend disk backing image sharing", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

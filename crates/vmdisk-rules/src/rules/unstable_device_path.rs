@@ -71,13 +71,11 @@ declare_rule! {
         name: "unstable-device-path",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("Linux drivers/scsi/sd.c, sd_probe: a disk gets the lowest number that is free when it is probed, and probing is asynchronous"),
             Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
             Evidence::Source("OpenStack Nova's XML for iSCSI and Fibre Channel volumes names /dev/dm-N and /dev/sdX, and is written anew at each start"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

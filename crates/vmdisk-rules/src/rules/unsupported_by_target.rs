@@ -127,7 +127,6 @@ declare_rule! {
         name: "unsupported-by-target",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU 5.2 and 7.2",
@@ -153,7 +152,6 @@ declare_rule! {
                 how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -45,12 +45,10 @@ declare_rule! {
         name: "usb-disabled",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("USB is disabled for this domain, but USB devices are present in the domain XML", "src/qemu/qemu_domain_address.c, qemuDomainUSBAddressAddHubs"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -39,12 +39,10 @@ declare_rule! {
         name: "usb-drive-empty",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -90,7 +90,6 @@ declare_rule! {
         name: "vhost-user-needs-shared-mem",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::refused_by_libvirt("'vhostuser' requires shared memory", "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory"),
             Evidence::Measured {
@@ -98,7 +97,6 @@ declare_rule! {
                 how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qemu-storage-daemon; 11.1 reports the second case too",
             },
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -40,7 +40,6 @@ declare_rule! {
         name: "vhost-user-option-refused",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("vhostuser disk supports only virtio bus", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
@@ -65,7 +64,6 @@ declare_rule! {
             Evidence::refused_by_libvirt("geometry is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
             Evidence::refused_by_libvirt("blockio is not supported with vhostuser disk", "src/conf/domain_validate.c, virDomainDiskVhostUserValidate"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

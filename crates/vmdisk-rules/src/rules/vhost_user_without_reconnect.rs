@@ -42,7 +42,6 @@ declare_rule! {
         name: "vhost-user-without-reconnect",
         group: Group::Clarity,
         severity: Severity::Warning,
-        since: "0.1.0",
         evidence: &[
             Evidence::Measured {
                 figures: "after a restart of the daemon, `info chardev` shows `disconnected`; with reconnect=1 it is connected again",
@@ -50,7 +49,6 @@ declare_rule! {
             },
             Evidence::Source("libvirt docs/formatdomain.rst, source of a vhostuser disk: reconnect, since 7.1.0"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -47,7 +47,6 @@ declare_rule! {
         name: "vhost-vdpa-needs-direct",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         libvirt_only: true,
         evidence: &[
             Evidence::refused_by_libvirt("disk type '…' requires cache mode '…' or '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),

@@ -74,7 +74,6 @@ declare_rule! {
         name: "web-source-writable",
         group: Group::Startup,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Refused {
                 by: "QEMU",
@@ -88,7 +87,6 @@ declare_rule! {
             Evidence::Source("libvirt NEWS 9.8.0: nbdkit serves http, ftp and ssh disks if it is available; 10.0.0: `storage_use_nbdkit`, off by default"),
             Evidence::Source("libvirt 11.3's test data has writable disks on web servers served by nbdkit"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

@@ -51,11 +51,9 @@ declare_rule! {
         name: "zfs-record-large",
         group: Group::Performance,
         severity: Severity::Advice,
-        since: "0.1.0",
         evidence: &[
             Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: match recordsize and volblocksize to the guest's file system to avoid partial record modification"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }

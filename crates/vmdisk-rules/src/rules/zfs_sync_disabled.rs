@@ -52,12 +52,10 @@ declare_rule! {
         name: "zfs-sync-disabled",
         group: Group::DataSafety,
         severity: Severity::Error,
-        since: "0.1.0",
         evidence: &[
             Evidence::Source("zfsprops(7), sync: `disabled` disables synchronous requests; ZFS ignores the synchronous transaction demands of applications such as databases"),
             Evidence::Source("zfs(4), zfs_txg_timeout: flush dirty data to disk at least every 5 seconds"),
         ],
-        supersedes: &[],
         check: Model(check),
     }
 }
