@@ -9,90 +9,70 @@ use serde::{Deserialize, Serialize};
 pub use crate::drivers::{Bcache, Crypt, LbaFormat, Nvme, Scsi, Zvol};
 use crate::fact::Fact;
 pub use crate::number::{DeviceNumber, Percent};
+use crate::record::facts;
 
-/// One block device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BlockDevice {
-    /// Its local id (`b1`).
-    pub id: String,
-    /// Its number.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dev: Fact<DeviceNumber>,
-    /// Its kind.
-    pub kind: BlockKind,
-    /// Every path it is known by: `/dev/dm-5`, `/dev/vg/lv`, `/dev/mapper/vg-lv`, `/dev/disk/by-id/…`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Its paths under `/dev/disk/by-id`; absent when udev made none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub by_id: Fact<Vec<String>>,
-    /// Its size in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub size: Fact<u64>,
-    /// Whether the host refuses writes to it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub read_only: Fact<bool>,
-    /// Whether its medium can be taken out.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub removable: Fact<bool>,
-    /// Mount points on the host; empty if it is not mounted.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mounted_at: Fact<Vec<String>>,
-    /// Whether the host swaps to it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub swap: Fact<bool>,
-    /// The ids of the devices on top of it; empty when nothing holds it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub holders: Fact<Vec<String>>,
-    /// The ids of its partitions; empty when it has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub partitions: Fact<Vec<String>>,
-    /// The ids of the devices below it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub slaves: Vec<String>,
-    /// Its place on the disk it is a part of; absent when it is not a partition.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub partition: Fact<Partition>,
-    /// Its settings in the block layer; of a partition, the queue of its disk.
-    #[serde(default, skip_serializing_if = "Queue::is_empty")]
-    pub queue: Queue,
-    /// The device mapper's names for it; absent when it is not such a device.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dm: Fact<Dm>,
-    /// Its state in LVM; absent when it is not a logical volume.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lvm: Fact<Lvm>,
-    /// Its state in the software RAID driver; absent when it is not an array.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub md: Fact<Md>,
-    /// The file below it; absent when it is not a loop device.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    #[serde(rename = "loop")]
-    pub loop_file: Fact<LoopFile>,
-    /// Its settings in dm-crypt; absent when it is not encrypted.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub crypt: Fact<Crypt>,
-    /// Its state in the NVMe driver; absent when it is not a namespace.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nvme: Fact<Nvme>,
-    /// Its state in the SCSI driver; absent when it is not a SCSI disk.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub scsi: Fact<Scsi>,
-    /// Its state in bcache; absent when it is not a cached device.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub bcache: Fact<Bcache>,
-    /// Its properties in ZFS; absent when it is not a ZFS volume.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub zvol: Fact<Zvol>,
-    /// The drive's vendor and model.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub model: Fact<String>,
-    /// The NUMA node it is attached to; absent when it belongs to none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub numa_node: Fact<u32>,
-    /// Paths of a multipath device that are in use, of all it has (`slaves`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub paths_up: Fact<u32>,
+facts! {
+    /// One block device.
+    pub struct BlockDevice {
+        /// Its local id (`b1`).
+        pub id: String,
+        /// Its number.
+        pub dev: Fact<DeviceNumber>,
+        /// Its kind.
+        pub kind: BlockKind,
+        /// Every path it is known by: `/dev/dm-5`, `/dev/vg/lv`, `/dev/mapper/vg-lv`, `/dev/disk/by-id/…`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub paths: Vec<String>,
+        /// Its paths under `/dev/disk/by-id`; absent when udev made none.
+        pub by_id: Fact<Vec<String>>,
+        /// Its size in bytes.
+        pub size: Fact<u64>,
+        /// Whether the host refuses writes to it.
+        pub read_only: Fact<bool>,
+        /// Whether its medium can be taken out.
+        pub removable: Fact<bool>,
+        /// Mount points on the host; empty if it is not mounted.
+        pub mounted_at: Fact<Vec<String>>,
+        /// Whether the host swaps to it.
+        pub swap: Fact<bool>,
+        /// The ids of the devices on top of it; empty when nothing holds it.
+        pub holders: Fact<Vec<String>>,
+        /// The ids of its partitions; empty when it has none.
+        pub partitions: Fact<Vec<String>>,
+        /// The ids of the devices below it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub slaves: Vec<String>,
+        /// Its place on the disk it is a part of; absent when it is not a partition.
+        pub partition: Fact<Partition>,
+        /// Its settings in the block layer; of a partition, the queue of its disk.
+        #[serde(default, skip_serializing_if = "Queue::is_empty")]
+        pub queue: Queue,
+        /// The device mapper's names for it; absent when it is not such a device.
+        pub dm: Fact<Dm>,
+        /// Its state in LVM; absent when it is not a logical volume.
+        pub lvm: Fact<Lvm>,
+        /// Its state in the software RAID driver; absent when it is not an array.
+        pub md: Fact<Md>,
+        /// The file below it; absent when it is not a loop device.
+        #[serde(rename = "loop")]
+        pub loop_file: Fact<LoopFile>,
+        /// Its settings in dm-crypt; absent when it is not encrypted.
+        pub crypt: Fact<Crypt>,
+        /// Its state in the NVMe driver; absent when it is not a namespace.
+        pub nvme: Fact<Nvme>,
+        /// Its state in the SCSI driver; absent when it is not a SCSI disk.
+        pub scsi: Fact<Scsi>,
+        /// Its state in bcache; absent when it is not a cached device.
+        pub bcache: Fact<Bcache>,
+        /// Its properties in ZFS; absent when it is not a ZFS volume.
+        pub zvol: Fact<Zvol>,
+        /// The drive's vendor and model.
+        pub model: Fact<String>,
+        /// The NUMA node it is attached to; absent when it belongs to none.
+        pub numa_node: Fact<u32>,
+        /// Paths of a multipath device that are in use, of all it has (`slaves`).
+        pub paths_up: Fact<u32>,
+    }
 }
 
 impl BlockDevice {
@@ -106,57 +86,42 @@ impl BlockDevice {
     }
 }
 
-/// The settings of a device in the block layer, from `/sys/block/*/queue`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Queue {
-    /// The smallest addressable block in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub logical: Fact<u64>,
-    /// The smallest block written without reading first, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub physical: Fact<u64>,
-    /// The preferred minimum request in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_min: Fact<u64>,
-    /// The preferred request in bytes; 0 is none. A thin volume shows its chunk here.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_opt: Fact<u64>,
-    /// The smallest range a discard frees, in bytes; 0 when it discards nothing.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub discard_granularity: Fact<u64>,
-    /// The largest discard in bytes; 0 means discards do not get through.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub discard_max: Fact<u64>,
-    /// The largest request to write zeroes in bytes; 0 means the device cannot.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub write_zeroes_max: Fact<u64>,
-    /// Memory alignment for direct I/O, less one.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dma_alignment: Fact<u64>,
-    /// Whether it reports to be a rotating disk. Virtual and loop devices report this regardless of their medium.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub rotational: Fact<bool>,
-    /// The I/O scheduler in use; absent for devices that have none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub scheduler: Fact<String>,
-    /// Read-ahead in KiB.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub read_ahead_kb: Fact<u64>,
-    /// `write back` or `write through`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub write_cache: Fact<String>,
-    /// Whether it can force single writes to the medium.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub fua: Fact<bool>,
-    /// `none`, `host-aware` or `host-managed`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub zoned: Fact<String>,
-    /// Requests that may wait.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nr_requests: Fact<u64>,
-    /// The latency goal of the writeback throttle in microseconds; 0 is off.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub wbt_lat_usec: Fact<u64>,
+facts! {
+    /// The settings of a device in the block layer, from `/sys/block/*/queue`.
+    pub struct Queue {
+        /// The smallest addressable block in bytes.
+        pub logical: Fact<u64>,
+        /// The smallest block written without reading first, in bytes.
+        pub physical: Fact<u64>,
+        /// The preferred minimum request in bytes.
+        pub io_min: Fact<u64>,
+        /// The preferred request in bytes; 0 is none. A thin volume shows its chunk here.
+        pub io_opt: Fact<u64>,
+        /// The smallest range a discard frees, in bytes; 0 when it discards nothing.
+        pub discard_granularity: Fact<u64>,
+        /// The largest discard in bytes; 0 means discards do not get through.
+        pub discard_max: Fact<u64>,
+        /// The largest request to write zeroes in bytes; 0 means the device cannot.
+        pub write_zeroes_max: Fact<u64>,
+        /// Memory alignment for direct I/O, less one.
+        pub dma_alignment: Fact<u64>,
+        /// Whether it reports to be a rotating disk. Virtual and loop devices report this regardless of their medium.
+        pub rotational: Fact<bool>,
+        /// The I/O scheduler in use; absent for devices that have none.
+        pub scheduler: Fact<String>,
+        /// Read-ahead in KiB.
+        pub read_ahead_kb: Fact<u64>,
+        /// `write back` or `write through`.
+        pub write_cache: Fact<String>,
+        /// Whether it can force single writes to the medium.
+        pub fua: Fact<bool>,
+        /// `none`, `host-aware` or `host-managed`.
+        pub zoned: Fact<String>,
+        /// Requests that may wait.
+        pub nr_requests: Fact<u64>,
+        /// The latency goal of the writeback throttle in microseconds; 0 is off.
+        pub wbt_lat_usec: Fact<u64>,
+    }
 }
 
 impl Queue {
@@ -166,131 +131,102 @@ impl Queue {
     }
 }
 
-/// A partition's place on its disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Partition {
-    /// Its number.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub number: Fact<u32>,
-    /// The id of the disk.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub parent: Fact<String>,
-    /// Where it starts, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub start: Fact<u64>,
-    /// The distance of its start from the device's natural alignment, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub alignment_offset: Fact<u64>,
+facts! {
+    /// A partition's place on its disk.
+    pub struct Partition {
+        /// Its number.
+        pub number: Fact<u32>,
+        /// The id of the disk.
+        pub parent: Fact<String>,
+        /// Where it starts, in bytes.
+        pub start: Fact<u64>,
+        /// The distance of its start from the device's natural alignment, in bytes.
+        pub alignment_offset: Fact<u64>,
+    }
 }
 
-/// The device mapper's names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Dm {
-    /// The name under `/dev/mapper`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub name: Fact<String>,
-    /// Who made it: the part of its UUID before the first dash, or `CRYPT-LUKS2`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub uuid_prefix: Fact<String>,
+facts! {
+    /// The device mapper's names.
+    pub struct Dm {
+        /// The name under `/dev/mapper`.
+        pub name: Fact<String>,
+        /// Who made it: the part of its UUID before the first dash, or `CRYPT-LUKS2`.
+        pub uuid_prefix: Fact<String>,
+    }
 }
 
-/// The state of a logical volume in LVM. A thin volume repeats the values of its pool.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Lvm {
-    /// The volume group.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub vg: Fact<String>,
-    /// The logical volume.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lv: Fact<String>,
-    /// The segment type (`linear`, `striped`, `raid1`, `thin`, `thin-pool`, `snapshot`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub segtype: Fact<String>,
-    /// The thin pool it is in; absent when it is in none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub pool: Fact<String>,
-    /// The volume it is a snapshot of; absent when it is none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub origin: Fact<String>,
-    /// Chunk size in bytes, of a pool or a snapshot.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub chunk: Fact<u64>,
-    /// Whether the pool zeroes a chunk before a new volume sees it. If not, deleted data can be read.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub zero: Fact<bool>,
-    /// The pool's treatment of discards: `ignore`, `nopassdown`, `passdown`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub discards: Fact<String>,
-    /// How full the pool's data, or the snapshot, is.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub data_percent: Fact<Percent>,
-    /// How full the pool's metadata is.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub metadata_percent: Fact<Percent>,
-    /// The result of writes when the pool is full: `queue` or `error`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub when_full: Fact<String>,
-    /// Volumes in the pool.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub thin_count: Fact<u32>,
-    /// Snapshots: of this volume, or of all volumes in this pool.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub snapshots: Fact<u32>,
-    /// The sum of the sizes of all volumes in the pool, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub virtual_bytes: Fact<u64>,
-    /// The fullness in percent at which LVM extends the pool automatically; 100 is never.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub autoextend_threshold: Fact<u32>,
-    /// The volume group's extent size in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub extent_size: Fact<u64>,
-    /// Its defect (`partial`); absent when it has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub health: Fact<String>,
+facts! {
+    /// The state of a logical volume in LVM. A thin volume repeats the values of its pool.
+    pub struct Lvm {
+        /// The volume group.
+        pub vg: Fact<String>,
+        /// The logical volume.
+        pub lv: Fact<String>,
+        /// The segment type (`linear`, `striped`, `raid1`, `thin`, `thin-pool`, `snapshot`).
+        pub segtype: Fact<String>,
+        /// The thin pool it is in; absent when it is in none.
+        pub pool: Fact<String>,
+        /// The volume it is a snapshot of; absent when it is none.
+        pub origin: Fact<String>,
+        /// Chunk size in bytes, of a pool or a snapshot.
+        pub chunk: Fact<u64>,
+        /// Whether the pool zeroes a chunk before a new volume sees it. If not, deleted data can be read.
+        pub zero: Fact<bool>,
+        /// The pool's treatment of discards: `ignore`, `nopassdown`, `passdown`.
+        pub discards: Fact<String>,
+        /// How full the pool's data, or the snapshot, is.
+        pub data_percent: Fact<Percent>,
+        /// How full the pool's metadata is.
+        pub metadata_percent: Fact<Percent>,
+        /// The result of writes when the pool is full: `queue` or `error`.
+        pub when_full: Fact<String>,
+        /// Volumes in the pool.
+        pub thin_count: Fact<u32>,
+        /// Snapshots: of this volume, or of all volumes in this pool.
+        pub snapshots: Fact<u32>,
+        /// The sum of the sizes of all volumes in the pool, in bytes.
+        pub virtual_bytes: Fact<u64>,
+        /// The fullness in percent at which LVM extends the pool automatically; 100 is never.
+        pub autoextend_threshold: Fact<u32>,
+        /// The volume group's extent size in bytes.
+        pub extent_size: Fact<u64>,
+        /// Its defect (`partial`); absent when it has none.
+        pub health: Fact<String>,
+    }
 }
 
-/// The state of an array in the software RAID driver.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Md {
-    /// The level (`raid1`, `raid0`, `linear`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub level: Fact<String>,
-    /// The array's state (`clean`, `active`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub state: Fact<String>,
-    /// Missing members; absent for levels without redundancy.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub degraded: Fact<u32>,
-    /// Members it should have.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub raid_disks: Fact<u32>,
-    /// Chunk size in bytes; 0 for mirrors.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub chunk: Fact<u64>,
-    /// Its current activity (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub sync: Fact<String>,
-    /// The method that keeps copies equal after a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub consistency: Fact<String>,
+facts! {
+    /// The state of an array in the software RAID driver.
+    pub struct Md {
+        /// The level (`raid1`, `raid0`, `linear`).
+        pub level: Fact<String>,
+        /// The array's state (`clean`, `active`).
+        pub state: Fact<String>,
+        /// Missing members; absent for levels without redundancy.
+        pub degraded: Fact<u32>,
+        /// Members it should have.
+        pub raid_disks: Fact<u32>,
+        /// Chunk size in bytes; 0 for mirrors.
+        pub chunk: Fact<u64>,
+        /// Its current activity (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
+        pub sync: Fact<String>,
+        /// The method that keeps copies equal after a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
+        pub consistency: Fact<String>,
+    }
 }
 
-/// The file below a loop device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LoopFile {
-    /// The file's path, as the kernel gives it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub backing_file: Fact<String>,
-    /// Whether the file was deleted while in use.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub deleted: Fact<bool>,
-    /// Whether the loop driver uses direct I/O on the file.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dio: Fact<bool>,
-    /// The offset of the device in the file, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub offset: Fact<u64>,
+facts! {
+    /// The file below a loop device.
+    pub struct LoopFile {
+        /// The file's path, as the kernel gives it.
+        pub backing_file: Fact<String>,
+        /// Whether the file was deleted while in use.
+        pub deleted: Fact<bool>,
+        /// Whether the loop driver uses direct I/O on the file.
+        pub dio: Fact<bool>,
+        /// The offset of the device in the file, in bytes.
+        pub offset: Fact<u64>,
+    }
 }
 
 macro_rules! kinds {

@@ -14,6 +14,7 @@ use crate::libvirt::Libvirt;
 use crate::lvm_config::LvmConfig;
 use crate::mount::Mount;
 use crate::path::{Directory, File};
+use crate::record::facts;
 use crate::version::Version;
 
 /// The identifier written into `schema`; its last part is the major version.
@@ -235,55 +236,46 @@ impl Facts {
     }
 }
 
-/// The collector.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Collector {
-    /// The program's name.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub name: Fact<String>,
-    /// The program's version, as it writes it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<String>,
-    /// Whether it ran with the rights of root.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub privileged: Fact<bool>,
-    /// The requested groups (`core`, `lvm`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub groups: Fact<Vec<String>>,
-    /// Whether direct I/O was tried with an unnamed file.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub probed_dio: Fact<bool>,
-    /// The inspected mount namespace: `self`, `libvirtd`, `container`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub namespace: Fact<String>,
+facts! {
+    /// The collector.
+    pub struct Collector {
+        /// The program's name.
+        pub name: Fact<String>,
+        /// The program's version, as it writes it.
+        pub version: Fact<String>,
+        /// Whether it ran with the rights of root.
+        pub privileged: Fact<bool>,
+        /// The requested groups (`core`, `lvm`).
+        pub groups: Fact<Vec<String>>,
+        /// Whether direct I/O was tried with an unnamed file.
+        pub probed_dio: Fact<bool>,
+        /// The inspected mount namespace: `self`, `libvirtd`, `container`.
+        pub namespace: Fact<String>,
+    }
 }
 
-/// Which host, or class of hosts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
-    /// A stable name or token of the host.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub id: Fact<String>,
-    /// The class of hosts that it represents, when a file describes many.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub class: Fact<String>,
-    /// A token of the boot the facts were collected in.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub boot: Fact<String>,
+facts! {
+    /// Which host, or class of hosts.
+    pub struct Host {
+        /// A stable name or token of the host.
+        pub id: Fact<String>,
+        /// The class of hosts that it represents, when a file describes many.
+        pub class: Fact<String>,
+        /// A token of the boot the facts were collected in.
+        pub boot: Fact<String>,
+    }
 }
 
-/// The redaction of the facts before they were shared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Redaction {
-    /// `full`, `shareable` or `minimal`.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub level: Fact<String>,
-    /// How tokens were made (`hmac-sha256/6`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub tokens: Fact<String>,
-    /// Which salt was used; never the salt.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub salt_id: Fact<String>,
+facts! {
+    /// The redaction of the facts before they were shared.
+    pub struct Redaction {
+        /// `full`, `shareable` or `minimal`.
+        pub level: Fact<String>,
+        /// How tokens were made (`hmac-sha256/6`).
+        pub tokens: Fact<String>,
+        /// Which salt was used; never the salt.
+        pub salt_id: Fact<String>,
+    }
 }
 
 /// A failure of the collector.

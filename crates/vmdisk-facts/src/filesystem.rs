@@ -7,59 +7,49 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{Fact, Reason};
+use crate::record::facts;
 use crate::version::Version;
 
-/// One filesystem; several mounts may show it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Filesystem {
-    /// Its local id (`f1`).
-    pub id: String,
-    /// Which filesystem it is.
-    pub kind: FsKind,
-    /// The number statfs(2) gives, in hexadecimal (`0x9123683e`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub magic: Fact<String>,
-    /// Bytes an unprivileged writer may still use.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub free_bytes: Fact<u64>,
-    /// Its whole size in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub total_bytes: Fact<u64>,
-    /// The ids of the block devices it is on.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub devices: Fact<Vec<String>>,
-    /// Facts of btrfs only.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub btrfs: Fact<Btrfs>,
-    /// Facts of ext3 and ext4 only.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub ext4: Fact<Ext4>,
-    /// Facts of ZFS only.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub zfs: Fact<Zfs>,
-    /// Facts of overlay mounts only.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub overlay: Fact<Overlay>,
+facts! {
+    /// One filesystem; several mounts may show it.
+    pub struct Filesystem {
+        /// Its local id (`f1`).
+        pub id: String,
+        /// Which filesystem it is.
+        pub kind: FsKind,
+        /// The number statfs(2) gives, in hexadecimal (`0x9123683e`).
+        pub magic: Fact<String>,
+        /// Bytes an unprivileged writer may still use.
+        pub free_bytes: Fact<u64>,
+        /// Its whole size in bytes.
+        pub total_bytes: Fact<u64>,
+        /// The ids of the block devices it is on.
+        pub devices: Fact<Vec<String>>,
+        /// Facts of btrfs only.
+        pub btrfs: Fact<Btrfs>,
+        /// Facts of ext3 and ext4 only.
+        pub ext4: Fact<Ext4>,
+        /// Facts of ZFS only.
+        pub zfs: Fact<Zfs>,
+        /// Facts of overlay mounts only.
+        pub overlay: Fact<Overlay>,
+    }
 }
 
-/// btrfs: profiles and checksums.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Btrfs {
-    /// The profiles data is stored with (`single`, `raid1`); two during a balance.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub data_profile: Fact<Vec<String>>,
-    /// The profiles metadata is stored with.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub meta_profile: Fact<Vec<String>>,
-    /// The checksum algorithm (`crc32c`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub checksum: Fact<String>,
-    /// The smallest block in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub sectorsize: Fact<u64>,
-    /// Which copy is read: `pid` for one and the same as long as a process lives. Absent before Linux 5.11.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub read_policy: Fact<String>,
+facts! {
+    /// btrfs: profiles and checksums.
+    pub struct Btrfs {
+        /// The profiles data is stored with (`single`, `raid1`); two during a balance.
+        pub data_profile: Fact<Vec<String>>,
+        /// The profiles metadata is stored with.
+        pub meta_profile: Fact<Vec<String>>,
+        /// The checksum algorithm (`crc32c`).
+        pub checksum: Fact<String>,
+        /// The smallest block in bytes.
+        pub sectorsize: Fact<u64>,
+        /// Which copy is read: `pid` for one and the same as long as a process lives. Absent before Linux 5.11.
+        pub read_policy: Fact<String>,
+    }
 }
 
 impl Btrfs {
@@ -87,41 +77,34 @@ pub struct Ext4 {
     pub data_mode: Fact<String>,
 }
 
-/// ZFS: the properties that decide about O_DIRECT and write sizes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Zfs {
-    /// The dataset (`tank/images`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dataset: Fact<String>,
-    /// The version of OpenZFS.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<Version>,
-    /// The `direct` property: `standard`, `always`, `disabled`; absent before 2.3.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub direct: Fact<String>,
-    /// The `sync` property.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub sync: Fact<String>,
-    /// The `recordsize` property in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub recordsize: Fact<u64>,
-    /// The `primarycache` property.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub primarycache: Fact<String>,
-    /// The `compression` property.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub compression: Fact<String>,
+facts! {
+    /// ZFS: the properties that decide about O_DIRECT and write sizes.
+    pub struct Zfs {
+        /// The dataset (`tank/images`).
+        pub dataset: Fact<String>,
+        /// The version of OpenZFS.
+        pub version: Fact<Version>,
+        /// The `direct` property: `standard`, `always`, `disabled`; absent before 2.3.
+        pub direct: Fact<String>,
+        /// The `sync` property.
+        pub sync: Fact<String>,
+        /// The `recordsize` property in bytes.
+        pub recordsize: Fact<u64>,
+        /// The `primarycache` property.
+        pub primarycache: Fact<String>,
+        /// The `compression` property.
+        pub compression: Fact<String>,
+    }
 }
 
-/// An overlay mount.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Overlay {
-    /// The directory that takes the writes; absent on a read-only overlay.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub upper: Fact<String>,
-    /// The directories below, topmost first.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lower: Fact<Vec<String>>,
+facts! {
+    /// An overlay mount.
+    pub struct Overlay {
+        /// The directory that takes the writes; absent on a read-only overlay.
+        pub upper: Fact<String>,
+        /// The directories below, topmost first.
+        pub lower: Fact<Vec<String>>,
+    }
 }
 
 macro_rules! kinds {

@@ -7,82 +7,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::fact::Fact;
 use crate::path::TrialOutcome;
+use crate::record::facts;
 use crate::version::Version;
 
-/// The running kernel; the effect of O_DIRECT on btrfs depends on it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kernel {
-    /// `uname -r`, whole.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub release: Fact<String>,
-    /// The version it is built from: where the release hides the stable one (Debian's 6.1.0-28, Ubuntu's 6.8.0-45), the
-    /// one that `uname -v` or `/proc/version_signature` names.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<Version>,
-    /// Who built it, as `ID` in os-release spells it (`debian`, `ubuntu`, `rhel`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub vendor: Fact<String>,
-    /// Boot parameters from a short allow-list; null means not given.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub cmdline: BTreeMap<String, Fact<String>>,
+facts! {
+    /// The running kernel; the effect of O_DIRECT on btrfs depends on it.
+    pub struct Kernel {
+        /// `uname -r`, whole.
+        pub release: Fact<String>,
+        /// The version it is built from: where the release hides the stable one (Debian's 6.1.0-28, Ubuntu's 6.8.0-45), the
+        /// one that `uname -v` or `/proc/version_signature` names.
+        pub version: Fact<Version>,
+        /// Who built it, as `ID` in os-release spells it (`debian`, `ubuntu`, `rhel`).
+        pub vendor: Fact<String>,
+        /// Boot parameters from a short allow-list; null means not given.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub cmdline: BTreeMap<String, Fact<String>>,
+    }
 }
 
-/// The processors.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cpu {
-    /// The machine's name as `uname -m` gives it (`x86_64`, `aarch64`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub arch: Fact<String>,
-    /// Virtualisation flags (`vmx`, `svm`); empty when there are none. Absent on machines that have no such flags.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub virt: Fact<Vec<String>>,
-    /// Processors online.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub count: Fact<u32>,
-    /// NUMA nodes online.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub numa_nodes: Fact<u32>,
-    /// Each NUMA node by its number.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub nodes: BTreeMap<u64, NumaNode>,
+facts! {
+    /// The processors.
+    pub struct Cpu {
+        /// The machine's name as `uname -m` gives it (`x86_64`, `aarch64`).
+        pub arch: Fact<String>,
+        /// Virtualisation flags (`vmx`, `svm`); empty when there are none. Absent on machines that have no such flags.
+        pub virt: Fact<Vec<String>>,
+        /// Processors online.
+        pub count: Fact<u32>,
+        /// NUMA nodes online.
+        pub numa_nodes: Fact<u32>,
+        /// Each NUMA node by its number.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub nodes: BTreeMap<u64, NumaNode>,
+    }
 }
 
-/// One NUMA node: processors and memory that are close to each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NumaNode {
-    /// Its processors, as a list (`0-3,8`); empty when it has memory only.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub cpus: Fact<String>,
-    /// Its memory in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub memory_bytes: Fact<u64>,
+facts! {
+    /// One NUMA node: processors and memory that are close to each other.
+    pub struct NumaNode {
+        /// Its processors, as a list (`0-3,8`); empty when it has memory only.
+        pub cpus: Fact<String>,
+        /// Its memory in bytes.
+        pub memory_bytes: Fact<u64>,
+    }
 }
 
-/// Hardware virtualisation: a device node, the right to open it, and whether a VM was ever seen to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kvm {
-    /// Whether `/dev/kvm` exists. A node alone proves nothing.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dev_kvm: Fact<bool>,
-    /// Whether the collector may open it for reading and writing.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub access: Fact<bool>,
-    /// The obstacle to KVM; absent if there is none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub obstacle: Fact<KvmObstacle>,
-    /// The module that drives the processor (`kvm_intel`, `kvm_amd`, or `kvm_pvm`, which needs no help of it); absent when none is loaded, or it is built into the kernel.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub module: Fact<String>,
-    /// Whether a VM was seen to run with it: true when one did, false when one was tried and did not. Not collected means
-    /// that nobody tried: present, unproven.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub proven: Fact<bool>,
-    /// The end of the trial VM, in words.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub trial: Fact<String>,
-    /// Whether guests may use virtualisation (nesting); absent if the module parameter does not exist.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nested: Fact<bool>,
+facts! {
+    /// Hardware virtualisation: a device node, the right to open it, and whether a VM was ever seen to run.
+    pub struct Kvm {
+        /// Whether `/dev/kvm` exists. A node alone proves nothing.
+        pub dev_kvm: Fact<bool>,
+        /// Whether the collector may open it for reading and writing.
+        pub access: Fact<bool>,
+        /// The obstacle to KVM; absent if there is none.
+        pub obstacle: Fact<KvmObstacle>,
+        /// The module that drives the processor (`kvm_intel`, `kvm_amd`, or `kvm_pvm`, which needs no help of it); absent when none is loaded, or it is built into the kernel.
+        pub module: Fact<String>,
+        /// Whether a VM was seen to run with it: true when one did, false when one was tried and did not. Not collected means
+        /// that nobody tried: present, unproven.
+        pub proven: Fact<bool>,
+        /// The end of the trial VM, in words.
+        pub trial: Fact<String>,
+        /// Whether guests may use virtualisation (nesting); absent if the module parameter does not exist.
+        pub nested: Fact<bool>,
+    }
 }
 
 /// The obstacle to KVM.
@@ -101,116 +90,98 @@ pub enum KvmObstacle {
     Permission,
 }
 
-/// Limits on asynchronous I/O.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limits {
-    /// `kernel.io_uring_disabled`: 0 everyone, 1 only the group below, 2 nobody. Absent before Linux 6.6: not restricted.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_uring_disabled: Fact<u32>,
-    /// `kernel.io_uring_group`: who may use io_uring when the above is 1; -1 is nobody.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_uring_group: Fact<i64>,
-    /// What io_uring_setup(2) gave the collector: `ok`, `EPERM` where the kernel denies it, `ENOSYS` or `EPERM` where a
-    /// seccomp filter does. QEMU's own user and filter may be others.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub io_uring_setup: Fact<TrialOutcome>,
-    /// Whether a seccomp filter is on the collector, as in containers; QEMU's own is another.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub seccomp: Fact<bool>,
-    /// `fs.aio-max-nr`: requests all native AIO contexts may hold together. QEMU takes 1024 for each.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub aio_max_nr: Fact<u64>,
-    /// `fs.aio-nr`: requests taken when the facts were collected.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub aio_nr: Fact<u64>,
-    /// RLIMIT_MEMLOCK of the collector in bytes; absent means no limit.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub memlock_bytes: Fact<u64>,
-    /// RLIMIT_MEMLOCK in bytes that libvirt's daemon hands on to QEMU: of the running daemon, else as its unit says; absent
-    /// means no limit.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub libvirt_memlock_bytes: Fact<u64>,
+facts! {
+    /// Limits on asynchronous I/O.
+    pub struct Limits {
+        /// `kernel.io_uring_disabled`: 0 everyone, 1 only the group below, 2 nobody. Absent before Linux 6.6: not restricted.
+        pub io_uring_disabled: Fact<u32>,
+        /// `kernel.io_uring_group`: who may use io_uring when the above is 1; -1 is nobody.
+        pub io_uring_group: Fact<i64>,
+        /// What io_uring_setup(2) gave the collector: `ok`, `EPERM` where the kernel denies it, `ENOSYS` or `EPERM` where a
+        /// seccomp filter does. QEMU's own user and filter may be others.
+        pub io_uring_setup: Fact<TrialOutcome>,
+        /// Whether a seccomp filter is on the collector, as in containers; QEMU's own is another.
+        pub seccomp: Fact<bool>,
+        /// `fs.aio-max-nr`: requests all native AIO contexts may hold together. QEMU takes 1024 for each.
+        pub aio_max_nr: Fact<u64>,
+        /// `fs.aio-nr`: requests taken when the facts were collected.
+        pub aio_nr: Fact<u64>,
+        /// RLIMIT_MEMLOCK of the collector in bytes; absent means no limit.
+        pub memlock_bytes: Fact<u64>,
+        /// RLIMIT_MEMLOCK in bytes that libvirt's daemon hands on to QEMU: of the running daemon, else as its unit says; absent
+        /// means no limit.
+        pub libvirt_memlock_bytes: Fact<u64>,
+    }
 }
 
-/// Memory, and the huge pages set aside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
-    /// All memory, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub total_bytes: Fact<u64>,
-    /// What could be used without swapping when the facts were collected, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub available_bytes: Fact<u64>,
-    /// Transparent huge pages: `always`, `madvise`, `never`; absent when the kernel has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub thp: Fact<String>,
-    /// Huge pages by size in KiB (`2048`, `1048576`).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hugepages: BTreeMap<u64, HugePagePool>,
+facts! {
+    /// Memory, and the huge pages set aside.
+    pub struct Memory {
+        /// All memory, in bytes.
+        pub total_bytes: Fact<u64>,
+        /// What could be used without swapping when the facts were collected, in bytes.
+        pub available_bytes: Fact<u64>,
+        /// Transparent huge pages: `always`, `madvise`, `never`; absent when the kernel has none.
+        pub thp: Fact<String>,
+        /// Huge pages by size in KiB (`2048`, `1048576`).
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub hugepages: BTreeMap<u64, HugePagePool>,
+    }
 }
 
-/// Huge pages of one size.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "HugePages")]
-pub struct HugePagePool {
-    /// How many exist.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nr: Fact<u64>,
-    /// How many are free.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub free: Fact<u64>,
-    /// The number of free pages that are reserved already.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub reserved: Fact<u64>,
-    /// The number of further pages that the kernel may allocate on demand.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub overcommit: Fact<u64>,
-    /// Those of each NUMA node by its number.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub nodes: BTreeMap<u64, NodePages>,
+facts! {
+    /// Huge pages of one size.
+    #[schemars(rename = "HugePages")]
+    pub struct HugePagePool {
+        /// How many exist.
+        pub nr: Fact<u64>,
+        /// How many are free.
+        pub free: Fact<u64>,
+        /// The number of free pages that are reserved already.
+        pub reserved: Fact<u64>,
+        /// The number of further pages that the kernel may allocate on demand.
+        pub overcommit: Fact<u64>,
+        /// Those of each NUMA node by its number.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub nodes: BTreeMap<u64, NodePages>,
+    }
 }
 
-/// Huge pages of one size on one NUMA node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NodePages {
-    /// How many exist there.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nr: Fact<u64>,
-    /// How many are free there.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub free: Fact<u64>,
+facts! {
+    /// Huge pages of one size on one NUMA node.
+    pub struct NodePages {
+        /// How many exist there.
+        pub nr: Fact<u64>,
+        /// How many are free there.
+        pub free: Fact<u64>,
+    }
 }
 
-/// How security modules are set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Security {
-    /// SELinux: `enforcing` or `permissive`; absent when it is not active.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub selinux: Fact<String>,
-    /// Whether AppArmor is switched on; absent when the kernel has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub apparmor: Fact<bool>,
+facts! {
+    /// How security modules are set.
+    pub struct Security {
+        /// SELinux: `enforcing` or `permissive`; absent when it is not active.
+        pub selinux: Fact<String>,
+        /// Whether AppArmor is switched on; absent when the kernel has none.
+        pub apparmor: Fact<bool>,
+    }
 }
 
-/// One QEMU program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Qemu {
-    /// Its path.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub path: Fact<String>,
-    /// The architecture it emulates (`x86_64`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub arch: Fact<String>,
-    /// Its version.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<Version>,
-    /// The distribution's package version, which identifies backports.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub package: Fact<String>,
-    /// The ways of host I/O built in (`threads`, `native`, `io_uring`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub aio: Fact<Vec<String>>,
-    /// Capabilities that the program itself reported, by the names of `Capability`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub capabilities: BTreeMap<String, bool>,
+facts! {
+    /// One QEMU program.
+    pub struct Qemu {
+        /// Its path.
+        pub path: Fact<String>,
+        /// The architecture it emulates (`x86_64`).
+        pub arch: Fact<String>,
+        /// Its version.
+        pub version: Fact<Version>,
+        /// The distribution's package version, which identifies backports.
+        pub package: Fact<String>,
+        /// The ways of host I/O built in (`threads`, `native`, `io_uring`).
+        pub aio: Fact<Vec<String>>,
+        /// Capabilities that the program itself reported, by the names of `Capability`.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub capabilities: BTreeMap<String, bool>,
+    }
 }

@@ -36,6 +36,7 @@ pub mod path;
 mod path_text;
 mod read;
 mod reason;
+mod record;
 mod target;
 mod version;
 mod warning;

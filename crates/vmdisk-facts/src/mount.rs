@@ -7,33 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::blockdev::DeviceNumber;
 use crate::fact::{Fact, Reason};
+use crate::record::facts;
 
-/// One mount, from a line of `/proc/self/mountinfo`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Mount {
-    /// Its local id (`m1`).
-    pub id: String,
-    /// Where it is mounted.
-    pub point: String,
-    /// The kernel's name of the filesystem (`ext4`, `fuse.sshfs`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub fstype: Fact<String>,
-    /// The mounted device or export, as the mounter wrote it (`/dev/vda1`, `server:/export`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub source: Fact<String>,
-    /// The device number of the mount. On btrfs it is neither a block device nor the number that stat(2) shows for files.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub source_dev: Fact<DeviceNumber>,
-    /// Which directory of the filesystem is shown; a btrfs subvolume or the origin of a bind mount.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub subvol: Fact<String>,
-    /// The id of the filesystem it shows.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub fs: Fact<String>,
-    /// Options, of the mount and of the filesystem together. `true` is an option without a value, null an
-    /// option that is not set, and a missing key an option that was not collected.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, Fact<OptionValue>>,
+facts! {
+    /// One mount, from a line of `/proc/self/mountinfo`.
+    pub struct Mount {
+        /// Its local id (`m1`).
+        pub id: String,
+        /// Where it is mounted.
+        pub point: String,
+        /// The kernel's name of the filesystem (`ext4`, `fuse.sshfs`).
+        pub fstype: Fact<String>,
+        /// The mounted device or export, as the mounter wrote it (`/dev/vda1`, `server:/export`).
+        pub source: Fact<String>,
+        /// The device number of the mount. On btrfs it is neither a block device nor the number that stat(2) shows for files.
+        pub source_dev: Fact<DeviceNumber>,
+        /// Which directory of the filesystem is shown; a btrfs subvolume or the origin of a bind mount.
+        pub subvol: Fact<String>,
+        /// The id of the filesystem it shows.
+        pub fs: Fact<String>,
+        /// Options, of the mount and of the filesystem together. `true` is an option without a value, null an
+        /// option that is not set, and a missing key an option that was not collected.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub options: BTreeMap<String, Fact<OptionValue>>,
+    }
 }
 
 impl Mount {

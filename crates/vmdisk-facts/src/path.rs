@@ -10,125 +10,95 @@ use crate::access::{QemuAccess, Socket};
 use crate::as_text::as_text;
 use crate::blockdev::DeviceNumber;
 use crate::fact::Fact;
+use crate::record::facts;
 
-/// A directory that holds images, or will: it predicts the properties of a new file in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Directory {
-    /// The requested path.
-    pub path: String,
-    /// Whether it exists.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub present: Fact<bool>,
-    /// The path with every symbolic link followed.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub real_path: Fact<String>,
-    /// The id of the mount it is on.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mount: Fact<String>,
-    /// Permission bits.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mode: Fact<Mode>,
-    /// Numeric owner.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub uid: Fact<u32>,
-    /// Numeric group.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub gid: Fact<u32>,
-    /// Whether copy-on-write is off (`chattr +C`), which new files inherit; absent on filesystems that have no such flag.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nocow: Fact<bool>,
-    /// Whether the compression flag is on (`chattr +c`), which new files inherit.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub compressed: Fact<bool>,
-    /// The SELinux label; absent when it has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub label: Fact<String>,
-    /// The rights of QEMU's user in it; absent when the user is unknown.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub qemu_access: Fact<QemuAccess>,
-    /// Observations of direct I/O there.
-    #[serde(default, skip_serializing_if = "Dio::is_empty")]
-    pub dio: Dio,
+facts! {
+    /// A directory that holds images, or will: it predicts the properties of a new file in it.
+    pub struct Directory {
+        /// The requested path.
+        pub path: String,
+        /// Whether it exists.
+        pub present: Fact<bool>,
+        /// The path with every symbolic link followed.
+        pub real_path: Fact<String>,
+        /// The id of the mount it is on.
+        pub mount: Fact<String>,
+        /// Permission bits.
+        pub mode: Fact<Mode>,
+        /// Numeric owner.
+        pub uid: Fact<u32>,
+        /// Numeric group.
+        pub gid: Fact<u32>,
+        /// Whether copy-on-write is off (`chattr +C`), which new files inherit; absent on filesystems that have no such flag.
+        pub nocow: Fact<bool>,
+        /// Whether the compression flag is on (`chattr +c`), which new files inherit.
+        pub compressed: Fact<bool>,
+        /// The SELinux label; absent when it has none.
+        pub label: Fact<String>,
+        /// The rights of QEMU's user in it; absent when the user is unknown.
+        pub qemu_access: Fact<QemuAccess>,
+        /// Observations of direct I/O there.
+        #[serde(default, skip_serializing_if = "Dio::is_empty")]
+        pub dio: Dio,
+    }
 }
 
-/// A file or device node that a disk names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct File {
-    /// The requested path.
-    pub path: String,
-    /// Whether it exists; false for a requested path that is missing.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub present: Fact<bool>,
-    /// Its kind, with every symbolic link followed.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub kind: Fact<FileKind>,
-    /// The path with every symbolic link followed.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub real_path: Fact<String>,
-    /// The id of the mount it is on.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mount: Fact<String>,
-    /// Its identity on this host, whatever its name: equal values are the same file.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub inode: Fact<Inode>,
-    /// The device that a device node refers to.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub device: Fact<DeviceNumber>,
-    /// Permission bits.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mode: Fact<Mode>,
-    /// Numeric owner.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub uid: Fact<u32>,
-    /// Numeric group.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub gid: Fact<u32>,
-    /// Apparent size in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub size: Fact<u64>,
-    /// Bytes allocated for it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub alloc: Fact<u64>,
-    /// Whether copy-on-write is off for it; absent on filesystems that have no such flag.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nocow: Fact<bool>,
-    /// Whether the compression flag is on for it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub compressed: Fact<bool>,
-    /// The number of its extents: runs that do not follow each other on the device. Absent where the filesystem does
-    /// not report it.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub extents: Fact<u64>,
-    /// Whether counting extents stopped early, so that the values cover only the beginning of the file.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub extents_capped: Fact<bool>,
-    /// Whether extents are shared with another file or a snapshot, so that the next write copies them.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub shared_extents: Fact<bool>,
-    /// Whether extents are stored compressed, so that reading them uses the page cache.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub compressed_extents: Fact<bool>,
-    /// Bytes that fallocate(2) reserved and that were never written.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub unwritten: Fact<u64>,
-    /// Observations of direct I/O on it.
-    #[serde(default, skip_serializing_if = "Dio::is_empty")]
-    pub dio: Dio,
-    /// The SELinux label; absent when it has none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub label: Fact<String>,
-    /// The rights of QEMU's user; absent when the user is unknown.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub qemu_access: Fact<QemuAccess>,
-    /// Whether it can be connected to; absent when it is not a socket.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub socket: Fact<Socket>,
-    /// The processes that have it open.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lock: Fact<Lock>,
-    /// Its image header; absent when it does not hold an image.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub image: Fact<ImageHeader>,
+facts! {
+    /// A file or device node that a disk names.
+    pub struct File {
+        /// The requested path.
+        pub path: String,
+        /// Whether it exists; false for a requested path that is missing.
+        pub present: Fact<bool>,
+        /// Its kind, with every symbolic link followed.
+        pub kind: Fact<FileKind>,
+        /// The path with every symbolic link followed.
+        pub real_path: Fact<String>,
+        /// The id of the mount it is on.
+        pub mount: Fact<String>,
+        /// Its identity on this host, whatever its name: equal values are the same file.
+        pub inode: Fact<Inode>,
+        /// The device that a device node refers to.
+        pub device: Fact<DeviceNumber>,
+        /// Permission bits.
+        pub mode: Fact<Mode>,
+        /// Numeric owner.
+        pub uid: Fact<u32>,
+        /// Numeric group.
+        pub gid: Fact<u32>,
+        /// Apparent size in bytes.
+        pub size: Fact<u64>,
+        /// Bytes allocated for it.
+        pub alloc: Fact<u64>,
+        /// Whether copy-on-write is off for it; absent on filesystems that have no such flag.
+        pub nocow: Fact<bool>,
+        /// Whether the compression flag is on for it.
+        pub compressed: Fact<bool>,
+        /// The number of its extents: runs that do not follow each other on the device. Absent where the filesystem does
+        /// not report it.
+        pub extents: Fact<u64>,
+        /// Whether counting extents stopped early, so that the values cover only the beginning of the file.
+        pub extents_capped: Fact<bool>,
+        /// Whether extents are shared with another file or a snapshot, so that the next write copies them.
+        pub shared_extents: Fact<bool>,
+        /// Whether extents are stored compressed, so that reading them uses the page cache.
+        pub compressed_extents: Fact<bool>,
+        /// Bytes that fallocate(2) reserved and that were never written.
+        pub unwritten: Fact<u64>,
+        /// Observations of direct I/O on it.
+        #[serde(default, skip_serializing_if = "Dio::is_empty")]
+        pub dio: Dio,
+        /// The SELinux label; absent when it has none.
+        pub label: Fact<String>,
+        /// The rights of QEMU's user; absent when the user is unknown.
+        pub qemu_access: Fact<QemuAccess>,
+        /// Whether it can be connected to; absent when it is not a socket.
+        pub socket: Fact<Socket>,
+        /// The processes that have it open.
+        pub lock: Fact<Lock>,
+        /// Its image header; absent when it does not hold an image.
+        pub image: Fact<ImageHeader>,
+    }
 }
 
 impl File {
@@ -160,33 +130,26 @@ pub enum FileKind {
     Other,
 }
 
-/// Observations of direct I/O on one path, from which [`crate::direct_io`] concludes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Dio {
-    /// Whether statx(2) answered STATX_DIOALIGN: `set` or `unset`. Unset means unknown, not unsupported.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dioalign: Fact<DioAlign>,
-    /// Alignment of memory in bytes; 0 together with `off` 0 means direct I/O is not done.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub mem: Fact<u64>,
-    /// Alignment of offsets and lengths in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub off: Fact<u64>,
-    /// Alignment of offsets for reads, if it differs (Linux 6.14).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub read_off: Fact<u64>,
-    /// Whether open(2) accepted O_DIRECT.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub open: Fact<TrialOutcome>,
-    /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub nowait_overwrite: Fact<TrialOutcome>,
-    /// The result of a 512-byte write with O_DIRECT.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub w512: Fact<TrialOutcome>,
-    /// The conclusion that a person declares; it never overrides observations.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub verdict: Fact<DeclaredVerdict>,
+facts! {
+    /// Observations of direct I/O on one path, from which [`crate::direct_io`] concludes.
+    pub struct Dio {
+        /// Whether statx(2) answered STATX_DIOALIGN: `set` or `unset`. Unset means unknown, not unsupported.
+        pub dioalign: Fact<DioAlign>,
+        /// Alignment of memory in bytes; 0 together with `off` 0 means direct I/O is not done.
+        pub mem: Fact<u64>,
+        /// Alignment of offsets and lengths in bytes.
+        pub off: Fact<u64>,
+        /// Alignment of offsets for reads, if it differs (Linux 6.14).
+        pub read_off: Fact<u64>,
+        /// Whether open(2) accepted O_DIRECT.
+        pub open: Fact<TrialOutcome>,
+        /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
+        pub nowait_overwrite: Fact<TrialOutcome>,
+        /// The result of a 512-byte write with O_DIRECT.
+        pub w512: Fact<TrialOutcome>,
+        /// The conclusion that a person declares; it never overrides observations.
+        pub verdict: Fact<DeclaredVerdict>,
+    }
 }
 
 impl Dio {
@@ -282,60 +245,44 @@ pub struct Lock {
     pub writer: Fact<bool>,
 }
 
-/// The header of an image. Files that it names were not opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ImageHeader {
-    /// The format (`qcow2`, `luks`, `vmdk`); `raw` when no known format was recognised.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub format: Fact<String>,
-    /// The format that QEMU probes if none is given; it differs from `format` where QEMU checks less.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub probed: Fact<String>,
-    /// The version of the format.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub version: Fact<u32>,
-    /// The size the guest sees, in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub virtual_size: Fact<u64>,
-    /// Cluster size in bytes.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub cluster: Fact<u64>,
-    /// qcow2 with subclusters.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub ext_l2: Fact<bool>,
-    /// Marked as not closed properly.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub dirty: Fact<bool>,
-    /// Marked as corrupt.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub corrupt: Fact<bool>,
-    /// qcow2 with lazy reference counts.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lazy: Fact<bool>,
-    /// How it is encrypted (`aes`, `luks`); absent when it is not.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub encryption: Fact<String>,
-    /// How it is compressed (`zlib`, `zstd`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub compression: Fact<String>,
-    /// How many snapshots it holds inside.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub snapshots: Fact<u32>,
-    /// Bits in one reference count.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub refcount_bits: Fact<u32>,
-    /// Whether it holds persistent dirty bitmaps that are marked consistent.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub bitmaps: Fact<bool>,
-    /// The external file that holds the data, as the header names it without credentials; absent when there is none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub data_file: Fact<String>,
-    /// Whether the external data file can be read as a raw image.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub data_file_raw: Fact<bool>,
-    /// The backing image; absent if there is none.
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub backing: Fact<BackingFact>,
+facts! {
+    /// The header of an image. Files that it names were not opened.
+    pub struct ImageHeader {
+        /// The format (`qcow2`, `luks`, `vmdk`); `raw` when no known format was recognised.
+        pub format: Fact<String>,
+        /// The format that QEMU probes if none is given; it differs from `format` where QEMU checks less.
+        pub probed: Fact<String>,
+        /// The version of the format.
+        pub version: Fact<u32>,
+        /// The size the guest sees, in bytes.
+        pub virtual_size: Fact<u64>,
+        /// Cluster size in bytes.
+        pub cluster: Fact<u64>,
+        /// qcow2 with subclusters.
+        pub ext_l2: Fact<bool>,
+        /// Marked as not closed properly.
+        pub dirty: Fact<bool>,
+        /// Marked as corrupt.
+        pub corrupt: Fact<bool>,
+        /// qcow2 with lazy reference counts.
+        pub lazy: Fact<bool>,
+        /// How it is encrypted (`aes`, `luks`); absent when it is not.
+        pub encryption: Fact<String>,
+        /// How it is compressed (`zlib`, `zstd`).
+        pub compression: Fact<String>,
+        /// How many snapshots it holds inside.
+        pub snapshots: Fact<u32>,
+        /// Bits in one reference count.
+        pub refcount_bits: Fact<u32>,
+        /// Whether it holds persistent dirty bitmaps that are marked consistent.
+        pub bitmaps: Fact<bool>,
+        /// The external file that holds the data, as the header names it without credentials; absent when there is none.
+        pub data_file: Fact<String>,
+        /// Whether the external data file can be read as a raw image.
+        pub data_file_raw: Fact<bool>,
+        /// The backing image; absent if there is none.
+        pub backing: Fact<BackingFact>,
+    }
 }
 
 /// The image below another, as the upper one names it.

@@ -1,0 +1,27 @@
+//! The declaration of the parts of a facts file.
+
+/// Declares a part of a facts file: a fact that was not collected is not written, and may be missing in a file.
+macro_rules! facts {
+    ($(#[$($meta:tt)*])* pub struct $name:ident { $($fields:tt)* }) => {
+        facts! { @[$(#[$($meta)*])* pub struct $name] [] $($fields)* }
+    };
+    (@$head:tt [$($done:tt)*] $(#[$($meta:tt)*])* pub $field:ident: Fact<$value:ty>, $($rest:tt)*) => {
+        facts! { @$head [
+            $($done)*
+            $(#[$($meta)*])*
+            #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
+            pub $field: Fact<$value>,
+        ] $($rest)* }
+    };
+    (@$head:tt [$($done:tt)*] $(#[$($meta:tt)*])* pub $field:ident: $value:ty, $($rest:tt)*) => {
+        facts! { @$head [$($done)* $(#[$($meta)*])* pub $field: $value,] $($rest)* }
+    };
+    (@[$($head:tt)*] [$($done:tt)*]) => {
+        #[derive(
+            Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        $($head)* { $($done)* }
+    };
+}
+
+pub(crate) use facts;
