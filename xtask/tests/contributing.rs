@@ -135,10 +135,10 @@ fn a_new_rule_differs_from_the_template_of_its_crate_in_its_metadata_alone() {
             added(&without_metadata(&template), &rule),
             [
                 "//! `a-new-mistake`",
-                "        name: \"a-new-mistake\",",
-                "        group: Group::DataSafety,",
-                "        severity: Severity::Error,",
-                concat!("        since: \"", env!("CARGO_PKG_VERSION"), "\","),
+                "    name: \"a-new-mistake\",",
+                "    group: Group::DataSafety,",
+                "    severity: Severity::Error,",
+                concat!("    since: \"", env!("CARGO_PKG_VERSION"), "\","),
             ]
         );
         let list = fs::read_to_string(folder.join("mod.rs")).unwrap();

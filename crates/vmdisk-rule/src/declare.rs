@@ -35,29 +35,28 @@ impl<F> std::ops::Deref for TextRule<F> {
     }
 }
 
-/// Declares a rule. The doc comment is the manual page, the text of `explain` and the source of tests.
+/// Declares a rule as the static `RULE`. The doc comment is the manual page, the text of `explain` and the source of tests.
 ///
-/// `check` names the input and the function: `Model(check)`, or `Text(check)` in the crate of a syntax, where the type
-/// of the static is that crate's [`TextRule`](crate::TextRule). A rule may have both. `Text` alone is a rule that
-/// the reader reports. Without `since`, the rule is in the first release; without `supersedes`, it supersedes none.
+/// `check` names the input and the function: `Model(check)`, or `Text(check)` in the crate of a syntax, whose own macro
+/// adds the type of its [`TextRule`](crate::TextRule). A rule may have both. `Text` alone is a rule that the reader
+/// reports. Without `since`, the rule is in the first release; without `supersedes`, it supersedes none.
 #[macro_export]
 macro_rules! declare_rule {
     (
+        $(static RULE: $text_rule:ty;)?
         $(#[doc = $doc:literal])+
-        $vis:vis static RULE $(: $text_rule:ty)? = {
-            name: $name:literal,
-            group: $group:expr,
-            severity: $severity:expr,
-            $(since: $since:literal,)?
-            $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
-            $(libvirt_only: $libvirt_only:literal,)?
-            evidence: $evidence:expr,
-            $(supersedes: $supersedes:expr,)?
-            check: $check:ident $(($look:path))? $(, Text($line:path))?,
-        }
+        name: $name:literal,
+        group: $group:expr,
+        severity: $severity:expr,
+        $(since: $since:literal,)?
+        $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
+        $(libvirt_only: $libvirt_only:literal,)?
+        evidence: $evidence:expr,
+        $(supersedes: $supersedes:expr,)?
+        check: $check:ident $(($look:path))? $(, Text($line:path))?,
     ) => {
         $crate::declare_rule! {
-            @static [$(#[doc = $doc])+ $vis] [$($text_rule)?]
+            @static [$(#[doc = $doc])+] [$($text_rule)?]
             $crate::Rule {
                 name: $name,
                 group: $group,
@@ -74,13 +73,13 @@ macro_rules! declare_rule {
             $crate::declare_rule!(@text $check $(($look))? $(, Text($line))?)
         }
     };
-    (@static [$(#[doc = $doc:literal])+ $vis:vis] [] $rule:expr, $text:expr) => {
+    (@static [$(#[doc = $doc:literal])+] [] $rule:expr, $text:expr) => {
         $(#[doc = $doc])+
-        $vis static RULE: $crate::Rule = $rule;
+        pub static RULE: $crate::Rule = $rule;
     };
-    (@static [$(#[doc = $doc:literal])+ $vis:vis] [$text_rule:ty] $rule:expr, $text:expr) => {
+    (@static [$(#[doc = $doc:literal])+] [$text_rule:ty] $rule:expr, $text:expr) => {
         $(#[doc = $doc])+
-        $vis static RULE: $text_rule = $crate::TextRule { rule: $rule, check: $text };
+        pub static RULE: $text_rule = $crate::TextRule { rule: $rule, check: $text };
     };
     (@or [] $default:expr) => { $default };
     (@or [$value:expr] $default:expr) => { $value };

@@ -1,14 +1,14 @@
 //! `acpi-missing`
 
 use vmdisk_model::{DomainField, FieldPath, MachineType};
-use vmdisk_rule::{Applicability, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Applicability, Evidence, Fix, Group, Report, Severity};
 use vmdisk_source::Edit;
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::RootKind;
 use crate::xml::Node;
 
-declare_rule! {
+xml_rule! {
     /// The guest has no ACPI, so it can lose its disks when another one is attached.
     ///
     /// ## What it reports
@@ -95,21 +95,19 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE: XmlRule = {
-        name: "acpi-missing",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "after device_add of a virtio-blk-pci into a root port of q35, /proc/partitions has no disk, and with ACPI it has both; pc: \
-                          `Bus 'pci.0' does not support hotplugging`, and no SHUTDOWN event after poweroff",
-                how: "Linux 6.1 in QEMU 7.2 and 10.0, with the arguments of `virsh domxml-to-native` of libvirt 9.0",
-            },
-            Evidence::Source("libvirt src/qemu/qemu_command.c: -no-acpi or acpi=off unless the feature is on"),
-        ],
-        check: Text(check),
-    }
+    name: "acpi-missing",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "after device_add of a virtio-blk-pci into a root port of q35, /proc/partitions has no disk, and with ACPI it has both; pc: \
+                      `Bus 'pci.0' does not support hotplugging`, and no SHUTDOWN event after poweroff",
+            how: "Linux 6.1 in QEMU 7.2 and 10.0, with the arguments of `virsh domxml-to-native` of libvirt 9.0",
+        },
+        Evidence::Source("libvirt src/qemu/qemu_command.c: -no-acpi or acpi=off unless the feature is on"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

@@ -1,11 +1,11 @@
 //! `disk-in-qemu-commandline`
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 
-declare_rule! {
+xml_rule! {
     /// A disk is in `<qemu:commandline>`, where nothing checks it.
     ///
     /// ## What it reports
@@ -50,16 +50,14 @@ declare_rule! {
     ///   </qemu:commandline>
     /// </domain>
     /// ```
-    pub(super) static RULE: XmlRule = {
-        name: "disk-in-qemu-commandline",
-        group: Group::Clarity,
-        severity: Severity::Advice,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
-        ],
-        check: Text(check),
-    }
+    name: "disk-in-qemu-commandline",
+    group: Group::Clarity,
+    severity: Severity::Advice,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

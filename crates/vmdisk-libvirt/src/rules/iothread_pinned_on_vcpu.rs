@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::RootKind;
 use crate::xml::Node;
 
-declare_rule! {
+xml_rule! {
     /// An iothread is pinned to a CPU that also runs a vCPU, so they wait for each other.
     ///
     /// ## What it reports
@@ -64,16 +64,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE: XmlRule = {
-        name: "iothread-pinned-on-vcpu",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::NotMeasuredHere("IBM and Red Hat, tuning guides for KVM: pin iothreads to other CPUs than vCPUs"),
-            Evidence::Source("libvirt docs/formatdomain.rst, iothreadpin: by default iothreads run on the CPUs of <vcpu>, or on all"),
-        ],
-        check: Text(check),
-    }
+    name: "iothread-pinned-on-vcpu",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::NotMeasuredHere("IBM and Red Hat, tuning guides for KVM: pin iothreads to other CPUs than vCPUs"),
+        Evidence::Source("libvirt docs/formatdomain.rst, iothreadpin: by default iothreads run on the CPUs of <vcpu>, or on all"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::device_address::pci_address;
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::xml::Node;
 
-declare_rule! {
+xml_rule! {
     /// A disk is in a PCI slot that its bus does not have.
     ///
     /// ## What it reports
@@ -64,23 +64,21 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE: XmlRule = {
-        name: "pci-slot-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt(
-                "Invalid PCI address …. slot must be <= …",
-                "src/conf/domain_addr.c, virDomainPCIAddressValidate",
-            ),
-            Evidence::refused_by_libvirt(
-                "Invalid PCI address …. slot must be >= …",
-                "src/conf/domain_addr.c, virDomainPCIAddressValidate",
-            ),
-        ],
-        check: Text(check),
-    }
+    name: "pci-slot-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt(
+            "Invalid PCI address …. slot must be <= …",
+            "src/conf/domain_addr.c, virDomainPCIAddressValidate",
+        ),
+        Evidence::refused_by_libvirt(
+            "Invalid PCI address …. slot must be >= …",
+            "src/conf/domain_addr.c, virDomainPCIAddressValidate",
+        ),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

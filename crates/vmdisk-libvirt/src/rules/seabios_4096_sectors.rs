@@ -1,13 +1,13 @@
 //! `seabios-4096-sectors`
 
 use vmdisk_model::{Device, DiskField, FieldPath, Frontend, TargetBus};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::RootKind;
 use crate::xml::Node;
 
-declare_rule! {
+xml_rule! {
     /// The guest boots with SeaBIOS from a disk with 4096-byte logical sectors, which SeaBIOS does not support.
     ///
     /// ## What it reports
@@ -80,19 +80,17 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE: XmlRule = {
-        name: "seabios-4096-sectors",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "`block size 4096 is unsupported`, then `No bootable device`",
-                how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
-            },
-            Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
-        ],
-        check: Text(check),
-    }
+    name: "seabios-4096-sectors",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "`block size 4096 is unsupported`, then `No bootable device`",
+            how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
+        },
+        Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
+    ],
+    check: Text(check),
 }
 
 /// The only size that SeaBIOS reads.

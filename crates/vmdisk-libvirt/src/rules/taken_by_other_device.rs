@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{DiskField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::device_address::{PciPlace, pci_address};
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::xml::Node;
 
-declare_rule! {
+xml_rule! {
     /// A disk has the PCI address or the place in the boot order of a device that is not a disk.
     ///
     /// ## What it reports
@@ -69,23 +69,21 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE: XmlRule = {
-        name: "taken-by-other-device",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt(
-                "Attempted double use of PCI Address …",
-                "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal",
-            ),
-            Evidence::refused_by_libvirt(
-                "boot order '…' used for more than one device",
-                "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
-            ),
-        ],
-        check: Text(check),
-    }
+    name: "taken-by-other-device",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt(
+            "Attempted double use of PCI Address …",
+            "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal",
+        ),
+        Evidence::refused_by_libvirt(
+            "boot order '…' used for more than one device",
+            "src/conf/domain_postparse.c, virDomainDefCollectBootOrder",
+        ),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

@@ -1,11 +1,11 @@
 //! `template`
 
 use vmdisk_model::{DomainField, FieldPath};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 
-declare_rule! {
+xml_rule! {
     /// REPLACE: the mistake in one sentence, as a user would search for it.
     ///
     /// ## What it reports
@@ -34,17 +34,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE: XmlRule = {
-        name: "template",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        since: "0.1.0",
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
-        ],
-        check: Text(check),
-    }
+    name: "template",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    since: "0.1.0",
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {

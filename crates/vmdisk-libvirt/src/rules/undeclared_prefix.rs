@@ -1,13 +1,13 @@
 //! `undeclared-prefix`
 
 use vmdisk_model::{DiskField, DomainField, FieldPath};
-use vmdisk_rule::{Applicability, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Applicability, Evidence, Fix, Group, Report, Severity};
 use vmdisk_source::{Edit, Span};
 
-use super::xml::{Xml, XmlRule};
+use super::xml::{Xml, xml_rule};
 use crate::RootKind;
 
-declare_rule! {
+xml_rule! {
     /// An element has an undeclared namespace prefix.
     ///
     /// ## What it reports
@@ -39,19 +39,17 @@ declare_rule! {
     ///   </qemu:commandline>
     /// </domain>
     /// ```
-    pub(crate) static RULE: XmlRule = {
-        name: "undeclared-prefix",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "define returns 0 and the element is gone from dumpxml",
-                how: "virsh of libvirt 9.0 with its QEMU driver",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "undeclared-prefix",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "define returns 0 and the element is gone from dumpxml",
+            how: "virsh of libvirt 9.0 with its QEMU driver",
+        },
+    ],
+    check: Text(check),
 }
 
 /// Name spaces with a well-known prefix.

@@ -1,10 +1,10 @@
 //! `unknown-attribute`
 
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Severity};
 
-use super::xml::XmlRule;
+use super::xml::xml_rule;
 
-declare_rule! {
+xml_rule! {
     /// An attribute is unknown to libvirt, which drops it.
     ///
     /// ## What it reports
@@ -52,17 +52,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(crate) static RULE: XmlRule = {
-        name: "unknown-attribute",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "define succeeds and the attribute is gone from dumpxml",
-                how: "virsh of libvirt 9.0 with its QEMU driver",
-            },
-        ],
-        check: Text,
-    }
+    name: "unknown-attribute",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "define succeeds and the attribute is gone from dumpxml",
+            how: "virsh of libvirt 9.0 with its QEMU driver",
+        },
+    ],
+    check: Text,
 }

@@ -11,6 +11,15 @@ use crate::xml::{Node, Tree};
 /// A rule about XML.
 pub(crate) type XmlRule = TextRule<fn(&Xml<'_>, &mut Report)>;
 
+/// Declares a rule about XML, as [`vmdisk_rule::declare_rule`] does.
+macro_rules! xml_rule {
+    ($($rule:tt)+) => {
+        vmdisk_rule::declare_rule! { static RULE: $crate::rules::xml::XmlRule; $($rule)+ }
+    };
+}
+
+pub(crate) use xml_rule;
+
 /// A document that has been read, and the other inputs of rules.
 pub(crate) struct Xml<'t> {
     /// Model, facts and target.

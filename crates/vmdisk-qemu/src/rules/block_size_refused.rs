@@ -2,13 +2,13 @@
 
 use vmdisk_fields::{DiskName, phrase, setting};
 use vmdisk_model::{Change, Device, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::value::size_of;
 
-declare_rule! {
+line_rule! {
     /// A disk has a sector size that QEMU refuses.
     ///
     /// ## What it reports
@@ -73,24 +73,22 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,logical_block_size=4096,physical_block_size=4096,min_io_size=4096
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "block-size-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "logical_block_size > physical_block_size not supported",
-                source: "hw/block/block.c, blkconf_blocksizes",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "discard_granularity must be 512 for ide",
-                source: "hw/ide/qdev.c, ide_dev_initfn",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "block-size-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "logical_block_size > physical_block_size not supported",
+            source: "hw/block/block.c, blkconf_blocksizes",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "discard_granularity must be 512 for ide",
+            source: "hw/ide/qdev.c, ide_dev_initfn",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 /// The largest size that QEMU accepts.

@@ -1,16 +1,16 @@
 //! `bus-missing`
 
 use vmdisk_model::{Architecture, Scope};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
 use crate::members::Members;
 use crate::syntax::value::is_open;
 
-declare_rule! {
+line_rule! {
     /// A device needs a bus that no controller provides.
     ///
     /// ## What it reports
@@ -74,25 +74,23 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "bus-missing",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "No 'SCSI' bus found for device 'scsi-hd'",
-                source: "softmmu/qdev-monitor.c, qdev_device_add",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Bus 'scsi0.0' not found",
-                source: "softmmu/qdev-monitor.c, qbus_find",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "bus-missing",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "No 'SCSI' bus found for device 'scsi-hd'",
+            source: "softmmu/qdev-monitor.c, qdev_device_add",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Bus 'scsi0.0' not found",
+            source: "softmmu/qdev-monitor.c, qbus_find",
+        },
+    ],
+    check: Text(check),
 }
 
 /// Built-in buses of machines, by prefix.

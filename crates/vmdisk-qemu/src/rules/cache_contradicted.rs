@@ -1,13 +1,13 @@
 //! `cache-contradicted`
 
 use vmdisk_model::CacheMode;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use crate::members::Members;
 use crate::syntax::value::switch_of;
 
-declare_rule! {
+line_rule! {
     /// A cache mode is contradicted by a `cache.*` option.
     ///
     /// ## What it reports
@@ -33,19 +33,17 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,cache=none,cache.direct=on
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "cache-contradicted",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "info block says `Cache mode: writeback`, and the file is opened without O_DIRECT",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "cache-contradicted",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "info block says `Cache mode: writeback`, and the file is opened without O_DIRECT",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

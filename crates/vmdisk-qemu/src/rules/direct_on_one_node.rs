@@ -1,10 +1,10 @@
 //! `direct-on-one-node`
 
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Severity};
 
-use super::line::LineRule;
+use super::line::line_rule;
 
-declare_rule! {
+line_rule! {
     /// `cache.direct=on` is set on the format node, but not on the node that opens the file.
     ///
     /// ## What it reports
@@ -34,18 +34,16 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache.direct=on \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "direct-on-one-node",
-        group: Group::Performance,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "the file is open without O_DIRECT",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
-            },
-        ],
-        supersedes: &["cache-implicit"],
-        check: Text,
-    }
+    name: "direct-on-one-node",
+    group: Group::Performance,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "the file is open without O_DIRECT",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
+        },
+    ],
+    supersedes: &["cache-implicit"],
+    check: Text,
 }

@@ -1,10 +1,10 @@
 //! `discard-on-one-node`
 
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Severity};
 
-use super::line::LineRule;
+use super::line::line_rule;
 
-declare_rule! {
+line_rule! {
     /// `discard=unmap` is set on the format node, but not on the node that opens the file.
     ///
     /// ## What it reports
@@ -40,18 +40,16 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,discard=unmap,file.driver=file,file.filename=/srv/a.qcow2 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "discard-on-one-node",
-        group: Group::Space,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "16644 KiB stay 16644 KiB after the guest trims them; with discard=unmap on both nodes 260 KiB are left",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: qcow2 over file, du before and after",
-            },
-        ],
-        supersedes: &["discard-missing-thin"],
-        check: Text,
-    }
+    name: "discard-on-one-node",
+    group: Group::Space,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "16644 KiB stay 16644 KiB after the guest trims them; with discard=unmap on both nodes 260 KiB are left",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: qcow2 over file, du before and after",
+        },
+    ],
+    supersedes: &["discard-missing-thin"],
+    check: Text,
 }

@@ -1,12 +1,12 @@
 //! `drive-protocol-unknown`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use crate::members::Members;
 use crate::syntax::value::is_open;
 
-declare_rule! {
+line_rule! {
     /// A file name with a colon is read as an unknown protocol.
     ///
     /// ## What it reports
@@ -42,20 +42,18 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=backup:2026.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "drive-protocol-unknown",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Unknown protocol 'backup'",
-                source: "block.c, bdrv_find_protocol",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "drive-protocol-unknown",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Unknown protocol 'backup'",
+            source: "block.c, bdrv_find_protocol",
+        },
+    ],
+    check: Text(check),
 }
 
 /// The valid prefixes before a colon in a file name: protocols and drivers.

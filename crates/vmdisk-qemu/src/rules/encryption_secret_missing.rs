@@ -1,11 +1,11 @@
 //! `encryption-secret-missing`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::{Node, drives, nodes};
 
-declare_rule! {
+line_rule! {
     /// An encrypted image has no secret to open it.
     ///
     /// ## What it reports
@@ -41,25 +41,23 @@ declare_rule! {
     ///   -blockdev driver=luks,node-name=l0,file=f0,key-secret=key0 \
     ///   -device virtio-blk-pci,drive=l0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "encryption-secret-missing",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Parameter 'key-secret' is required for cipher",
-                source: "crypto/block-luks.c",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "No secret with id 'key0'",
-                source: "crypto/secret_common.c",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "encryption-secret-missing",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Parameter 'key-secret' is required for cipher",
+            source: "crypto/block-luks.c",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "No secret with id 'key0'",
+            source: "crypto/secret_common.c",
+        },
+    ],
+    check: Text(check),
 }
 
 /// The type of the referenced object.

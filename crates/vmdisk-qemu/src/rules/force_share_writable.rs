@@ -1,12 +1,12 @@
 //! `force-share-writable`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::{Node, drives, is_read_only, nodes};
 use crate::syntax::value::is_on;
 
-declare_rule! {
+line_rule! {
     /// `force-share=on` is set on a node that can be written.
     ///
     /// ## What it reports
@@ -33,20 +33,18 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,force-share=on,read-only=on \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "force-share-writable",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "force-share=on can only be used with read-only images",
-                source: "block.c, bdrv_open_common",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "force-share-writable",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "force-share=on can only be used with read-only images",
+            source: "block.c, bdrv_open_common",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use vmdisk_model::{ControllerField, DiskField, FieldPath, IoThreadQueues};
-use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::properties::Kind;
 
-declare_rule! {
+line_rule! {
     /// The mapping of queues to iothreads is invalid.
     ///
     /// ## What it reports
@@ -81,32 +81,30 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "iothread-mapping-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("controller driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
-            Evidence::refused_by_libvirt("duplicate mapping for iothread '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("iothread to queue mapping must be provided for all iothreads or for none", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("iothread queue '…' mapping out of range", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("iothread queue '…' is already assigned", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("missing iothread mapping for queue '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("'queue' count must be configured for explicit iothread to queue mapping", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "because it is already assigned",
-                source: "hw/virtio/iothread-vq-mapping.c (10.0)",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "iothread and iothread-vq-mapping properties cannot be set at the same time",
-                source: "hw/block/virtio-blk.c (10.0)",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "iothread-mapping-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("disk driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("controller driver 'iothread' attribute can't be used together with 'iothreads' subelement", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
+        Evidence::refused_by_libvirt("duplicate mapping for iothread '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("iothread to queue mapping must be provided for all iothreads or for none", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("iothread queue '…' mapping out of range", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("iothread queue '…' is already assigned", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("missing iothread mapping for queue '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("'queue' count must be configured for explicit iothread to queue mapping", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "because it is already assigned",
+            source: "hw/virtio/iothread-vq-mapping.c (10.0)",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "iothread and iothread-vq-mapping properties cannot be set at the same time",
+            source: "hw/block/virtio-blk.c (10.0)",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

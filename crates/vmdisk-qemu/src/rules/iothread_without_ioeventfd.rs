@@ -1,13 +1,13 @@
 //! `iothread-without-ioeventfd`
 
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, Switch, TargetBus};
-use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::value::switch_of;
 
-declare_rule! {
+line_rule! {
     /// A device has an iothread, but `ioeventfd` is off.
     ///
     /// ## What it reports
@@ -68,19 +68,17 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,iothread=iothread1
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "iothread-without-ioeventfd",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "ioeventfd is required for iothread",
-                source: "hw/block/dataplane/virtio-blk.c, virtio_blk_data_plane_create",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "iothread-without-ioeventfd",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "ioeventfd is required for iothread",
+            source: "hw/block/dataplane/virtio-blk.c, virtio_blk_data_plane_create",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

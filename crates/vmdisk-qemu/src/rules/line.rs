@@ -17,6 +17,15 @@ pub(super) type Check = fn(&Line<'_>, &mut Report);
 /// A rule about command lines.
 pub(crate) type LineRule = TextRule<Check>;
 
+/// Declares a rule about command lines, as [`vmdisk_rule::declare_rule`] does.
+macro_rules! line_rule {
+    ($($rule:tt)+) => {
+        vmdisk_rule::declare_rule! { static RULE: $crate::rules::line::LineRule; $($rule)+ }
+    };
+}
+
+pub(crate) use line_rule;
+
 /// A command line: its options, its model, and the other inputs of rules.
 pub(crate) struct Line<'a> {
     pub(super) context: &'a Context<'a>,

@@ -1,11 +1,11 @@
 //! `locking-off`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::{is_read_only, nodes};
 
-declare_rule! {
+line_rule! {
     /// Image locking is off, so a second QEMU can write to the image.
     ///
     /// ## What it reports
@@ -39,19 +39,17 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,locking=off,read-only=on \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "locking-off",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "two guests start on one image when either says locking=off, and the second is refused otherwise",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "locking-off",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "two guests start on one image when either says locking=off, and the second is refused otherwise",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

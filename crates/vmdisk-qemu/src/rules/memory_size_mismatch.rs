@@ -1,13 +1,13 @@
 //! `memory-size-mismatch`
 
 use vmdisk_model::Bytes;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use crate::object::read_memory::memory_of_machine;
 use crate::syntax::value::{is_open, size_of};
 
-declare_rule! {
+line_rule! {
     /// The memory backend has a different size than the guest.
     ///
     /// ## What it reports
@@ -35,20 +35,18 @@ declare_rule! {
     ///   -m 4G \
     ///   -object memory-backend-memfd,id=mem0,size=4G,share=on
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "memory-size-mismatch",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Machine memory size does not match the size of the memory backend",
-                source: "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "memory-size-mismatch",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Machine memory size does not match the size of the memory backend",
+            source: "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified",
+        },
+    ],
+    check: Text(check),
 }
 
 /// QEMU's default size of the guest's memory.

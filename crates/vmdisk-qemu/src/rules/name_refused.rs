@@ -1,15 +1,15 @@
 //! `name-refused`
 
 use std::collections::HashMap;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
-use super::line::{Line, LineRule, node_names};
+use super::line::{Line, line_rule, node_names};
 use crate::names::is_identifier;
 use crate::syntax::properties::Property;
 use crate::syntax::value::is_open;
 
-declare_rule! {
+line_rule! {
     /// A node name or device id is not valid in QEMU.
     ///
     /// ## What it reports
@@ -37,25 +37,23 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=customer-database-primary-disk1,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=customer-database-primary-disk1,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "name-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Node name too long",
-                source: "block.c, bdrv_assign_node_name",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Parameter 'id' expects an identifier",
-                source: "util/qemu-option.c, qemu_opts_create",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "name-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Node name too long",
+            source: "block.c, bdrv_assign_node_name",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Parameter 'id' expects an identifier",
+            source: "util/qemu-option.c, qemu_opts_create",
+        },
+    ],
+    check: Text(check),
 }
 
 /// The maximum length of a node's name (`BDS_NODE_NAME_SIZE` without the terminating zero).

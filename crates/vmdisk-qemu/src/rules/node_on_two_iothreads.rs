@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use vmdisk_facts::{Capability, Version};
-use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Missing, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::second_users::{SecondUse, second_users};
 use crate::members::Members;
 
-declare_rule! {
+line_rule! {
     /// Devices in different iothreads share one node, which QEMU 5.2 and 7.2 refuse.
     ///
     /// ## What it reports
@@ -51,20 +51,18 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=s0,iothread=io0 -device virtio-scsi-pci,id=s1,iothread=io1 \
     ///   -device scsi-hd,drive=f0,bus=s0.0,share-rw=on -device scsi-hd,drive=f0,bus=s1.0,share-rw=on
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "node-on-two-iothreads",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 5.2 and 7.2",
-                text: "Cannot change iothread of active block backend",
-                source: "block/block-backend.c",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "node-on-two-iothreads",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 5.2 and 7.2",
+            text: "Cannot change iothread of active block backend",
+            source: "block/block-backend.c",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

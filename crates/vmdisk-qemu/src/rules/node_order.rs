@@ -1,12 +1,12 @@
 //! `node-order`
 
 use std::collections::HashSet;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule, node_names};
+use super::line::{Line, line_rule, node_names};
 use crate::syntax::properties::Kind;
 
-declare_rule! {
+line_rule! {
     /// A `-blockdev` refers to a node that is defined later.
     ///
     /// ## What it reports
@@ -40,20 +40,18 @@ declare_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "node-order",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Cannot find device='f0' nor node-name='f0'",
-                source: "block.c, bdrv_lookup_bs",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "node-order",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Cannot find device='f0' nor node-name='f0'",
+            source: "block.c, bdrv_lookup_bs",
+        },
+    ],
+    check: Text(check),
 }
 
 /// Keys with which a node refers to another.

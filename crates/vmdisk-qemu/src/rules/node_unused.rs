@@ -1,14 +1,14 @@
 //! `node-unused`
 
 use std::collections::HashSet;
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
-use super::line::{Line, LineRule, is_loose, node_names};
+use super::line::{Line, is_loose, line_rule, node_names};
 use crate::syntax::properties::{Properties, Property};
 use crate::syntax::value::is_open;
 
-declare_rule! {
+line_rule! {
     /// A drive or block node is not attached to a device.
     ///
     /// ## What it reports
@@ -52,19 +52,17 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f1,filename=/srv/data.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "node-unused",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "accepted silently; query-block has no such drive",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "node-unused",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "accepted silently; query-block has no such drive",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Text(check),
 }
 
 /// Options that allow disks to be attached later.

@@ -1,11 +1,11 @@
 //! `node-used-twice`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::second_users::{SecondUse, second_users};
 
-declare_rule! {
+line_rule! {
     /// Two devices use the same node or drive.
     ///
     /// ## What it reports
@@ -35,26 +35,24 @@ declare_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda,share-rw=on \
     ///   -device virtio-blk-pci,drive=f0,id=vdb,share-rw=on
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "node-used-twice",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Permission conflict on node",
-                source: "block.c, bdrv_a_allow_b; 5.2 says: Conflicts with use by",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "did you need 'if=none' in the drive options?",
-                source: "hw/core/qdev-properties-system.c, set_drive_helper",
-            },
-        ],
-        supersedes: &["duplicate-disk-source"],
-        check: Text(check),
-    }
+    name: "node-used-twice",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Permission conflict on node",
+            source: "block.c, bdrv_a_allow_b; 5.2 says: Conflicts with use by",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "did you need 'if=none' in the drive options?",
+            source: "hw/core/qdev-properties-system.c, set_drive_helper",
+        },
+    ],
+    supersedes: &["duplicate-disk-source"],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

@@ -1,12 +1,12 @@
 //! `nvme-transfer-size-refused`
 
 use vmdisk_facts::{Answer, Capability};
-use vmdisk_rule::{Evidence, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Missing, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::syntax::value::number_of;
 
-declare_rule! {
+line_rule! {
     /// The `mdts` of an NVMe controller is larger than 9, which QEMU refuses.
     ///
     /// ## What it reports
@@ -44,21 +44,19 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device nvme,drive=f0,serial=a,mdts=12
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "nvme-transfer-size-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 10.0.13 and 11.1",
-                text: "mdts exceeds IOV_MAX",
-                source: "hw/nvme/ctrl.c, nvme_check_params",
-            },
-            Evidence::Source("QEMU commit 53493c1f836f: in 10.1.0, and in the announcement of 10.0.4"),
-        ],
-        check: Text(check),
-    }
+    name: "nvme-transfer-size-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 10.0.13 and 11.1",
+            text: "mdts exceeds IOV_MAX",
+            source: "hw/nvme/ctrl.c, nvme_check_params",
+        },
+        Evidence::Source("QEMU commit 53493c1f836f: in 10.1.0, and in the announcement of 10.0.4"),
+    ],
+    check: Text(check),
 }
 
 /// The maximum number of pages in a transfer, as a power of two: the host accepts 1024 segments per request

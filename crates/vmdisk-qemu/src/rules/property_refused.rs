@@ -5,12 +5,10 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_facts::{Answer, Basis, Capability, MemberTable, Owner, ValueKind, Version};
 use vmdisk_model::Format;
 use vmdisk_rule::reading::INVALID_VALUE;
-use vmdisk_rule::{
-    Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
-};
+use vmdisk_rule::{Applicability, Confidence, Evidence, Fix, Group, Missing, Report, Severity};
 use vmdisk_source::{Edit, Span};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use super::value_kind::expected;
 use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
@@ -19,7 +17,7 @@ use crate::syntax::properties::{Kind, Property, Syntax};
 use crate::syntax::value::{is_on, is_open};
 use crate::vocabulary;
 
-declare_rule! {
+line_rule! {
     /// A device, node or object does not have a property, or needs another type of value.
     ///
     /// ## What it reports
@@ -72,30 +70,28 @@ declare_rule! {
     ///   -blockdev '{"driver":"file","node-name":"f0","filename":"/srv/a.img","read-only":false}' \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "property-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Property 'virtio-blk-pci.rotation_rate' not found",
-                source: "qom/object.c, object_property_find_err",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Invalid parameter type for 'read-only', expected: boolean",
-                source: "qapi/qobject-input-visitor.c",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Block format 'raw' does not support the option 'locking'",
-                source: "block.c, bdrv_open_inherit",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "property-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Property 'virtio-blk-pci.rotation_rate' not found",
+            source: "qom/object.c, object_property_find_err",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Invalid parameter type for 'read-only', expected: boolean",
+            source: "qapi/qobject-input-visitor.c",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Block format 'raw' does not support the option 'locking'",
+            source: "block.c, bdrv_open_inherit",
+        },
+    ],
+    check: Text(check),
 }
 
 /// Removed devices and their replacements; the capability [`Capability::DiskOrCdDevices`] knows the versions.

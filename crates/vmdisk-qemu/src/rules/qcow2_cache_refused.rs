@@ -1,11 +1,11 @@
 //! `qcow2-cache-refused`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::{Node, nodes};
 
-declare_rule! {
+line_rule! {
     /// The qcow2 cache sizes contradict each other.
     ///
     /// ## What it reports
@@ -35,20 +35,18 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache-size=34603008,l2-cache-size=33554432 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "qcow2-cache-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "l2-cache-size may not exceed cache-size",
-                source: "block/qcow2.c, read_cache_sizes",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "qcow2-cache-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "l2-cache-size may not exceed cache-size",
+            source: "block/qcow2.c, read_cache_sizes",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

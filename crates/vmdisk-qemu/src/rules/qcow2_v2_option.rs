@@ -2,13 +2,13 @@
 
 use vmdisk_model::{Disk, DiskField, FieldPath, Image, Switch};
 use vmdisk_rule::image_facts;
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::nodes;
 use crate::syntax::value::is_on;
 
-declare_rule! {
+line_rule! {
     /// An option that needs qcow2 version 3 is set on a version 2 image.
     ///
     /// ## What it reports
@@ -55,24 +55,22 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "qcow2-v2-option",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "discard-no-unref is only supported since qcow2 version 3",
-                source: "block/qcow2.c, qcow2_update_options_prepare",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
-                source: "block/qcow2.c, qcow2_update_options_prepare",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "qcow2-v2-option",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "discard-no-unref is only supported since qcow2 version 3",
+            source: "block/qcow2.c, qcow2_update_options_prepare",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
+            source: "block/qcow2.c, qcow2_update_options_prepare",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

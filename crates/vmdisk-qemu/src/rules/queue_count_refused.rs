@@ -1,11 +1,11 @@
 //! `queue-count-refused`
 
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, FrontendKind};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity};
 
-use super::line::LineRule;
+use super::line::line_rule;
 
-declare_rule! {
+line_rule! {
     /// A device has a number of queues that QEMU refuses or crashes with.
     ///
     /// ## What it reports
@@ -77,29 +77,27 @@ declare_rule! {
     ///   -chardev socket,id=vub,path=/run/web1.sock \
     ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "queue-count-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
-                source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
-            },
-            Evidence::Refused {
-                by: "QEMU 7.2 and later",
-                text: "The maximum number of queues supported by the backend is",
-                source: "hw/virtio/vhost-user.c, vhost_user_backend_init",
-            },
-        ],
-        supersedes: &["queues-gt-vcpus"],
-        check: Model(check),
-    }
+    name: "queue-count-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
+            source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
+        },
+        Evidence::Refused {
+            by: "QEMU 7.2 and later",
+            text: "The maximum number of queues supported by the backend is",
+            source: "hw/virtio/vhost-user.c, vhost_user_backend_init",
+        },
+    ],
+    supersedes: &["queues-gt-vcpus"],
+    check: Model(check),
 }
 
 /// virtio-blk's value for "one per vCPU".

@@ -1,13 +1,13 @@
 //! `queue-size-refused`
 
 use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::value::number_of;
 
-declare_rule! {
+line_rule! {
     /// A virtqueue has a size that QEMU refuses or the guest cannot use.
     ///
     /// ## What it reports
@@ -65,20 +65,18 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "queue-size-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "must be a power of 2 (max 1024)",
-                source: "hw/block/virtio-blk.c, virtio_blk_device_realize",
-            },
-            Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "queue-size-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "must be a power of 2 (max 1024)",
+            source: "hw/block/virtio-blk.c, virtio_blk_device_realize",
+        },
+        Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -1,10 +1,10 @@
 //! `read-only-on-one-node`
 
-use vmdisk_rule::{Evidence, Group, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Severity};
 
-use super::line::LineRule;
+use super::line::line_rule;
 
-declare_rule! {
+line_rule! {
     /// `read-only=on` is set on only one of the two nodes of an image.
     ///
     /// ## What it reports
@@ -41,22 +41,20 @@ declare_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,read-only=on \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "read-only-on-one-node",
-        group: Group::Security,
-        severity: Severity::Advice,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 7.2",
-                text: "Block node is read-only",
-                source: "read-only=on only on the node of the file, raw and qcow2, -blockdev and -drive",
-            },
-            Evidence::Measured {
-                figures: "the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
-            },
-        ],
-        check: Text,
-    }
+    name: "read-only-on-one-node",
+    group: Group::Security,
+    severity: Severity::Advice,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 7.2",
+            text: "Block node is read-only",
+            source: "read-only=on only on the node of the file, raw and qcow2, -blockdev and -drive",
+        },
+        Evidence::Measured {
+            figures: "the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
+        },
+    ],
+    check: Text,
 }

@@ -3,12 +3,12 @@
 use vmdisk_facts::{Answer, Capability};
 use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::serial;
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 
-declare_rule! {
+line_rule! {
     /// The serial number of a disk is too long and gets truncated.
     ///
     /// ## What it reports
@@ -62,23 +62,21 @@ declare_rule! {
     ///   <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
     /// </disk>
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "serial-too-long",
-        group: Group::Clarity,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "The serial number can't be longer than 36 characters",
-                source: "hw/scsi/scsi-disk.c, scsi_realize (10.0)",
-            },
-            Evidence::Measured {
-                figures: "virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "serial-too-long",
+    group: Group::Clarity,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "The serial number can't be longer than 36 characters",
+            source: "hw/scsi/scsi-disk.c, scsi_realize (10.0)",
+        },
+        Evidence::Measured {
+            figures: "virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -1,12 +1,12 @@
 //! `slice-unaligned`
 
 use vmdisk_model::{FieldPath, ImageField};
-use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 use super::nodes::{Node, drives, nodes};
 
-declare_rule! {
+line_rule! {
     /// A slice of an image is not aligned to 512 bytes.
     ///
     /// ## What it reports
@@ -58,23 +58,21 @@ declare_rule! {
     ///   -blockdev driver=raw,node-name=r0,file=f0,offset=1048576,size=1048576 \
     ///   -device virtio-blk-pci,drive=r0,id=vda
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "slice-unaligned",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Specified size is not multiple of 512",
-                source: "block/raw-format.c, raw_apply_options",
-            },
-            Evidence::Measured {
-                figures: "offset=100 is accepted silently",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "slice-unaligned",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Specified size is not multiple of 512",
+            source: "block/raw-format.c, raw_apply_options",
+        },
+        Evidence::Measured {
+            figures: "offset=100 is accepted silently",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

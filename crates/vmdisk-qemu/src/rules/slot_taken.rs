@@ -1,11 +1,11 @@
 //! `slot-taken`
 
 use std::collections::{HashMap, HashSet};
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
 use super::drive_indexes::placed_drives;
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
@@ -14,7 +14,7 @@ use crate::board::Board;
 use crate::members::Members;
 use crate::vocabulary;
 
-declare_rule! {
+line_rule! {
     /// Two devices have the same address, or a bus has no free slot.
     ///
     /// ## What it reports
@@ -56,30 +56,28 @@ declare_rule! {
     /// ```args,not-reported
     /// qemu-system-x86_64 -machine q35 -hda /srv/a.img -drive file=/srv/b.img,format=raw -cdrom /srv/c.iso
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "slot-taken",
-        group: Group::Startup,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "lun already used by",
-                source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "no slot/function available for virtio-blk-pci",
-                source: "hw/pci/pci.c, do_pci_register_device",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "drive with bus=0, unit=0 (index=0) exists",
-                source: "blockdev.c, drive_new",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "slot-taken",
+    group: Group::Startup,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "lun already used by",
+            source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "no slot/function available for virtio-blk-pci",
+            source: "hw/pci/pci.c, do_pci_register_device",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "drive with bus=0, unit=0 (index=0) exists",
+            source: "blockdev.c, drive_new",
+        },
+    ],
+    check: Text(check),
 }
 
 /// The number of free slots on the root bus of a PC with -nodefaults; counted with QEMU 7.2.

@@ -1,10 +1,10 @@
 //! `snapshot-ignored-by-blockdev`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 
-declare_rule! {
+line_rule! {
     /// `-snapshot` has no effect on `-blockdev`, so the image is changed.
     ///
     /// ## What it reports
@@ -39,19 +39,17 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=scsi0 \
     ///   -device scsi-cd,drive=f0,bus=scsi0.0
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "snapshot-ignored-by-blockdev",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "a byte written by the guest is in the image afterwards; with -drive it is not",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "snapshot-ignored-by-blockdev",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "a byte written by the guest is in the image afterwards; with -drive it is not",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

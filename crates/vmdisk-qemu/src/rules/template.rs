@@ -1,10 +1,10 @@
 //! `template`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule};
+use super::line::{Line, line_rule};
 
-declare_rule! {
+line_rule! {
     /// REPLACE: the mistake in one sentence, as a user would search for it.
     ///
     /// ## What it reports
@@ -29,17 +29,15 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(super) static RULE: LineRule = {
-        name: "template",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        since: "0.1.0",
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
-        ],
-        check: Text(check),
-    }
+    name: "template",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    since: "0.1.0",
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

@@ -5,11 +5,11 @@ use vmdisk_model::{
     Address, ControllerType, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel,
     TargetBus, UsbAddress,
 };
-use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
 use super::drive_indexes::{placed_drives, units};
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
@@ -18,7 +18,7 @@ use crate::board::Board;
 use crate::members::Members;
 use crate::syntax::value::is_open;
 
-declare_rule! {
+line_rule! {
     /// A disk has an address that its bus does not have.
     ///
     /// ## What it reports
@@ -106,30 +106,28 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device usb-storage,drive=f0,id=sda,bus=usb.0,port=9
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "unit-out-of-range",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Bus 'ide.6' not found",
-                source: "softmmu/qdev-monitor.c, qbus_find",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "bad scsi device lun: 16384",
-                source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "usb port 9 (bus usb.0) not found (in use?)",
-                source: "hw/usb/bus.c, usb_claim_port",
-            },
-            Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
-        ],
-        check: Model(check), Text(check_line),
-    }
+    name: "unit-out-of-range",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Bus 'ide.6' not found",
+            source: "softmmu/qdev-monitor.c, qbus_find",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "bad scsi device lun: 16384",
+            source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "usb port 9 (bus usb.0) not found (in use?)",
+            source: "hw/usb/bus.c, usb_claim_port",
+        },
+        Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
+    ],
+    check: Model(check), Text(check_line),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

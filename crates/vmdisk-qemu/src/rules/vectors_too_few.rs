@@ -1,12 +1,12 @@
 //! `vectors-too-few`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::value::number_of;
 
-declare_rule! {
+line_rule! {
     /// A device has fewer interrupt vectors than queues.
     ///
     /// ## What it reports
@@ -37,20 +37,18 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,num-queues=4,vectors=5
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "vectors-too-few",
-        group: Group::Performance,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "vectors=0 and vectors=2 with 4 queues are accepted silently",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-            Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
-        ],
-        check: Text(check),
-    }
+    name: "vectors-too-few",
+    group: Group::Performance,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "vectors=0 and vectors=2 with 4 queues are accepted silently",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+        Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

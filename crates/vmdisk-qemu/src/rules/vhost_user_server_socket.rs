@@ -1,12 +1,12 @@
 //! `vhost-user-server-socket`
 
-use vmdisk_rule::{Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::line::{Line, LineRule, base_of};
+use super::line::{Line, base_of, line_rule};
 use crate::members::Members;
 use crate::syntax::value::is_on;
 
-declare_rule! {
+line_rule! {
     /// QEMU waits for the vhost-user daemon, because the socket has `server=on`.
     ///
     /// ## What it reports
@@ -37,19 +37,17 @@ declare_rule! {
     ///   -chardev socket,id=vub,path=/run/web1.sock \
     ///   -device vhost-user-blk-pci,chardev=vub,id=vda,config-wce=off
     /// ```
-    pub(crate) static RULE: LineRule = {
-        name: "vhost-user-server-socket",
-        group: Group::Startup,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "QMP answers nothing until a client connects",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Text(check),
-    }
+    name: "vhost-user-server-socket",
+    group: Group::Startup,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "QMP answers nothing until a client connects",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Text(check),
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {

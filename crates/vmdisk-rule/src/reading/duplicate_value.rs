@@ -76,21 +76,19 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub static RULE = {
-        name: "duplicate-value",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        applies_to_foreign_guests: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
-            Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
-            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "JSON parse error, duplicate key",
-                source: "qobject/json-parser.c, parse_pair",
-            },
-        ],
-        check: Text,
-    }
+    name: "duplicate-value",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    applies_to_foreign_guests: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
+        Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
+        Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "JSON parse error, duplicate key",
+            source: "qobject/json-parser.c, parse_pair",
+        },
+    ],
+    check: Text,
 }

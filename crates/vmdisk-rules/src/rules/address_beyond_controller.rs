@@ -93,24 +93,22 @@ declare_rule! {
     ///   <address type='drive' controller='1' bus='0' target='0' unit='3'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "address-beyond-controller",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("SCSI controller only supports 1 bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("target must be 0 for controller model 'lsilogic'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("Only 1 IDE controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("Only PCI domain 0 is available", "src/conf/domain_addr.c, virDomainPCIAddressValidate"),
-            Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-            Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-        ],
-        check: Model(check),
-    }
+    name: "address-beyond-controller",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("SCSI controller only supports 1 bus", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("target must be 0 for controller model 'lsilogic'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("Only 1 IDE controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("Only PCI domain 0 is available", "src/conf/domain_addr.c, virDomainPCIAddressValidate"),
+        Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -151,17 +151,15 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "address-twice",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("Attempted double use of PCI Address …", "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal"),
-            Evidence::refused_by_libvirt("Duplicate USB address bus … port …", "src/conf/domain_addr.c, virDomainUSBAddressReserve"),
-        ],
-        check: Model(check),
-    }
+    name: "address-twice",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("Attempted double use of PCI Address …", "src/conf/domain_addr.c, virDomainPCIAddressReserveAddrInternal"),
+        Evidence::refused_by_libvirt("Duplicate USB address bus … port …", "src/conf/domain_addr.c, virDomainUSBAddressReserve"),
+    ],
+    check: Model(check),
 }
 
 /// An address that can hold one device.

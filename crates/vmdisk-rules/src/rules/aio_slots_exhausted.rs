@@ -72,19 +72,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "aio-slots-exhausted",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
-            },
-            Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: io_setup fails with EAGAIN; fs/aio.c, aio_max_nr: 65536"),
-        ],
-        check: Model(check),
-    }
+    name: "aio-slots-exhausted",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
+        },
+        Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: io_setup fails with EAGAIN; fs/aio.c, aio_max_nr: 65536"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -70,20 +70,18 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "alias-dropped",
-        group: Group::Clarity,
-        severity: Severity::Advice,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "`<alias name='data'/>` is not in the definition that libvirt keeps",
-                how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-            },
-            Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDeviceInfoParseXML; docs/formatdomain.rst: the alias must begin with ua-"),
-        ],
-        check: Model(check),
-    }
+    name: "alias-dropped",
+    group: Group::Clarity,
+    severity: Severity::Advice,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "`<alias name='data'/>` is not in the definition that libvirt keeps",
+            how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+        },
+        Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDeviceInfoParseXML; docs/formatdomain.rst: the alias must begin with ua-"),
+    ],
+    check: Model(check),
 }
 
 /// The names that libvirt gives the devices of running guests, without their numbers.

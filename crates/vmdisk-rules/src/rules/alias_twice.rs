@@ -61,16 +61,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "alias-twice",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
-        ],
-        check: Model(check),
-    }
+    name: "alias-twice",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("non unique alias detected: …", "src/conf/domain_validate.c, virDomainDeviceDefValidateAliasesIterator"),
+    ],
+    check: Model(check),
 }
 
 /// The beginning of the aliases that libvirt keeps.

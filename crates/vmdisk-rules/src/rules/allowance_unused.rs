@@ -34,12 +34,10 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "allowance-unused",
-        group: Group::Clarity,
-        severity: Severity::Advice,
-        applies_to_foreign_guests: true,
-        evidence: &[Evidence::Source("the allowance itself")],
-        check: Allowances,
-    }
+    name: "allowance-unused",
+    group: Group::Clarity,
+    severity: Severity::Advice,
+    applies_to_foreign_guests: true,
+    evidence: &[Evidence::Source("the allowance itself")],
+    check: Allowances,
 }

@@ -74,16 +74,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "backing-format-missing",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without a recorded format is probed by its first bytes"),
-            Evidence::Cve("CVE-2008-2004"),
-        ],
-        check: Model(check),
-    }
+    name: "backing-format-missing",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt_at_start("was not specified in the image metadata", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse; a backing file without a recorded format is probed by its first bytes"),
+        Evidence::Cve("CVE-2008-2004"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

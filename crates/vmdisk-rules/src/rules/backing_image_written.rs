@@ -61,19 +61,17 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "backing-image-written",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
-                how: "qemu-img create -b and qemu-io write and read, QEMU 7.2",
-            },
-            Evidence::Source("qemu-img(1), create: the overlay records only the differences from the backing file, which only a commit modifies"),
-        ],
-        check: Guests(check),
-    }
+    name: "backing-image-written",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
+            how: "qemu-img create -b and qemu-io write and read, QEMU 7.2",
+        },
+        Evidence::Source("qemu-img(1), create: the overlay records only the differences from the backing file, which only a commit modifies"),
+    ],
+    check: Guests(check),
 }
 
 fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {

@@ -58,15 +58,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "backing-missing",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
-        ],
-        check: Model(check),
-    }
+    name: "backing-missing",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt_at_start("Cannot access backing file", "src/storage_file/storage_source.c, virStorageSourceReportBrokenChain"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -84,20 +84,18 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "backing-protocol-url",
-        group: Group::Security,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host",
-                how: "virsh create, libvirt 9.0 with QEMU 7.2",
-            },
-            Evidence::Cve("CVE-2024-4467"),
-            Evidence::Cve("CVE-2024-32498"),
-        ],
-        check: Model(check),
-    }
+    name: "backing-protocol-url",
+    group: Group::Security,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host",
+            how: "virsh create, libvirt 9.0 with QEMU 7.2",
+        },
+        Evidence::Cve("CVE-2024-4467"),
+        Evidence::Cve("CVE-2024-32498"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -46,16 +46,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "backing-unsupported",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt_at_start("storage format '…' does not support backing store", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetFormatProps"),
-        ],
-        check: Model(check),
-    }
+    name: "backing-unsupported",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt_at_start("storage format '…' does not support backing store", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetFormatProps"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -49,15 +49,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "bfq-on-fast-media",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::NotMeasuredHere("Linux Documentation/block/bfq-iosched.rst, on the limits of BFQ: overhead per request, and the highest rates it sustains on each CPU"),
-        ],
-        check: Model(check),
-    }
+    name: "bfq-on-fast-media",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::NotMeasuredHere("Linux Documentation/block/bfq-iosched.rst, on the limits of BFQ: overhead per request, and the highest rates it sustains on each CPU"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -51,16 +51,14 @@ declare_rule! {
     ///   </blkiotune>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "blkio-device-twice",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "blkio-device-twice",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("duplicate blkio device path '…'", "src/conf/domain_validate.c, virDomainDefTunablesValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

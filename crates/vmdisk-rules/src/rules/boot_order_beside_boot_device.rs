@@ -57,16 +57,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "boot-order-beside-boot-device",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
-        ],
-        check: Model(check),
-    }
+    name: "boot-order-beside-boot-device",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("per-device boot elements cannot be used together with os/boot elements", "src/conf/domain_postparse.c, virDomainDefBootOrderPostParse"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -67,20 +67,18 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "boot-order-twice",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_postparse.c, virDomainDefCollectBootOrder"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "The bootindex 1 has already been used",
-                source: "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "boot-order-twice",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_postparse.c, virDomainDefCollectBootOrder"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "The bootindex 1 has already been used",
+            source: "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

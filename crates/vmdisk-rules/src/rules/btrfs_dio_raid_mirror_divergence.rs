@@ -101,17 +101,15 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "btrfs-dio-raid-mirror-divergence",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("Linux commit 7c2830f00c3e (7.0, in 6.12.75; seen in 6.18.44): btrfs falls back to buffered writes if the data profile has duplication"),
-            Evidence::Source("linux-source-6.12 6.12.117, fs/btrfs/direct-io.c: a data profile other than RAID0 and single is written through the page cache"),
-        ],
-        supersedes: &["btrfs-nocow-mirrored"],
-        check: Model(check),
-    }
+    name: "btrfs-dio-raid-mirror-divergence",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("Linux commit 7c2830f00c3e (7.0, in 6.12.75; seen in 6.18.44): btrfs falls back to buffered writes if the data profile has duplication"),
+        Evidence::Source("linux-source-6.12 6.12.117, fs/btrfs/direct-io.c: a data profile other than RAID0 and single is written through the page cache"),
+    ],
+    supersedes: &["btrfs-nocow-mirrored"],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -49,17 +49,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "btrfs-nocow-mirrored",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("btrfs(5), nodatacow: implies nodatasum; checksumming is off"),
-            Evidence::Source("btrfs-progs pull request 863: NOCOW files on raid1 cannot be repaired"),
-            Evidence::Source("libvirt NEWS 6.6.0: copy-on-write is off in new directories of pools on btrfs"),
-        ],
-        check: Model(check),
-    }
+    name: "btrfs-nocow-mirrored",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("btrfs(5), nodatacow: implies nodatasum; checksumming is off"),
+        Evidence::Source("btrfs-progs pull request 863: NOCOW files on raid1 cannot be repaired"),
+        Evidence::Source("libvirt NEWS 6.6.0: copy-on-write is off in new directories of pools on btrfs"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

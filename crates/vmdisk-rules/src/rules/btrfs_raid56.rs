@@ -48,17 +48,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "btrfs-raid56",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("btrfs(5), RAID56 status and recommended practices: should not be used in production; the write hole"),
-            Evidence::Source("btrfs documentation, Status: RAID56 is unstable"),
-        ],
-        supersedes: &["btrfs-nocow-mirrored"],
-        check: Model(check),
-    }
+    name: "btrfs-raid56",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("btrfs(5), RAID56 status and recommended practices: should not be used in production; the write hole"),
+        Evidence::Source("btrfs documentation, Status: RAID56 is unstable"),
+    ],
+    supersedes: &["btrfs-nocow-mirrored"],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

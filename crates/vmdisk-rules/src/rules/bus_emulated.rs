@@ -121,16 +121,14 @@ declare_rule! {
     ///   <target dev='sdb' bus='sata'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "bus-emulated",
-        group: Group::Performance,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::NotMeasuredHere("qemu.org, 2021-01-19, Hajnoczi and Lopez: virtio is the most performant and fully featured choice, AHCI a fallback for guests without the drivers"),
-            Evidence::Source("QEMU 5.2 to 11.1: ide-hd has no property iothread and refuses logical_block_size=4096"),
-        ],
-        check: Model(check),
-    }
+    name: "bus-emulated",
+    group: Group::Performance,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::NotMeasuredHere("qemu.org, 2021-01-19, Hajnoczi and Lopez: virtio is the most performant and fully featured choice, AHCI a fallback for guests without the drivers"),
+        Evidence::Source("QEMU 5.2 to 11.1: ide-hd has no property iothread and refuses logical_block_size=4096"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -58,16 +58,14 @@ declare_rule! {
     ///   <target dev='sda' bus='sata'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "cache-implicit",
-        group: Group::Clarity,
-        severity: Severity::Pedantic,
-        evidence: &[
-            Evidence::Source("QEMU qemu-options.hx, -drive cache: the default mode is writeback (since 1.2; writethrough before)"),
-            Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none for a shareable disk that can be written"),
-        ],
-        check: Model(check),
-    }
+    name: "cache-implicit",
+    group: Group::Clarity,
+    severity: Severity::Pedantic,
+    evidence: &[
+        Evidence::Source("QEMU qemu-options.hx, -drive cache: the default mode is writeback (since 1.2; writethrough before)"),
+        Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none for a shareable disk that can be written"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

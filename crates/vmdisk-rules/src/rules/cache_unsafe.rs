@@ -45,19 +45,17 @@ declare_rule! {
     ///   <transient/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "cache-unsafe",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes",
-                how: "strace of qemu-io 7.2 with each cache mode, Linux 6.18",
-            },
-            Evidence::Source("QEMU docs, system/invocation, -drive cache: unsafe is cache.no-flush=on; qapi/block-core.json, no-flush: ignore any flush requests for the device"),
-        ],
-        check: Model(check),
-    }
+    name: "cache-unsafe",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes",
+            how: "strace of qemu-io 7.2 with each cache mode, Linux 6.18",
+        },
+        Evidence::Source("QEMU docs, system/invocation, -drive cache: unsafe is cache.no-flush=on; qapi/block-core.json, no-flush: ignore any flush requests for the device"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -71,26 +71,24 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "controller-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("Invalid value for attribute 'type' in element 'controller': '…'", "src/util/virxml.c, virXMLPropEnumInternal"),
-            Evidence::refused_by_libvirt("Multiple '…' controllers with index '…'", "src/conf/domain_postparse.c, virDomainDefRejectDuplicateControllers"),
-            Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
-            Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
-            Evidence::refused_by_libvirt("Unsupported controller model: …", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerModel"),
-            Evidence::refused_by_libvirt("virtio-scsi IOThreads only available for virtio pci and virtio ccw controllers", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerIOThreads"),
-            Evidence::refused_by_libvirt("ncr53c90 SCSI controller is not a built-in for this machine", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
-            Evidence::refused_by_libvirt("ncr53c90 can only be used as first SCSI controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
-            Evidence::refused_by_libvirt("is only supported by virtio-scsi controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerAttributes"),
-            Evidence::refused_by_libvirt("attribute only supported for virtio scsi controllers", "src/conf/domain_postparse.c, virDomainControllerDefPostParse"),
-            Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "controller-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("Invalid value for attribute 'type' in element 'controller': '…'", "src/util/virxml.c, virXMLPropEnumInternal"),
+        Evidence::refused_by_libvirt("Multiple '…' controllers with index '…'", "src/conf/domain_postparse.c, virDomainDefRejectDuplicateControllers"),
+        Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
+        Evidence::refused_by_libvirt("Only a single IDE controller is supported for this machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
+        Evidence::refused_by_libvirt("Unsupported controller model: …", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerModel"),
+        Evidence::refused_by_libvirt("virtio-scsi IOThreads only available for virtio pci and virtio ccw controllers", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerIOThreads"),
+        Evidence::refused_by_libvirt("ncr53c90 SCSI controller is not a built-in for this machine", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
+        Evidence::refused_by_libvirt("ncr53c90 can only be used as first SCSI controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerSCSI"),
+        Evidence::refused_by_libvirt("is only supported by virtio-scsi controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerAttributes"),
+        Evidence::refused_by_libvirt("attribute only supported for virtio scsi controllers", "src/conf/domain_postparse.c, virDomainControllerDefPostParse"),
+        Evidence::refused_by_libvirt("iothreads are supported only by 'virtio-scsi' controllers", "src/conf/domain_validate.c, virDomainControllerDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

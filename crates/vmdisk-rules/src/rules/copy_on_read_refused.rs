@@ -39,18 +39,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "copy-on-read-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("copy_on_read is not compatible with read-only disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("copy_on_read is not supported with removable disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("copy_on_read is not compatible with 'lun' disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-        ],
-        check: Model(check),
-    }
+    name: "copy-on-read-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("copy_on_read is not compatible with read-only disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("copy_on_read is not supported with removable disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("copy_on_read is not compatible with 'lun' disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,19 +47,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "data-file-missing",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Could not open 'split.raw': No such file or directory",
-                source: "block/qcow2.c, qcow2_do_open, which opens the child data-file",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "data-file-missing",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Could not open 'split.raw': No such file or directory",
+            source: "block/qcow2.c, qcow2_do_open, which opens the child data-file",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

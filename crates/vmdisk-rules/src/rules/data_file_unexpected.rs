@@ -60,19 +60,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "data-file-unexpected",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "'data-file' can only be set for images with an external data file",
-                source: "block/qcow2.c, qcow2_do_open",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "data-file-unexpected",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "'data-file' can only be set for images with an external data file",
+            source: "block/qcow2.c, qcow2_do_open",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,18 +47,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "data-store-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("<dataStore> feature available only with qcow2 images", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("only 'raw' images supported as <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("slices are not supported for <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-        ],
-        check: Model(check),
-    }
+    name: "data-store-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("<dataStore> feature available only with qcow2 images", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("only 'raw' images supported as <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("slices are not supported for <dataStore>", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -39,23 +39,21 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "device-bus-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
-            Evidence::refused_by_libvirt("Invalid bus type '…' for floppy disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("Invalid bus type '…' for disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("disk type of '…' does not support ejectable media", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("disk device='lun' is not supported for bus='…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt_at_start("unsupported disk bus '…' with device setup", "src/qemu/qemu_command.c, qemuBuildDiskDeviceProps"),
-        ],
-        // A name and an address on a bus that the disk cannot have.
-        supersedes: &["address-beyond-controller", "target-bus-mismatch"],
-        check: Model(check),
-    }
+    name: "device-bus-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("IDE controllers are unsupported for this QEMU binary or machine type", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefControllerIDE"),
+        Evidence::refused_by_libvirt("Invalid bus type '…' for floppy disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("Invalid bus type '…' for disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("disk type of '…' does not support ejectable media", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("disk device='lun' is not supported for bus='…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt_at_start("unsupported disk bus '…' with device setup", "src/qemu/qemu_command.c, qemuBuildDiskDeviceProps"),
+    ],
+    // A name and an address on a bus that the disk cannot have.
+    supersedes: &["address-beyond-controller", "target-bus-mismatch"],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

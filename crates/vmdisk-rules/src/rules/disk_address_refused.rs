@@ -41,24 +41,22 @@ declare_rule! {
     ///   <address type='drive' controller='0' bus='0' target='0' unit='0'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "disk-address-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("unexpected address type for … disk", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("CCW addresses are not supported by machine type '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress"),
-            Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress (9.0)"),
-            Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
-            Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
-            Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),
-            Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check reports it with another message"),
-            Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "disk-address-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("Invalid address type '…' for the disk '…' with the bus type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("unexpected address type for … disk", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("CCW addresses are not supported by machine type '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress"),
+        Evidence::refused_by_libvirt("cannot use CCW address type for device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddress (9.0)"),
+        Evidence::refused_by_libvirt("virtio disk cannot have an address of type '…'", "src/qemu/qemu_domain_address.c, qemuDomainAssignDevicePCISlots"),
+        Evidence::refused_by_libvirt("using disk target name '…' conflicts with SCSI host device address", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
+        Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),
+        Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check reports it with another message"),
+        Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
+    ],
+    check: Model(check),
 }
 
 /// The reason why two disks can collide.

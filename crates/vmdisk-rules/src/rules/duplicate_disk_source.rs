@@ -163,27 +163,25 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "duplicate-disk-source",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-                text: "Failed to get \"write\" lock",
-                source: "block/file-posix.c, raw_check_lock_bytes",
-            },
-            Evidence::Measured {
-                figures: "a loop device and its file, both read-write, start without a message",
-                how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",
-            },
-            Evidence::Measured {
-                figures: "QEMU with two vhost-user-blk disks on one socket of qemu-storage-daemon does not get to its monitor in 10 s",
-                how: "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "duplicate-disk-source",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            text: "Failed to get \"write\" lock",
+            source: "block/file-posix.c, raw_check_lock_bytes",
+        },
+        Evidence::Measured {
+            figures: "a loop device and its file, both read-write, start without a message",
+            how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",
+        },
+        Evidence::Measured {
+            figures: "QEMU with two vhost-user-blk disks on one socket of qemu-storage-daemon does not get to its monitor in 10 s",
+            how: "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -75,15 +75,13 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "duplicate-target",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("target '…' duplicated for disk sources '…' and '…'", "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo"),
-        ],
-        check: Model(check),
-    }
+    name: "duplicate-target",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("target '…' duplicated for disk sources '…' and '…'", "src/conf/domain_conf.c, virDomainDiskDefCheckDuplicateInfo"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

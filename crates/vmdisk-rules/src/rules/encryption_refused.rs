@@ -75,24 +75,22 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "encryption-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("supplying <cipher> for domain disk definition is unnecessary", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("old qcow/qcow2 encryption is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("encryption is supported only with 'raw' and 'qcow2' image format", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("luks2 is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'luks2' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'luks-any' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("qemu encryption engine expects only a single secret", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("librbd encryption is supported only with RBD backed disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt_at_start("missing secret info for 'luks' driver", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetCryptoProps"),
-        ],
-        check: Model(check),
-    }
+    name: "encryption-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("supplying <cipher> for domain disk definition is unnecessary", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("old qcow/qcow2 encryption is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("encryption is supported only with 'raw' and 'qcow2' image format", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("luks2 is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'luks2' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'luks-any' is currently not supported by the qemu encryption engine", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("qemu encryption engine expects only a single secret", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("librbd encryption is supported only with RBD backed disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt_at_start("missing secret info for 'luks' driver", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetCryptoProps"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

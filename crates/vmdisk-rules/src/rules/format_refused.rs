@@ -55,24 +55,22 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "format-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("unknown driver format value '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverSourceParseXML"),
-            Evidence::refused_by_libvirt("unknown storage source format '…'", "src/conf/domain_conf.c, virDomainStorageSourceParseBase"),
-            Evidence::refused_by_libvirt("'cow' storage format is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'directory' storage format is not directly supported by QEMU, use 'dir' disk type instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("storage format 'iso' is not directly supported by QEMU, use 'raw' instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("storage format 'fat' is supported only with 'dir' storage type", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("storage type 'dir' requires use of storage format 'fat'", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("virtual FAT storage can't be accessed in read-write mode", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("shared access for disk '…' requires use of supported storage format", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
-        ],
-        check: Model(check),
-    }
+    name: "format-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("unknown driver format value '…'", "src/conf/domain_conf.c, virDomainDiskDefDriverSourceParseXML"),
+        Evidence::refused_by_libvirt("unknown storage source format '…'", "src/conf/domain_conf.c, virDomainStorageSourceParseBase"),
+        Evidence::refused_by_libvirt("'cow' storage format is not supported", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'directory' storage format is not directly supported by QEMU, use 'dir' disk type instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("storage format 'iso' is not directly supported by QEMU, use 'raw' instead", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("storage format 'fat' is supported only with 'dir' storage type", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("storage type 'dir' requires use of storage format 'fat'", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("virtual FAT storage can't be accessed in read-write mode", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("shared access for disk '…' requires use of supported storage format", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -64,15 +64,13 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "guests-exceed-free-space",
-        group: Group::Space,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
-        ],
-        check: Guests(check),
-    }
+    name: "guests-exceed-free-space",
+    group: Group::Space,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
+    ],
+    check: Guests(check),
 }
 
 fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {

@@ -53,15 +53,13 @@ declare_rule! {
     ///   </memoryBacking>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "guests-exceed-hugepages",
-        group: Group::Startup,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap() fails if there are not enough huge pages to cover the mapping"),
-        ],
-        check: Guests(check),
-    }
+    name: "guests-exceed-hugepages",
+    group: Group::Startup,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap() fails if there are not enough huge pages to cover the mapping"),
+    ],
+    check: Guests(check),
 }
 
 fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {

@@ -58,16 +58,14 @@ declare_rule! {
     ///   </memoryBacking>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "hugepages-insufficient",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap fails if there are not enough huge pages for the mapping"),
-            Evidence::Source("QEMU system/physmem.c: unable to map backing store for guest RAM"),
-        ],
-        check: Model(check),
-    }
+    name: "hugepages-insufficient",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap fails if there are not enough huge pages for the mapping"),
+        Evidence::Source("QEMU system/physmem.c: unable to map backing store for guest RAM"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -55,21 +55,19 @@ declare_rule! {
     ///   <wwn>5000c50015ea71ac</wwn>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "identity-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("driver serial '…' contains unsafe characters", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskSerial"),
-            Evidence::refused_by_libvirt("Malformed wwn: ", "src/util/virutil.c, virValidateWWN"),
-            Evidence::refused_by_libvirt("disk vendor is more than 8 characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("disk product is more than … characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("disk vendor is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("disk product is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "identity-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("driver serial '…' contains unsafe characters", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskSerial"),
+        Evidence::refused_by_libvirt("Malformed wwn: ", "src/util/virutil.c, virValidateWWN"),
+        Evidence::refused_by_libvirt("disk vendor is more than 8 characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("disk product is more than … characters", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("disk vendor is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("disk product is not printable string", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -51,18 +51,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-empty",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "the guest has a disk of 0 sectors, without a message",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "image-empty",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "the guest has a disk of 0 sectors, without a message",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -79,16 +79,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-larger-than-free-space",
-        group: Group::Space,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
-            Evidence::Source("QEMU block/block-backend.c, blk_get_error_action: werror=enospc stops the guest on ENOSPC"),
-        ],
-        check: Model(check),
-    }
+    name: "image-larger-than-free-space",
+    group: Group::Space,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("QEMU docs, system/invocation, -drive werror: enospc, the default, pauses the guest if the disk of the host is full"),
+        Evidence::Source("QEMU block/block-backend.c, blk_get_error_action: werror=enospc stops the guest on ENOSPC"),
+    ],
+    check: Model(check),
 }
 
 /// The images of a guest that can still grow on one file system.

@@ -54,17 +54,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-newer-than-qemu",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("QEMU docs/interop/qcow2.txt, incompatible features: bit 2 external data file, bit 3 compression type, bit 4 extended L2 entries"),
-            Evidence::Source("QEMU ChangeLog: external data files in 4.0, compression_type in 5.1, extended_l2 in 5.2"),
-            Evidence::Source("QEMU block/qcow2.c, report_unsupported_feature: `Unsupported qcow2 feature(s)`; no QEMU before 5.2 was tried"),
-        ],
-        check: Model(check),
-    }
+    name: "image-newer-than-qemu",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("QEMU docs/interop/qcow2.txt, incompatible features: bit 2 external data file, bit 3 compression type, bit 4 extended L2 entries"),
+        Evidence::Source("QEMU ChangeLog: external data files in 4.0, compression_type in 5.1, extended_l2 in 5.2"),
+        Evidence::Source("QEMU block/qcow2.c, report_unsupported_feature: `Unsupported qcow2 feature(s)`; no QEMU before 5.2 was tried"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,19 +47,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-on-volatile-filesystem",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "a file is gone after `umount` and `mount` of its tmpfs",
-                how: "tmpfs of Linux 6.18",
-            },
-            Evidence::Source("Linux Documentation/filesystems/tmpfs.rst: if you unmount a tmpfs instance, everything stored therein is lost"),
-        ],
-        check: Model(check),
-    }
+    name: "image-on-volatile-filesystem",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "a file is gone after `umount` and `mount` of its tmpfs",
+            how: "tmpfs of Linux 6.18",
+        },
+        Evidence::Source("Linux Documentation/filesystems/tmpfs.rst: if you unmount a tmpfs instance, everything stored therein is lost"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

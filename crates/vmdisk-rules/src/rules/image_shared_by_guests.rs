@@ -62,19 +62,17 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "image-shared-by-guests",
-        group: Group::Startup,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-                text: "Failed to get \"write\" lock",
-                source: "block/file-posix.c, raw_check_lock_bytes",
-            },
-        ],
-        check: Guests(check),
-    }
+    name: "image-shared-by-guests",
+    group: Group::Startup,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
+            text: "Failed to get \"write\" lock",
+            source: "block/file-posix.c, raw_check_lock_bytes",
+        },
+    ],
+    check: Guests(check),
 }
 
 fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {

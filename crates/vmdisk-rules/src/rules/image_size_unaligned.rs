@@ -70,19 +70,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-size-unaligned",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Image size is not a multiple of request alignment",
-                source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "image-size-unaligned",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Image size is not a multiple of request alignment",
+            source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
+        },
+    ],
+    check: Model(check),
 }
 
 /// The alignment that QEMU uses if it cannot detect one.

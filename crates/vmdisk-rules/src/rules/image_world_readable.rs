@@ -65,20 +65,18 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "image-world-readable",
-        group: Group::Security,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Measured {
-                figures: "`qemu-img create` makes mode 0644 under umask 022",
-                how: "qemu-img 7.2, qcow2 and raw",
-            },
-            Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnership: changes owner and group"),
-            Evidence::Cve("CVE-2025-13193"),
-        ],
-        check: Model(check),
-    }
+    name: "image-world-readable",
+    group: Group::Security,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Measured {
+            figures: "`qemu-img create` makes mode 0644 under umask 022",
+            how: "qemu-img 7.2, qcow2 and raw",
+        },
+        Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnership: changes owner and group"),
+        Evidence::Cve("CVE-2025-13193"),
+    ],
+    check: Model(check),
 }
 
 /// The bit that lets others read, and the bit that lets them write.

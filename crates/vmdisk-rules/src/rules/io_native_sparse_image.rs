@@ -56,17 +56,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "io-native-sparse-image",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("oVirt vdsm lib/vdsm/virt/vmdevices/storage.py: native for block devices, threads for files"),
-            Evidence::Source("OpenStack nova/virt/libvirt/imagebackend.py: native only if images are preallocated"),
-            Evidence::NotMeasuredHere("the time inside io_submit for allocating writes was not measured"),
-        ],
-        check: Model(check),
-    }
+    name: "io-native-sparse-image",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("oVirt vdsm lib/vdsm/virt/vmdevices/storage.py: native for block devices, threads for files"),
+        Evidence::Source("OpenStack nova/virt/libvirt/imagebackend.py: native only if images are preallocated"),
+        Evidence::NotMeasuredHere("the time inside io_submit for allocating writes was not measured"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -120,25 +120,23 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "io-uring-disabled",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
-                          `aio=io_uring was specified, but is not available`; 10.0 starts and says \
-                          `Unable to use linux io_uring, falling back to thread pool` at the first request",
-                how: "each started where the kernel denies io_uring_setup",
-            },
-            Evidence::Source("QEMU 10.2.2 block/file-posix.c: refuses as 11.1 does"),
-            Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
-            Evidence::Source("liburing issue 611: io_uring_setup fails with ENOSYS on RHEL 9.0 to 9.2"),
-            Evidence::Source("liburing issue 989 and the release notes of RHEL 9.3: 5.14.0-362 has the setting, and denies io_uring by default"),
-            Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
-        ],
-        check: Model(check),
-    }
+    name: "io-uring-disabled",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
+                      `aio=io_uring was specified, but is not available`; 10.0 starts and says \
+                      `Unable to use linux io_uring, falling back to thread pool` at the first request",
+            how: "each started where the kernel denies io_uring_setup",
+        },
+        Evidence::Source("QEMU 10.2.2 block/file-posix.c: refuses as 11.1 does"),
+        Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
+        Evidence::Source("liburing issue 611: io_uring_setup fails with ENOSYS on RHEL 9.0 to 9.2"),
+        Evidence::Source("liburing issue 989 and the release notes of RHEL 9.3: 5.14.0-362 has the setting, and denies io_uring by default"),
+        Evidence::Source("kata-containers pull request 13803: RHEL 10 has kernel.io_uring_disabled=2"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

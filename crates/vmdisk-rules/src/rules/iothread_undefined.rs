@@ -111,19 +111,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "iothread-undefined",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-            Evidence::refused_by_libvirt("controller iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerIOThreads"),
-            Evidence::refused_by_libvirt("Disk iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
-            Evidence::refused_by_libvirt("Cannot find 'iothread' : …", "src/conf/domain_conf.c, virDomainIOThreadPinDefParseXML and virDomainDefGetIOThreadSched"),
-            Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
-        ],
-        check: Model(check),
-    }
+    name: "iothread-undefined",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
+        Evidence::refused_by_libvirt("controller iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateCheckSCSIControllerIOThreads"),
+        Evidence::refused_by_libvirt("Disk iothread '…' not defined in iothreadid", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
+        Evidence::refused_by_libvirt("Cannot find 'iothread' : …", "src/conf/domain_conf.c, virDomainIOThreadPinDefParseXML and virDomainDefGetIOThreadSched"),
+        Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping: iothread '1' not defined in iothreadid"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

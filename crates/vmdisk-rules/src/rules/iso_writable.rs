@@ -57,19 +57,17 @@ declare_rule! {
     ///   <target dev='vdb' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "iso-writable",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
-                how: "QEMU 7.2, driver raw on file",
-            },
-            Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: only CD drives are read-only without <readonly/>"),
-        ],
-        check: Model(check),
-    }
+    name: "iso-writable",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
+            how: "QEMU 7.2, driver raw on file",
+        },
+        Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: only CD drives are read-only without <readonly/>"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

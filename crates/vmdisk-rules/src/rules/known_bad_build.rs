@@ -127,23 +127,21 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "known-bad-build",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("openSUSE obs-build pull request 893 and QEMU issue 1193: iothreads with aio=io_uring hang in 7.1.0"),
-            Evidence::Source("bcachefs issues 791 and 1095, bcachefs-tools pull request 653: writes with O_DIRECT below the block size fail with EINVAL"),
-            Evidence::Source("libvirt NEWS 11.4.0: Fix failure when reverting to internal snapshots; a regression in 11.2 and 11.3"),
-            Evidence::Source("libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot"),
-            Evidence::Source("libvirt NEWS 11.10.0: Incorrect permissions on images after external snapshot of an inactive VM"),
-            Evidence::Cve("CVE-2025-13193"),
-            Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
-            Evidence::Source("canonical/lxd issue 10061 and pull request 10064: guests on LVM hang with io_uring on Linux 5.4, not on 5.13"),
-            Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
-        ],
-        check: Model(check),
-    }
+    name: "known-bad-build",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("openSUSE obs-build pull request 893 and QEMU issue 1193: iothreads with aio=io_uring hang in 7.1.0"),
+        Evidence::Source("bcachefs issues 791 and 1095, bcachefs-tools pull request 653: writes with O_DIRECT below the block size fail with EINVAL"),
+        Evidence::Source("libvirt NEWS 11.4.0: Fix failure when reverting to internal snapshots; a regression in 11.2 and 11.3"),
+        Evidence::Source("libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot"),
+        Evidence::Source("libvirt NEWS 11.10.0: Incorrect permissions on images after external snapshot of an inactive VM"),
+        Evidence::Cve("CVE-2025-13193"),
+        Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
+        Evidence::Source("canonical/lxd issue 10061 and pull request 10064: guests on LVM hang with io_uring on Linux 5.4, not on 5.13"),
+        Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
+    ],
+    check: Model(check),
 }
 
 /// A disk that uses the feature that has the bug.

@@ -45,18 +45,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "login-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-        ],
-        check: Model(check),
-    }
+    name: "login-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("authentication is not supported for protocol '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("invalid secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("unknown secret type '…'", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -48,19 +48,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "loop-device-buffered",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Measured {
-                figures: "64 MiB read with O_DIRECT from a loop device leave 64 MiB of its file in the page cache; 0 with --direct-io=on",
-                how: "losetup, dd iflag=direct and fincore, ext4, Linux 6.18",
-            },
-            Evidence::Source("losetup(8), --direct-io: off is the default"),
-        ],
-        check: Model(check),
-    }
+    name: "loop-device-buffered",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Measured {
+            figures: "64 MiB read with O_DIRECT from a loop device leave 64 MiB of its file in the page cache; 0 with --direct-io=on",
+            how: "losetup, dd iflag=direct and fincore, ext4, Linux 6.18",
+        },
+        Evidence::Source("losetup(8), --direct-io: off is the default"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

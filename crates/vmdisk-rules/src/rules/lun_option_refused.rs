@@ -41,27 +41,25 @@ declare_rule! {
     ///   <target dev='sda' bus='scsi'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "lun-option-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::refused_by_libvirt("scsi-block 'lun' devices do not support the serial property", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("Setting wwn is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("Setting vendor or product is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("disk device='lun' is not supported for protocol='…'", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::refused_by_libvirt("disk device 'lun' doesn't support storage slice", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::refused_by_libvirt("disk device 'lun' doesn't support encryption", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Property 'scsi-block.logical_block_size' not found",
-                source: "qom/object.c, object_property_find_err",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "lun-option-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::refused_by_libvirt("scsi-block 'lun' devices do not support the serial property", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("Setting wwn is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("Setting vendor or product is not supported for lun device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("disk device='lun' is not supported for protocol='…'", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::refused_by_libvirt("disk device 'lun' doesn't support storage slice", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::refused_by_libvirt("disk device 'lun' doesn't support encryption", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Property 'scsi-block.logical_block_size' not found",
+            source: "qom/object.c, object_property_find_err",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

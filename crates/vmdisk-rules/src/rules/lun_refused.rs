@@ -60,22 +60,20 @@ declare_rule! {
     ///   -blockdev driver=host_device,node-name=f0,filename=/dev/sg1 \
     ///   -device scsi-generic,drive=f0,id=sda,bus=scsi0.0
     /// ```
-    pub(super) static RULE = {
-        name: "lun-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::refused_by_libvirt("disk device 'lun' must use 'raw' format", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Is this a SCSI device?",
-                source: "hw/scsi/scsi-generic.c, scsi_generic_realize",
-            },
-            Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through device has no effect"),
-        ],
-        check: Model(check),
-    }
+    name: "lun-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::refused_by_libvirt("disk device 'lun' must use 'raw' format", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Is this a SCSI device?",
+            source: "hw/scsi/scsi-generic.c, scsi_generic_realize",
+        },
+        Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through device has no effect"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -58,16 +58,14 @@ declare_rule! {
     ///   <shareable/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "lun-without-reservations",
-        group: Group::Clarity,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("QEMU docs/tools/qemu-pr-helper.rst: SCSI persistent reservations need privileges that QEMU does not have"),
-            Evidence::Source("libvirt docs/formatdomain.rst, reservations: since 4.4.0; src/conf/domain_validate.c: `<reservations/> allowed only for lun devices`"),
-        ],
-        check: Model(check),
-    }
+    name: "lun-without-reservations",
+    group: Group::Clarity,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("QEMU docs/tools/qemu-pr-helper.rst: SCSI persistent reservations need privileges that QEMU does not have"),
+        Evidence::Source("libvirt docs/formatdomain.rst, reservations: since 4.4.0; src/conf/domain_validate.c: `<reservations/> allowed only for lun devices`"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

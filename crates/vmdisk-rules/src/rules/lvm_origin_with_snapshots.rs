@@ -46,15 +46,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "lvm-origin-with-snapshots",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::NotMeasuredHere("Linux Documentation/admin-guide/device-mapper/snapshot.rst: the snapshot-origin target copies the original data of a chunk to each snapshot before it is changed"),
-        ],
-        check: Model(check),
-    }
+    name: "lvm-origin-with-snapshots",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::NotMeasuredHere("Linux Documentation/admin-guide/device-mapper/snapshot.rst: the snapshot-origin target copies the original data of a chunk to each snapshot before it is changed"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -49,19 +49,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "lvm-scans-guest-volumes",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
-            Evidence::Measured {
-                figures: "scan_lvs=0 and use_devicesfile=0 in a new installation",
-                how: "lvmconfig --type full, LVM 2.03.16",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "lvm-scans-guest-volumes",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
+        Evidence::Measured {
+            figures: "scan_lvs=0 and use_devicesfile=0 in a new installation",
+            how: "lvmconfig --type full, LVM 2.03.16",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,16 +47,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "lvm-snapshot-fills-up",
-        group: Group::DataSafety,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("lvcreate(8), --snapshot: extend it if its space runs low; lvs(8), lv_attr: `I` is an invalid snapshot"),
-            Evidence::Source("Linux drivers/md/dm-snap.c, snapshot_map: full snapshots are not usable; a request to one that is not valid fails"),
-        ],
-        check: Model(check),
-    }
+    name: "lvm-snapshot-fills-up",
+    group: Group::DataSafety,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("lvcreate(8), --snapshot: extend it if its space runs low; lvs(8), lv_attr: `I` is an invalid snapshot"),
+        Evidence::Source("Linux drivers/md/dm-snap.c, snapshot_map: full snapshots are not usable; a request to one that is not valid fails"),
+    ],
+    check: Model(check),
 }
 
 /// The use of a snapshot, in hundredths of a percent, from which it is nearly full.

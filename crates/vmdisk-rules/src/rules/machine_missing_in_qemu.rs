@@ -96,19 +96,17 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "machine-missing-in-qemu",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 7.2",
-                text: "unsupported machine type",
-                source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "machine-missing-in-qemu",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 7.2",
+            text: "unsupported machine type",
+            source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
+        },
+    ],
+    check: Model(check),
 }
 
 /// The oldest machine type that a QEMU without [`Capability::OldMachineTypes`] has.

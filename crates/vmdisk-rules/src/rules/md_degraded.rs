@@ -74,19 +74,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "md-degraded",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",
-                how: "recorded with mdadm under Linux 6.1.192 and 6.12.117",
-            },
-            Evidence::Source("Linux Documentation/admin-guide/md: degraded counts how many devices the array is short of"),
-        ],
-        check: Model(check),
-    }
+    name: "md-degraded",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",
+            how: "recorded with mdadm under Linux 6.1.192 and 6.12.117",
+        },
+        Evidence::Source("Linux Documentation/admin-guide/md: degraded counts how many devices the array is short of"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -73,16 +73,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "migration-machine-differs",
-        group: Group::Startup,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuCanonicalizeMachine: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
-            Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
-        ],
-        check: Hosts(compare),
-    }
+    name: "migration-machine-differs",
+    group: Group::Startup,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("libvirt 9.0 src/qemu/qemu_domain.c, qemuCanonicalizeMachine: the alias is replaced by virQEMUCapsGetCanonicalMachine"),
+        Evidence::Source("QEMU hw/i386/pc_q35.c: `q35` is the alias of the newest version"),
+    ],
+    check: Hosts(compare),
 }
 
 fn compare(comparison: &Comparison<'_>, report: &mut Report) {

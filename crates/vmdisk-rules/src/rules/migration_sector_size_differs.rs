@@ -60,16 +60,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "migration-sector-size-differs",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("QEMU hw/scsi/scsi-disk.c, scsi_block_realize and scsi-generic.c: the block size is what READ CAPACITY of the device says"),
-            Evidence::Source("libvirt docs/formatdomain.rst, device='lun': requests are passed through, and only raw devices are allowed"),
-        ],
-        check: Hosts(compare),
-    }
+    name: "migration-sector-size-differs",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("QEMU hw/scsi/scsi-disk.c, scsi_block_realize and scsi-generic.c: the block size is what READ CAPACITY of the device says"),
+        Evidence::Source("libvirt docs/formatdomain.rst, device='lun': requests are passed through, and only raw devices are allowed"),
+    ],
+    check: Hosts(compare),
 }
 
 fn compare(comparison: &Comparison<'_>, report: &mut Report) {

@@ -74,16 +74,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    pub(super) static RULE = {
-        name: "migration-source-missing",
-        group: Group::Startup,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; at a start and at the destination of a migration"),
-        ],
-        supersedes: &["source-missing"],
-        check: Hosts(compare),
-    }
+    name: "migration-source-missing",
+    group: Group::Startup,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::refused_by_libvirt_at_start("Cannot access storage file", "src/qemu/qemu_domain.c, qemuDomainDetermineDiskChain; at a start and at the destination of a migration"),
+    ],
+    supersedes: &["source-missing"],
+    check: Hosts(compare),
 }
 
 fn compare(comparison: &Comparison<'_>, report: &mut Report) {

@@ -49,19 +49,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "mount-nobarrier",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier",
-                how: "ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18",
-            },
-            Evidence::Source("Linux Documentation/admin-guide/ext4.rst, barrier: makes volatile disk write caches safe to use"),
-        ],
-        check: Model(check),
-    }
+    name: "mount-nobarrier",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier",
+            how: "ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18",
+        },
+        Evidence::Source("Linux Documentation/admin-guide/ext4.rst, barrier: makes volatile disk write caches safe to use"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -44,15 +44,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "multipath-single-path",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("Linux drivers/md/dm-mpath.c, multipath_status: `A` for an active path and `F` for a failed one"),
-        ],
-        check: Model(check),
-    }
+    name: "multipath-single-path",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("Linux drivers/md/dm-mpath.c, multipath_status: `A` for an active path and `F` for a failed one"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -103,22 +103,20 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "network-server-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt_at_start("iSCSI protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetISCSIProps"),
-            Evidence::refused_by_libvirt_at_start("nbd protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetNBDProps"),
-            Evidence::refused_by_libvirt_at_start("ssh protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetSshProps"),
-            Evidence::refused_by_libvirt_at_start("protocol '…' accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetURI"),
-            Evidence::refused_by_libvirt_at_start("transport protocol '…' is not yet supported", "src/qemu/qemu_block.c, qemuBlockStorageSourceBuildJSONSocketAddress"),
-            Evidence::refused_by_libvirt_at_start("only TCP protocol can be converted to InetSocketAddress", "src/qemu/qemu_block.c, qemuBlockStorageSourceBuildJSONInetSocketAddress"),
-            Evidence::refused_by_libvirt_at_start("TLS transport is not supported for disk protocol '…'", "src/qemu/qemu_domain.c, qemuDomainPrepareStorageSourceTLS"),
-        ],
-        check: Model(check),
-    }
+    name: "network-server-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt_at_start("iSCSI protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetISCSIProps"),
+        Evidence::refused_by_libvirt_at_start("nbd protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetNBDProps"),
+        Evidence::refused_by_libvirt_at_start("ssh protocol accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetSshProps"),
+        Evidence::refused_by_libvirt_at_start("protocol '…' accepts only one host", "src/qemu/qemu_block.c, qemuBlockStorageSourceGetURI"),
+        Evidence::refused_by_libvirt_at_start("transport protocol '…' is not yet supported", "src/qemu/qemu_block.c, qemuBlockStorageSourceBuildJSONSocketAddress"),
+        Evidence::refused_by_libvirt_at_start("only TCP protocol can be converted to InetSocketAddress", "src/qemu/qemu_block.c, qemuBlockStorageSourceBuildJSONInetSocketAddress"),
+        Evidence::refused_by_libvirt_at_start("TLS transport is not supported for disk protocol '…'", "src/qemu/qemu_domain.c, qemuDomainPrepareStorageSourceTLS"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -92,22 +92,20 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "network-source-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("'sheepdog' protocol is no longer supported by any hypervisor driver", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
-            Evidence::refused_by_libvirt("'tftp' protocol is not supported with this QEMU binary", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("can't split path '…' into pool name and image name", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
-            Evidence::refused_by_libvirt("'tlsHostname' field is supported only with NBD disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'nfs' protocol requires the usage of exactly one host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("port cannot be specified in 'nfs' protocol host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'nfs' host must use TCP protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-        ],
-        check: Model(check),
-    }
+    name: "network-source-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("'sheepdog' protocol is no longer supported by any hypervisor driver", "src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne"),
+        Evidence::refused_by_libvirt("'tftp' protocol is not supported with this QEMU binary", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("can't split path '…' into pool name and image name", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
+        Evidence::refused_by_libvirt("'tlsHostname' field is supported only with NBD disks", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'nfs' protocol requires the usage of exactly one host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("port cannot be specified in 'nfs' protocol host", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'nfs' host must use TCP protocol", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,15 +47,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "nfs-soft-mount",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("nfs(5), soft / hard: a so-called \"soft\" timeout can cause silent data corruption in certain cases"),
-        ],
-        check: Model(check),
-    }
+    name: "nfs-soft-mount",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("nfs(5), soft / hard: a so-called \"soft\" timeout can cause silent data corruption in certain cases"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

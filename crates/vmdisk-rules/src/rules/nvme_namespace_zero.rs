@@ -37,16 +37,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "nvme-namespace-zero",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("NVMe namespace can't be zero", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "nvme-namespace-zero",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("NVMe namespace can't be zero", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -46,18 +46,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "overlay-smaller-than-backing",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "overlay-smaller-than-backing",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -47,15 +47,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "partition-misaligned",
-        group: Group::Performance,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::NotMeasuredHere("Linux Documentation/ABI/stable/sysfs-block, alignment_offset; a write of a part of a physical sector is a read-modify-write in the drive"),
-        ],
-        check: Model(check),
-    }
+    name: "partition-misaligned",
+    group: Group::Performance,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::NotMeasuredHere("Linux Documentation/ABI/stable/sysfs-block, alignment_offset; a write of a part of a physical sector is a read-modify-write in the drive"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

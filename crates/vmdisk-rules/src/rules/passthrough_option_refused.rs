@@ -35,19 +35,17 @@ declare_rule! {
     ///   <target dev='sda' bus='scsi'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "passthrough-option-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("unfiltered sgio is no longer supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("rawio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("sgio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("<reservations/> allowed only for lun devices", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "passthrough-option-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("unfiltered sgio is no longer supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("rawio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("sgio can be used only with device='lun'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("<reservations/> allowed only for lun devices", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

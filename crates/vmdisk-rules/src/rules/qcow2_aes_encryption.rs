@@ -46,19 +46,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-aes-encryption",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Use of AES-CBC encrypted qcow2 images is no longer supported in system emulators",
-                source: "block/qcow2.c, qcow2_do_open",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-aes-encryption",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Use of AES-CBC encrypted qcow2 images is no longer supported in system emulators",
+            source: "block/qcow2.c, qcow2_do_open",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

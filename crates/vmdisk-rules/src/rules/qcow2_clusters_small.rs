@@ -47,21 +47,19 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-clusters-small",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Measured {
-                figures: "required size of an empty image of 100 GiB, which is its tables and no data: 421,081,088 bytes with clusters of 4 KiB and 64-bit reference counts, 16,646,144 by default",
-                how: "qemu-img measure of QEMU 7.2",
-            },
-            Evidence::Source("QEMU docs/qcow2-cache.txt: smaller clusters need a larger cache for the same disk"),
-            Evidence::NotMeasuredHere("the time that small clusters cost depends on the guest's writes"),
-        ],
-        supersedes: &["qcow2-l2-cache-small"],
-        check: Model(check),
-    }
+    name: "qcow2-clusters-small",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Measured {
+            figures: "required size of an empty image of 100 GiB, which is its tables and no data: 421,081,088 bytes with clusters of 4 KiB and 64-bit reference counts, 16,646,144 by default",
+            how: "qemu-img measure of QEMU 7.2",
+        },
+        Evidence::Source("QEMU docs/qcow2-cache.txt: smaller clusters need a larger cache for the same disk"),
+        Evidence::NotMeasuredHere("the time that small clusters cost depends on the guest's writes"),
+    ],
+    supersedes: &["qcow2-l2-cache-small"],
+    check: Model(check),
 }
 
 /// The size of a cluster by default.

@@ -55,19 +55,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-corrupt-bit",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 7.2",
-                text: "Image is corrupt; cannot be opened read/write",
-                source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-corrupt-bit",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 7.2",
+            text: "Image is corrupt; cannot be opened read/write",
+            source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

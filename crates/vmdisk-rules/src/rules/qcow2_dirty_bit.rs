@@ -57,19 +57,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-dirty-bit",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "an image with lazy_refcounts=on has the dirty bit after SIGKILL, and is opened and repaired",
-                how: "QEMU 7.2",
-            },
-            Evidence::Source("QEMU docs/interop/qcow2, incompatible features, bit 0"),
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-dirty-bit",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "an image with lazy_refcounts=on has the dirty bit after SIGKILL, and is opened and repaired",
+            how: "QEMU 7.2",
+        },
+        Evidence::Source("QEMU docs/interop/qcow2, incompatible features, bit 0"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -44,19 +44,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-lazy-refcounts",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Measured {
-                figures: "the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature",
-                how: "strace of qemu-io, QEMU 7.2, an image with 3.9 GiB of data",
-            },
-            Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): particularly interesting with cache=writethrough"),
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-lazy-refcounts",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Measured {
+            figures: "the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature",
+            how: "strace of qemu-io, QEMU 7.2, an image with 3.9 GiB of data",
+        },
+        Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): particularly interesting with cache=writethrough"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -51,16 +51,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-on-device-fragments",
-        group: Group::Space,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("QEMU issue 1621: qcow2 on a block device grows beyond its virtual size through discards"),
-            Evidence::Source("Proxmox bug 6543 sets discard-no-unref for qcow2 on LVM"),
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-on-device-fragments",
+    group: Group::Space,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("QEMU issue 1621: qcow2 on a block device grows beyond its virtual size through discards"),
+        Evidence::Source("Proxmox bug 6543 sets discard-no-unref for qcow2 on LVM"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

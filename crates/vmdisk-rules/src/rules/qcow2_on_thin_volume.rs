@@ -47,15 +47,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-on-thin-volume",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: store images on zvols or in raw files to avoid unnecessary overhead"),
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-on-thin-volume",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: store images on zvols or in raw files to avoid unnecessary overhead"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

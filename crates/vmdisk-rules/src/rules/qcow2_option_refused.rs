@@ -43,18 +43,16 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "qcow2-option-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("metadata cache max size control is supported only with qcow2 images", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
-            Evidence::refused_by_libvirt("'discard_no_unref' only works with qcow2 disk format", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("'discard_no_unref' is not compatible with read-only disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "qcow2-option-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("metadata cache max size control is supported only with qcow2 images", "src/qemu/qemu_domain.c, qemuDomainValidateStorageSource"),
+        Evidence::refused_by_libvirt("'discard_no_unref' only works with qcow2 disk format", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("'discard_no_unref' is not compatible with read-only disk", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

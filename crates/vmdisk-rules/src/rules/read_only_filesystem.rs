@@ -42,19 +42,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "read-only-filesystem",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Could not open '/srv/ro/a.img': Read-only file system",
-                source: "util/osdep.c, qemu_open_internal",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "read-only-filesystem",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Could not open '/srv/ro/a.img': Read-only file system",
+            source: "util/osdep.c, qemu_open_internal",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -49,22 +49,20 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "read-only-ide-disk",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("readonly ide disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::refused_by_libvirt("readonly sata disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "Block node is read-only",
-                source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
-            },
-            Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
-        ],
-        check: Model(check),
-    }
+    name: "read-only-ide-disk",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("readonly ide disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::refused_by_libvirt("readonly sata disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "Block node is read-only",
+            source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
+        },
+        Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -44,11 +44,9 @@ declare_rule! {
     ///   <blockio logical_block_size='512' physical_block_size='4096'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "refused-by-qemu",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[Evidence::Source("the QEMU that is named")],
-        check: Trial,
-    }
+    name: "refused-by-qemu",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[Evidence::Source("the QEMU that is named")],
+    check: Trial,
 }

@@ -35,19 +35,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "relative-path",
-        group: Group::Startup,
-        severity: Severity::Warning,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "the schema refuses it, define accepts it, and create fails with `Cannot access storage file`",
-                how: "virt-xml-validate and virsh of libvirt 9.0",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "relative-path",
+    group: Group::Startup,
+    severity: Severity::Warning,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "the schema refuses it, define accepts it, and create fails with `Cannot access storage file`",
+            how: "virt-xml-validate and virsh of libvirt 9.0",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

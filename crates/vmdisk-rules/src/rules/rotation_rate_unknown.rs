@@ -36,19 +36,17 @@ declare_rule! {
     ///   <target dev='sda' bus='sata' rotation_rate='1'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "rotation-rate-unknown",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "500 starts without a warning; 70000 ends QEMU with `expects uint16_t`",
-                how: "virsh create of libvirt 9.0 with QEMU 7.2",
-            },
-            Evidence::Source("libvirt docs/formatdomain.rst: 1 or 1025 to 65534; ACS-4, word 217 of IDENTIFY DEVICE"),
-        ],
-        check: Model(check),
-    }
+    name: "rotation-rate-unknown",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "500 starts without a warning; 70000 ends QEMU with `expects uint16_t`",
+            how: "virsh create of libvirt 9.0 with QEMU 7.2",
+        },
+        Evidence::Source("libvirt docs/formatdomain.rst: 1 or 1025 to 65534; ACS-4, word 217 of IDENTIFY DEVICE"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

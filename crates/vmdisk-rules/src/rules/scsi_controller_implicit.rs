@@ -65,20 +65,18 @@ declare_rule! {
     ///   <target dev='sda' bus='scsi'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "scsi-controller-implicit",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "define succeeds, and dumpxml has `<controller type='scsi' index='0' model='lsilogic'>`",
-                how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-            },
-            Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainGetSCSIControllerModel"),
-        ],
-        check: Model(check),
-    }
+    name: "scsi-controller-implicit",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "define succeeds, and dumpxml has `<controller type='scsi' index='0' model='lsilogic'>`",
+            how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+        },
+        Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainGetSCSIControllerModel"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

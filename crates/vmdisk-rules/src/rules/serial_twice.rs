@@ -101,19 +101,17 @@ declare_rule! {
     ///   </disk>
     /// </devices>
     /// ```
-    pub(super) static RULE = {
-        name: "serial-twice",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "schema, define and start accept it without a warning",
-                how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs; started with QEMU 7.2",
-            },
-            Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id contain the serial number"),
-        ],
-        check: Model(check),
-    }
+    name: "serial-twice",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "schema, define and start accept it without a warning",
+            how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs; started with QEMU 7.2",
+        },
+        Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id contain the serial number"),
+    ],
+    check: Model(check),
 }
 
 /// The controller of an NVMe namespace, which has the serial number for all its namespaces.

@@ -63,21 +63,19 @@ declare_rule! {
     ///   <shareable/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "shareable-cached",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "a guest with shareable and cache='writeback' is defined and starts without a warning",
-                how: "virsh of libvirt 9.0 with QEMU 7.2",
-            },
-            Evidence::Source("libvirt docs/formatdomain.rst, shareable: caching should be off for the device"),
-            Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none if no mode is set"),
-        ],
-        supersedes: &["cache-unsafe", "cache-writethrough"],
-        check: Model(check),
-    }
+    name: "shareable-cached",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "a guest with shareable and cache='writeback' is defined and starts without a warning",
+            how: "virsh of libvirt 9.0 with QEMU 7.2",
+        },
+        Evidence::Source("libvirt docs/formatdomain.rst, shareable: caching should be off for the device"),
+        Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none if no mode is set"),
+    ],
+    supersedes: &["cache-unsafe", "cache-writethrough"],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

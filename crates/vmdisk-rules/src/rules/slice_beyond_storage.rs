@@ -64,24 +64,22 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "slice-beyond-storage",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "has to be smaller or equal to the  actual size of the containing file",
-                source: "block/raw-format.c, raw_apply_options",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "cannot be greater than size of the containing file",
-                source: "block/raw-format.c, raw_apply_options",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "slice-beyond-storage",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "has to be smaller or equal to the  actual size of the containing file",
+            source: "block/raw-format.c, raw_apply_options",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "cannot be greater than size of the containing file",
+            source: "block/raw-format.c, raw_apply_options",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -46,24 +46,22 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "source-kind-mismatch",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "requires '/srv/img/web1-link' to be a regular file",
-                source: "block/file-posix.c, raw_open_common (6.0)",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "'host_device' driver requires '/srv/a.img' to be either a character or block device",
-                source: "block/file-posix.c, raw_open_common",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "source-kind-mismatch",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "requires '/srv/img/web1-link' to be a regular file",
+            source: "block/file-posix.c, raw_open_common (6.0)",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "'host_device' driver requires '/srv/a.img' to be either a character or block device",
+            source: "block/file-posix.c, raw_open_common",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -56,20 +56,18 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "source-option-ignored",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::Measured {
-                figures: "define succeeds, and domxml-to-native has nothing for the option; dumpxml shows 3 of 15 options",
-                how: "virsh of libvirt 9.0 and 11.3, tests/tests/real_libvirt/sources.rs",
-            },
-            Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
-        ],
-        check: Model(check),
-    }
+    name: "source-option-ignored",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::Measured {
+            figures: "define succeeds, and domxml-to-native has nothing for the option; dumpxml shows 3 of 15 options",
+            how: "virsh of libvirt 9.0 and 11.3, tests/tests/real_libvirt/sources.rs",
+        },
+        Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

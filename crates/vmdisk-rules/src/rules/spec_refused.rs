@@ -31,11 +31,9 @@ declare_rule! {
     /// - qcow2: {path: /srv/web1.qcow2, size: 40G, cluster-size: 128K}
     ///   cache: none
     /// ```
-    pub(super) static RULE = {
-        name: "spec-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[Evidence::Source("the planner of `vmdisk generate`")],
-        check: Text,
-    }
+    name: "spec-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[Evidence::Source("the planner of `vmdisk generate`")],
+    check: Text,
 }

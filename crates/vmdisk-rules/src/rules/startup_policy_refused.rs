@@ -36,17 +36,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "startup-policy-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("disk startupPolicy '…' is not allowed for disk of '…' type", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
-            Evidence::refused_by_libvirt("disk startupPolicy '…' is allowed only for cdrom or floppy", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
-        ],
-        check: Model(check),
-    }
+    name: "startup-policy-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("disk startupPolicy '…' is not allowed for disk of '…' type", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
+        Evidence::refused_by_libvirt("disk startupPolicy '…' is allowed only for cdrom or floppy", "src/conf/domain_validate.c, virDomainDiskDefValidateStartupPolicy"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

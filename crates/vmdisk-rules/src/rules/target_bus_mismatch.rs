@@ -55,19 +55,17 @@ declare_rule! {
     ///   <target dev='sda'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "target-bus-mismatch",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "target dev='vda' bus='sata' passes schema, define and start",
-                how: "virsh create of libvirt 9.0 with QEMU 7.2",
-            },
-            Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus is derived from the name only if it is not set"),
-        ],
-        check: Model(check),
-    }
+    name: "target-bus-mismatch",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "target dev='vda' bus='sata' passes schema, define and start",
+            how: "virsh create of libvirt 9.0 with QEMU 7.2",
+        },
+        Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus is derived from the name only if it is not set"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

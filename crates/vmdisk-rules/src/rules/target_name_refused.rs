@@ -46,19 +46,17 @@ declare_rule! {
     ///   <target dev='vdaa' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "target-name-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("invalid disk target '…', partitions can't appear in disk targets", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
-            Evidence::refused_by_libvirt("Unknown disk name '…' and no address specified", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
-            Evidence::refused_by_libvirt("Invalid floppy device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("Invalid harddisk device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-        ],
-        check: Model(check),
-    }
+    name: "target-name-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("invalid disk target '…', partitions can't appear in disk targets", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
+        Evidence::refused_by_libvirt("Unknown disk name '…' and no address specified", "src/conf/domain_conf.c, virDomainDiskDefAssignAddress"),
+        Evidence::refused_by_libvirt("Invalid floppy device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("Invalid harddisk device name: …", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -33,16 +33,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "template",
-        group: Group::Clarity,
-        severity: Severity::Warning,
-        since: "0.1.0",
-        evidence: &[
-            Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
-        ],
-        check: Model(check),
-    }
+    name: "template",
+    group: Group::Clarity,
+    severity: Severity::Warning,
+    since: "0.1.0",
+    evidence: &[
+        Evidence::Source("REPLACE: file and function in the source of QEMU or libvirt, or a document"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

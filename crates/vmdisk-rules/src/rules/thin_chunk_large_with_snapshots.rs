@@ -72,19 +72,17 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "thin-chunk-large-with-snapshots",
-        group: Group::Performance,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; dm-thin always copies whole chunks"),
-            Evidence::Measured {
-                figures: "a thin volume in a pool with 4 MiB chunks shows optimal_io_size and discard_granularity 4194304",
-                how: "sysfs on Linux 6.1.192 and 6.12.117",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "thin-chunk-large-with-snapshots",
+    group: Group::Performance,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; dm-thin always copies whole chunks"),
+        Evidence::Measured {
+            figures: "a thin volume in a pool with 4 MiB chunks shows optimal_io_size and discard_granularity 4194304",
+            how: "sysfs on Linux 6.1.192 and 6.12.117",
+        },
+    ],
+    check: Model(check),
 }
 
 /// The chunk size from which one small write is noticeably slow.

@@ -46,16 +46,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "thin-discards-ignored",
-        group: Group::Space,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Source("lvmthin(7), Discard: with `ignore`, discards that are received are ignored"),
-            Evidence::Source("lvchange(8), --discards: passdown, nopassdown, ignore"),
-        ],
-        check: Model(check),
-    }
+    name: "thin-discards-ignored",
+    group: Group::Space,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Source("lvmthin(7), Discard: with `ignore`, discards that are received are ignored"),
+        Evidence::Source("lvchange(8), --discards: passdown, nopassdown, ignore"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

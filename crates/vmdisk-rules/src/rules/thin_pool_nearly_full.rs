@@ -62,17 +62,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "thin-pool-nearly-full",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
-            Evidence::Source("lvmthin(7), Metadata space exhaustion: inconsistent metadata needs `lvconvert --repair`"),
-            Evidence::Source("lvmconfig --type full of LVM 2.03.16: thin_pool_autoextend_threshold is 100, which means never"),
-        ],
-        check: Model(check),
-    }
+    name: "thin-pool-nearly-full",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
+        Evidence::Source("lvmthin(7), Metadata space exhaustion: inconsistent metadata needs `lvconvert --repair`"),
+        Evidence::Source("lvmconfig --type full of LVM 2.03.16: thin_pool_autoextend_threshold is 100, which means never"),
+    ],
+    check: Model(check),
 }
 
 /// The use of data, in hundredths of a percent, from which a pool is nearly full.

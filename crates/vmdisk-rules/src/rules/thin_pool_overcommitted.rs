@@ -52,20 +52,18 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "thin-pool-overcommitted",
-        group: Group::DataSafety,
-        severity: Severity::Warning,
-        evidence: &[
-            Evidence::Measured {
-                figures: "thin_pool_autoextend_threshold=100 in a new installation",
-                how: "lvmconfig --type full, LVM 2.03.16",
-            },
-            Evidence::Source("lvmthin(7), Automatically extend thin pool LV: 100 disables automatic extension"),
-            Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
-        ],
-        check: Model(check),
-    }
+    name: "thin-pool-overcommitted",
+    group: Group::DataSafety,
+    severity: Severity::Warning,
+    evidence: &[
+        Evidence::Measured {
+            figures: "thin_pool_autoextend_threshold=100 in a new installation",
+            how: "lvmconfig --type full, LVM 2.03.16",
+        },
+        Evidence::Source("lvmthin(7), Automatically extend thin pool LV: 100 disables automatic extension"),
+        Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
+    ],
+    check: Model(check),
 }
 
 /// An overcommitted pool, and the disks in it.

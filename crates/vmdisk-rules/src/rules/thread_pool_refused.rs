@@ -43,21 +43,19 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,iothread=iothread1
     /// ```
-    pub(super) static RULE = {
-        name: "thread-pool-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("thread_pool_max must be a positive integer", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
-            Evidence::refused_by_libvirt("thread_pool_min must be smaller or equal to thread_pool_max", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "bad thread-pool-min/thread-pool-max values",
-                source: "util/async.c, aio_context_set_thread_pool_params (7.2)",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "thread-pool-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("thread_pool_max must be a positive integer", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
+        Evidence::refused_by_libvirt("thread_pool_min must be smaller or equal to thread_pool_max", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "bad thread-pool-min/thread-pool-max values",
+            source: "util/async.c, aio_context_set_thread_pool_params (7.2)",
+        },
+    ],
+    check: Model(check),
 }
 
 /// QEMU's default for the maximum size of a pool.

@@ -147,23 +147,21 @@ declare_rule! {
     ///   </iotune>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "throttle-group-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("block 'throttlefilters' can't be used together with 'iotune' for disk '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("cdrom device with throttle filters isn't supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("missing group name", "src/conf/domain_conf.c, virDomainThrottleGroupDefParseXML"),
-            Evidence::refused_by_libvirt("duplicate group name '…' found", "src/conf/domain_conf.c, virDomainDefThrottleGroupsParse"),
-            Evidence::refused_by_libvirt("throttle group '…' not found", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
-            Evidence::refused_by_libvirt("group_name can be configured only together with settings", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
-            Evidence::refused_by_libvirt("different iotunes for disks … and …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
-            Evidence::refused_by_libvirt("block I/O throttle limit must be no more than 1000000000000000 using QEMU", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
-        ],
-        check: Model(check),
-    }
+    name: "throttle-group-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("block 'throttlefilters' can't be used together with 'iotune' for disk '…'", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("cdrom device with throttle filters isn't supported", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("missing group name", "src/conf/domain_conf.c, virDomainThrottleGroupDefParseXML"),
+        Evidence::refused_by_libvirt("duplicate group name '…' found", "src/conf/domain_conf.c, virDomainDefThrottleGroupsParse"),
+        Evidence::refused_by_libvirt("throttle group '…' not found", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
+        Evidence::refused_by_libvirt("group_name can be configured only together with settings", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
+        Evidence::refused_by_libvirt("different iotunes for disks … and …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
+        Evidence::refused_by_libvirt("block I/O throttle limit must be no more than 1000000000000000 using QEMU", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskBlkdeviotune"),
+    ],
+    check: Model(check),
 }
 
 /// The largest limit that libvirt accepts (`QEMU_BLOCK_IOTUNE_MAX`).

@@ -90,38 +90,36 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -drive file=/srv/a.img,format=raw,if=virtio,throttling.bps-total=5,throttling.bps-write=5
     /// ```
-    pub(super) static RULE = {
-        name: "throttle-limits-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::refused_by_libvirt("total and read/write bytes_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
-            Evidence::refused_by_libvirt("total and read/write iops_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
-            Evidence::refused_by_libvirt("total and read/write bytes_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
-            Evidence::refused_by_libvirt("total and read/write iops_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
-            Evidence::Refused {
-                by: "QEMU",
-                text: "bps/iops/max total values and read/write values cannot be used at the same time",
-                source: "util/throttle.c, throttle_is_valid",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "bps_max/iops_max cannot be lower than bps/iops",
-                source: "util/throttle.c, throttle_is_valid",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "bps_max/iops_max require corresponding bps/iops values",
-                source: "util/throttle.c, throttle_is_valid",
-            },
-            Evidence::Refused {
-                by: "QEMU",
-                text: "iops size requires an iops value to be set",
-                source: "util/throttle.c, throttle_is_valid",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "throttle-limits-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::refused_by_libvirt("total and read/write bytes_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+        Evidence::refused_by_libvirt("total and read/write iops_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+        Evidence::refused_by_libvirt("total and read/write bytes_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+        Evidence::refused_by_libvirt("total and read/write iops_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
+        Evidence::Refused {
+            by: "QEMU",
+            text: "bps/iops/max total values and read/write values cannot be used at the same time",
+            source: "util/throttle.c, throttle_is_valid",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "bps_max/iops_max cannot be lower than bps/iops",
+            source: "util/throttle.c, throttle_is_valid",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "bps_max/iops_max require corresponding bps/iops values",
+            source: "util/throttle.c, throttle_is_valid",
+        },
+        Evidence::Refused {
+            by: "QEMU",
+            text: "iops size requires an iops value to be set",
+            source: "util/throttle.c, throttle_is_valid",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -40,20 +40,18 @@ declare_rule! {
     ///   <transient/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "transient-disk-refused",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("transient disk '…' must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
-            Evidence::refused_by_libvirt("transient disk '…' must not be read-only", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
-            Evidence::refused_by_libvirt("transient disk supported only with 'file' type (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
-            Evidence::refused_by_libvirt("transient disk supported only with 'disk' device (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
-            Evidence::refused_by_libvirt("disk bus '…' doesn't support transiend disk backing image sharing", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
-        ],
-        check: Model(check),
-    }
+    name: "transient-disk-refused",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("transient disk '…' must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+        Evidence::refused_by_libvirt("transient disk '…' must not be read-only", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+        Evidence::refused_by_libvirt("transient disk supported only with 'file' type (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+        Evidence::refused_by_libvirt("transient disk supported only with 'disk' device (…)", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+        Evidence::refused_by_libvirt("disk bus '…' doesn't support transiend disk backing image sharing", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskTransient"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -67,17 +67,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "unstable-device-path",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("Linux drivers/scsi/sd.c, sd_probe: a disk gets the lowest number that is free when it is probed, and probing is asynchronous"),
-            Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
-            Evidence::Source("OpenStack Nova's XML for iSCSI and Fibre Channel volumes names /dev/dm-N and /dev/sdX, and is written anew at each start"),
-        ],
-        check: Model(check),
-    }
+    name: "unstable-device-path",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("Linux drivers/scsi/sd.c, sd_probe: a disk gets the lowest number that is free when it is probed, and probing is asynchronous"),
+        Evidence::Source("systemd udev rules 60-persistent-storage: /dev/disk/by-id is made of serial number and world wide name"),
+        Evidence::Source("OpenStack Nova's XML for iSCSI and Fibre Channel volumes names /dev/dm-N and /dev/sdX, and is written anew at each start"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

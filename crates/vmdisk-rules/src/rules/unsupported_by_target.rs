@@ -123,37 +123,35 @@ declare_rule! {
     ///   -blockdev driver=gluster,node-name=f0,volume=vol,path=a.img,server.0.type=inet,server.0.host=a.example,server.0.port=24007 \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
-    pub(super) static RULE = {
-        name: "unsupported-by-target",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU 5.2 and 7.2",
-                text: "Parameter 'discard-no-unref' is unexpected",
-                source: "since 8.1",
-            },
-            Evidence::Refused {
-                by: "QEMU 7.2",
-                text: "Property 'virtio-blk-pci.iothread-vq-mapping' not found",
-                source: "since 9.0",
-            },
-            Evidence::Refused {
-                by: "QEMU 5.2",
-                text: "Property 'iothread.thread-pool-max' not found",
-                source: "since 7.1",
-            },
-            Evidence::Measured {
-                figures: "a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
-            },
-            Evidence::Measured {
-                figures: "of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and silently drops 16, and 11.3 keeps 26, refuses 3 and drops 5, as reported here",
-                how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "unsupported-by-target",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU 5.2 and 7.2",
+            text: "Parameter 'discard-no-unref' is unexpected",
+            source: "since 8.1",
+        },
+        Evidence::Refused {
+            by: "QEMU 7.2",
+            text: "Property 'virtio-blk-pci.iothread-vq-mapping' not found",
+            source: "since 9.0",
+        },
+        Evidence::Refused {
+            by: "QEMU 5.2",
+            text: "Property 'iothread.thread-pool-max' not found",
+            source: "since 7.1",
+        },
+        Evidence::Measured {
+            figures: "a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
+        },
+        Evidence::Measured {
+            figures: "of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and silently drops 16, and 11.3 keeps 26, refuses 3 and drops 5, as reported here",
+            how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -41,16 +41,14 @@ declare_rule! {
     ///   <target dev='sda' bus='usb'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "usb-disabled",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("USB is disabled for this domain, but USB devices are present in the domain XML", "src/qemu/qemu_domain_address.c, qemuDomainUSBAddressAddHubs"),
-        ],
-        check: Model(check),
-    }
+    name: "usb-disabled",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("USB is disabled for this domain, but USB devices are present in the domain XML", "src/qemu/qemu_domain_address.c, qemuDomainUSBAddressAddHubs"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

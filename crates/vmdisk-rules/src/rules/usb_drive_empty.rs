@@ -35,16 +35,14 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "usb-drive-empty",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-        ],
-        check: Model(check),
-    }
+    name: "usb-drive-empty",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("'usb' disk must not be empty", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -84,18 +84,16 @@ declare_rule! {
     ///   -chardev socket,id=vub,path=/run/web1.sock \
     ///   -device vhost-user-blk-pci,chardev=vub,id=vda
     /// ```
-    pub(super) static RULE = {
-        name: "vhost-user-flushes-lost",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Measured {
-                figures: "2000 writes with an fsync after each: 0 fdatasync of the daemon; 2000 with config-wce=off, and 2000 with writethrough=on",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with the daemon of the same version, a Linux guest; a test of this repository boots it",
-            },
-        ],
-        check: Model(check),
-    }
+    name: "vhost-user-flushes-lost",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Measured {
+            figures: "2000 writes with an fsync after each: 0 fdatasync of the daemon; 2000 with config-wce=off, and 2000 with writethrough=on",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with the daemon of the same version, a Linux guest; a test of this repository boots it",
+        },
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -43,17 +43,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "vhost-vdpa-needs-direct",
-        group: Group::Startup,
-        severity: Severity::Error,
-        libvirt_only: true,
-        evidence: &[
-            Evidence::refused_by_libvirt("disk type '…' requires cache mode '…' or '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
-        ],
-        supersedes: &["cache-implicit"],
-        check: Model(check),
-    }
+    name: "vhost-vdpa-needs-direct",
+    group: Group::Startup,
+    severity: Severity::Error,
+    libvirt_only: true,
+    evidence: &[
+        Evidence::refused_by_libvirt("disk type '…' requires cache mode '…' or '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
+    ],
+    supersedes: &["cache-implicit"],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -70,25 +70,23 @@ declare_rule! {
     /// qemu-system-x86_64 -machine q35 \
     ///   -drive file=https://store.example/images/tools.qcow2,format=qcow2,if=virtio,snapshot=on
     /// ```
-    pub(super) static RULE = {
-        name: "web-source-writable",
-        group: Group::Startup,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Refused {
-                by: "QEMU",
-                text: "curl driver does not support writes",
-                source: "block/curl.c, curl_open",
-            },
-            Evidence::Measured {
-                figures: "with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`",
-                how: "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host",
-            },
-            Evidence::Source("libvirt NEWS 9.8.0: nbdkit serves http, ftp and ssh disks if it is available; 10.0.0: `storage_use_nbdkit`, off by default"),
-            Evidence::Source("libvirt 11.3's test data has writable disks on web servers served by nbdkit"),
-        ],
-        check: Model(check),
-    }
+    name: "web-source-writable",
+    group: Group::Startup,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Refused {
+            by: "QEMU",
+            text: "curl driver does not support writes",
+            source: "block/curl.c, curl_open",
+        },
+        Evidence::Measured {
+            figures: "with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`",
+            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host",
+        },
+        Evidence::Source("libvirt NEWS 9.8.0: nbdkit serves http, ftp and ssh disks if it is available; 10.0.0: `storage_use_nbdkit`, off by default"),
+        Evidence::Source("libvirt 11.3's test data has writable disks on web servers served by nbdkit"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

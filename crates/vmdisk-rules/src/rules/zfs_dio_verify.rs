@@ -58,17 +58,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "zfs-dio-verify",
-        group: Group::DataSafety,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::Source("zfs(4), zfs_vdev_direct_write_verify: a write whose buffer was changed meanwhile fails with EIO; 1 by default on Linux"),
-            Evidence::Source("zfsprops(7), direct: standard, always, disabled (2.3); `disabled` is the behaviour of 2.2 and before"),
-            Evidence::Source("openzfs issue 18610 and pull request 18794: verification errors of reads with guests on direct I/O"),
-        ],
-        check: Model(check),
-    }
+    name: "zfs-dio-verify",
+    group: Group::DataSafety,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::Source("zfs(4), zfs_vdev_direct_write_verify: a write whose buffer was changed meanwhile fails with EIO; 1 by default on Linux"),
+        Evidence::Source("zfsprops(7), direct: standard, always, disabled (2.3); `disabled` is the behaviour of 2.2 and before"),
+        Evidence::Source("openzfs issue 18610 and pull request 18794: verification errors of reads with guests on direct I/O"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {

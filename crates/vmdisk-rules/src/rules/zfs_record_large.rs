@@ -47,15 +47,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "zfs-record-large",
-        group: Group::Performance,
-        severity: Severity::Advice,
-        evidence: &[
-            Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: match recordsize and volblocksize to the guest's file system to avoid partial record modification"),
-        ],
-        check: Model(check),
-    }
+    name: "zfs-record-large",
+    group: Group::Performance,
+    severity: Severity::Advice,
+    evidence: &[
+        Evidence::NotMeasuredHere("OpenZFS documentation, Workload Tuning, Virtual machines: match recordsize and volblocksize to the guest's file system to avoid partial record modification"),
+    ],
+    check: Model(check),
 }
 
 /// The smallest record that is reported.

@@ -48,16 +48,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    pub(super) static RULE = {
-        name: "zfs-sync-disabled",
-        group: Group::DataSafety,
-        severity: Severity::Error,
-        evidence: &[
-            Evidence::Source("zfsprops(7), sync: `disabled` disables synchronous requests; ZFS ignores the synchronous transaction demands of applications such as databases"),
-            Evidence::Source("zfs(4), zfs_txg_timeout: flush dirty data to disk at least every 5 seconds"),
-        ],
-        check: Model(check),
-    }
+    name: "zfs-sync-disabled",
+    group: Group::DataSafety,
+    severity: Severity::Error,
+    evidence: &[
+        Evidence::Source("zfsprops(7), sync: `disabled` disables synchronous requests; ZFS ignores the synchronous transaction demands of applications such as databases"),
+        Evidence::Source("zfs(4), zfs_txg_timeout: flush dirty data to disk at least every 5 seconds"),
+    ],
+    check: Model(check),
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
