@@ -44,6 +44,8 @@ pub enum Piece {
     Text(Cow<'static, str>),
     /// The name of a disk.
     Disk(DiskName),
+    /// The name of the disk that the phrase is about, see [`Phrase::about`].
+    ThisDisk,
     /// The name of a controller, with its kind.
     Controller(ControllerName),
     /// The name of an iothread.
@@ -81,15 +83,17 @@ macro_rules! phrase {
     (@piece $name:ident) => { $crate::Piece::from($name) };
     (@piece $name:ident $value:expr) => { $crate::Piece::from($value) };
     ($template:literal $(, $name:ident $(= $value:expr)?)* $(,)?) => {{
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-        const { $crate::check_template($template, NAMES) };
-        $crate::Phrase::of_template($template, NAMES, vec![$($crate::phrase!(@piece $name $($value)?)),*])
+        const NAMES: &[&str] = &[$(stringify!($name),)* "disk"];
+        const NAMES_THIS_DISK: bool = $crate::check_template($template, NAMES);
+        let pieces = vec![$($crate::phrase!(@piece $name $($value)?)),*];
+        $crate::Phrase::of_template($template, NAMES, pieces, NAMES_THIS_DISK)
     }};
 }
 
-/// Panics, at compile time, if the placeholders of a template are not these names.
+/// Panics, at compile time, if the placeholders of a template are not these names, of which the last may be missing;
+/// returns true if it is not.
 #[doc(hidden)]
-pub const fn check_template(template: &str, names: &[&str]) {
+pub const fn check_template(template: &str, names: &[&str]) -> bool {
     let bytes = template.as_bytes();
     let mut seen = 0_u64;
     let mut at = 0;
@@ -111,10 +115,10 @@ pub const fn check_template(template: &str, names: &[&str]) {
         }
         at += 1;
     }
-    assert!(
-        seen.count_ones() as usize == names.len(),
-        "a piece has no placeholder"
-    );
+    let last = names.len() - 1;
+    let given = (1 << last) - 1;
+    assert!(seen & given == given, "a piece has no placeholder");
+    seen >> last == 1
 }
 
 const fn is_name(template: &[u8], start: usize, end: usize, name: &str) -> bool {
@@ -144,16 +148,47 @@ impl Phrase {
 
     /// For [`phrase!`].
     #[doc(hidden)]
-    pub const fn of_template(
+    pub fn of_template(
         template: &'static str,
         names: &'static [&'static str],
-        pieces: Vec<Piece>,
+        mut pieces: Vec<Piece>,
+        names_this_disk: bool,
     ) -> Self {
+        if names_this_disk {
+            pieces.push(Piece::ThisDisk);
+        }
         Phrase(Form::Template {
             template,
             names,
             pieces,
         })
+    }
+
+    /// Gives `{disk}` its meaning where no piece does: the disk of a field.
+    ///
+    /// ```
+    /// use vmdisk_fields::{NeutralSpeller, phrase};
+    /// use vmdisk_model::{DiskField, FieldPath};
+    ///
+    /// let mut title = phrase!("{what} is missing", what = phrase!("the image of {disk}"));
+    /// title.about(FieldPath::Disk(3, DiskField::Source));
+    /// assert_eq!(title.render(&NeutralSpeller), "the image of disk 3 is missing");
+    /// ```
+    pub fn about(&mut self, at: FieldPath) {
+        match &mut self.0 {
+            Form::Text(_) => {}
+            Form::Template { pieces, .. } => {
+                for piece in pieces {
+                    match (&mut *piece, at.disk()) {
+                        (Piece::ThisDisk, Some(disk)) => *piece = Piece::Disk(DiskName(disk)),
+                        (Piece::Phrase(inner), _) => inner.about(at),
+                        _ => {}
+                    }
+                }
+            }
+            Form::Either(both) => both.iter_mut().for_each(|one| one.about(at)),
+            Form::List(all, _) => all.iter_mut().for_each(|one| one.about(at)),
+        }
     }
 
     /// The text in a syntax. A setting that the syntax cannot express is named in plain words.
@@ -369,6 +404,10 @@ impl Writer<'_> {
         match piece {
             Piece::Text(text) => self.out.push_str(text),
             Piece::Disk(DiskName(nth)) => self.out.push_str(&self.speller.disk(*nth)),
+            Piece::ThisDisk => {
+                debug_assert!(false, "`{{disk}}` in a phrase that is about none");
+                self.out.push_str("the disk");
+            }
             Piece::Controller(ControllerName(nth)) => {
                 self.out.push_str(&self.speller.controller(*nth));
             }

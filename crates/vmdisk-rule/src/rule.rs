@@ -212,7 +212,7 @@ impl Finding {
 
     /// Sets the label of the location.
     pub fn label(&mut self, label: impl Into<Phrase>) -> &mut Self {
-        self.label = Some(label.into());
+        self.label = Some(about(self.at, label));
         self
     }
 
@@ -220,20 +220,20 @@ impl Finding {
     pub fn related(&mut self, at: FieldPath, label: impl Into<Phrase>) -> &mut Self {
         self.related.push(Related {
             at,
-            label: label.into(),
+            label: about(at, label),
         });
         self
     }
 
     /// Adds a deciding fact.
     pub fn note(&mut self, note: impl Into<Phrase>) -> &mut Self {
-        self.notes.push(note.into());
+        self.notes.push(about(self.at, note));
         self
     }
 
     /// Sets the remedy.
     pub fn help(&mut self, help: impl Into<Phrase>) -> &mut Self {
-        self.help = Some(help.into());
+        self.help = Some(about(self.at, help));
         self
     }
 
@@ -266,6 +266,13 @@ impl Finding {
         self.span = Some(span);
         self
     }
+}
+
+/// A text of a finding, in which `{disk}` is the disk of its location.
+fn about(at: FieldPath, text: impl Into<Phrase>) -> Phrase {
+    let mut phrase = text.into();
+    phrase.about(at);
+    phrase
 }
 
 /// A check that a rule could not perform, which differs from a check without findings.
@@ -313,7 +320,7 @@ impl<'o> Report<'o> {
             confidence: Confidence::Certain,
             at,
             span: None,
-            title: title.into(),
+            title: about(at, title),
             label: None,
             related: Vec::new(),
             notes: Vec::new(),

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use vmdisk_facts::path::BackingFact as Recorded;
 use vmdisk_facts::{Fact, File, ImageHeader, NamedFile, named_file};
-use vmdisk_fields::{DiskName, Phrase, phrase};
+use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{Backing, Disk, FieldPath, Format, Image, ImageField};
 
 use crate::host;
@@ -185,17 +185,11 @@ impl Chain<'_> {
 
     /// The name of a layer in a title: ``the image of `vda` ``, ``an image below `vda` ``.
     pub(crate) fn name_of(&self, layer: usize) -> Phrase {
-        let disk = self.disk_name();
         if self.written_above + layer == 0 {
-            phrase!("the image of {disk}", disk)
+            phrase!("the image of {disk}")
         } else {
-            phrase!("an image below {disk}", disk)
+            phrase!("an image below {disk}")
         }
-    }
-
-    /// The name of the disk.
-    pub(crate) fn disk_name(&self) -> DiskName {
-        DiskName(self.index)
     }
 
     /// The field of the last configured image.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
@@ -99,7 +99,6 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         let at = FieldPath::Disk(nth, DiskField::Address);
         let message = phrase!(
             "{disk} is in PCI slot {slot}, but {what} has {slots}",
-            disk = DiskName(nth),
             slot,
             what,
             slots

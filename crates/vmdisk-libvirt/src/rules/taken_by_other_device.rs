@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
@@ -102,7 +102,6 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         {
             let message = phrase!(
                 "{disk} has the PCI address of `<{other}>`",
-                disk = DiskName(nth),
                 other = other.name().to_owned()
             );
             let at = FieldPath::Disk(nth, DiskField::Address);
@@ -116,7 +115,6 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         {
             let message = phrase!(
                 "{disk} has the boot order of `<{other}>`",
-                disk = DiskName(nth),
                 other = other.name().to_owned()
             );
             let at = FieldPath::Disk(nth, DiskField::BootOrder);

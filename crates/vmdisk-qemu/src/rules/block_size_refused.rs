@@ -1,6 +1,6 @@
 //! `block-size-refused`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, Device, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity};
 
@@ -111,7 +111,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if frontend.effective_device() == Device::Lun {
             continue;
         }
-        let name = DiskName(index);
         let at = |field| FieldPath::Disk(index, field);
         if has_odd_size(report, index, disk) {
             continue;
@@ -122,7 +121,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at(DiskField::LogicalBlockSize),
-                    phrase!("{name} is an IDE or SATA disk with sectors of {logical} bytes, which QEMU does not support", name, logical),
+                    phrase!("{disk} is an IDE or SATA disk with sectors of {logical} bytes, which QEMU does not support", logical),
                 )
                 .label("only 512 is supported here")
                 .help(phrase!(
@@ -141,7 +140,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at(field),
-                    phrase!("{name} has logical sectors of {logical} bytes and physical ones of {physical}, which QEMU refuses", name, logical, physical),
+                    phrase!("{disk} has logical sectors of {logical} bytes and physical ones of {physical}, which QEMU refuses", logical, physical),
                 )
                 .label("QEMU uses 512 for a physical size that is not set, and does not raise it")
                 .remedy(Fix::safe([Change::set(at(DiskField::PhysicalBlockSize), logical)]));
@@ -159,8 +158,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at(DiskField::DiscardGranularity),
                     phrase!(
-                        "{name} discards in steps of {granularity} bytes, which QEMU refuses",
-                        name,
+                        "{disk} discards in steps of {granularity} bytes, which QEMU refuses",
                         granularity
                     ),
                 )
@@ -182,7 +180,6 @@ fn set(size: Option<u32>) -> Option<u32> {
 /// Reports sizes that no disk supports; true if there are any.
 fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
     let frontend = &disk.frontend;
-    let name = DiskName(index);
     let at = |field| FieldPath::Disk(index, field);
     let sizes = [
         (
@@ -208,8 +205,7 @@ fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
             .finding(
                 at(field),
                 phrase!(
-                    "{name} has a {word} block size of {size} bytes, which QEMU refuses",
-                    name,
+                    "{disk} has a {word} block size of {size} bytes, which QEMU refuses",
                     word,
                     size
                 ),

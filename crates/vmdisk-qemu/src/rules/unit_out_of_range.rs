@@ -1,6 +1,6 @@
 //! `unit-out-of-range`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{
     Address, ControllerType, Disk, DiskField, Domain, DriveAddress, FieldPath, ScsiControllerModel,
     TargetBus, UsbAddress,
@@ -185,7 +185,6 @@ fn check_usb(context: &Context<'_>, report: &mut Report, index: usize, place: &U
     if let Some((owner, most)) = usb_excess(&place.port, usb_ports(context.domain, place.bus)) {
         let title = phrase!(
             "{disk} is at USB port {port}, but {owner} only has 1 to {most}",
-            disk = DiskName(index),
             port = quoted(place.port.clone()),
             owner,
             most,

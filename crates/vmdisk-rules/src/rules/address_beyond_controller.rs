@@ -1,6 +1,6 @@
 //! `address-beyond-controller`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{
     Address, Disk, DiskField, Domain, DriveAddress, FieldPath, MachineType, PciAddress,
     ScsiControllerModel, TargetBus,
@@ -134,14 +134,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let title = match at {
-            FieldPath::Disk(_, DiskField::Address) => phrase!(
-                "the address of {disk} does not exist: {what}",
-                disk = DiskName(index),
-                what
-            ),
+            FieldPath::Disk(_, DiskField::Address) => {
+                phrase!("the address of {disk} does not exist: {what}", what)
+            }
             _ => phrase!(
                 "the target name of {disk} means an address that does not exist: {what}",
-                disk = DiskName(index),
                 what
             ),
         };

@@ -1,6 +1,6 @@
 //! `aio-ignored`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, DiskField, FieldPath, Protocol, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -76,7 +76,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} sets {aio}, which libvirt does not pass to QEMU for {source}",
-                    disk = DiskName(index),
                     aio = setting(at, aio),
                     source,
                 ),

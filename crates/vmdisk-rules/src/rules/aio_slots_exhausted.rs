@@ -1,7 +1,7 @@
 //! `aio-slots-exhausted`
 
 use vmdisk_facts::{Answer, Capability};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -109,7 +109,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let s = if threads == 1 { "" } else { "s" };
     let finding = report.finding(at, title);
     finding
-        .label(phrase!("{disk} is the first of them", disk = DiskName(index)))
+        .label(phrase!("{disk} is the first of them"))
         .note(format!("{threads} thread{s} with {} slots each", aio::SLOTS))
         .help(phrase!(
             "raise `fs.aio-max-nr` on the host to {slots} or more, use fewer iothreads for the disks, or use {io_uring}",

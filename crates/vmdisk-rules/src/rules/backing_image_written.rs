@@ -1,6 +1,6 @@
 //! `backing-image-written`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, OtherGuests, Report, Severity, Sharing, declare_rule};
 
 declare_rule! {
@@ -89,7 +89,6 @@ fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
                 image.at(),
                 phrase!(
                     "{disk} writes the backing image of the guest {guest}{more}",
-                    disk = DiskName(image.disk),
                     guest = quoted(image.guest.clone()),
                     more,
                 ),

@@ -81,7 +81,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 chain.at(),
                 phrase!(
                     "the chain of {disk} ends at a file that does not exist: {path}",
-                    disk = chain.disk_name(),
                     path = quoted(path.clone().into_owned()),
                 ),
             )

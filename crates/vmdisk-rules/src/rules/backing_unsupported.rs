@@ -1,6 +1,6 @@
 //! `backing-unsupported`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Backing, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -71,7 +71,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Image(index, depth, ImageField::Format),
                     phrase!(
                         "{disk} has a backing image below an image of the format {format}, which does not support one",
-                        disk = DiskName(index),
                         format = format.as_wire(),
                     ),
                 )

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -89,7 +89,6 @@ fn report_drive(report: &mut Report, index: usize, drive: &BlockDevice) {
             phrase!(
                 "{drive} below {disk} is fast and uses the scheduler BFQ",
                 drive = name.to_string(),
-                disk = DiskName(index),
             ),
         )
         .label("each request costs CPU time under one lock")

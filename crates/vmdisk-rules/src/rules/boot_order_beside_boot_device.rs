@@ -1,6 +1,6 @@
 //! `boot-order-beside-boot-device`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -80,10 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     report
         .finding(
             FieldPath::Disk(index, DiskField::BootOrder),
-            phrase!(
-                "{disk} has a boot order, but the guest sets boot devices too",
-                disk = DiskName(index)
-            ),
+            phrase!("{disk} has a boot order, but the guest sets boot devices too"),
         )
         .label("an order on the devices")
         .related(

@@ -96,7 +96,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 FieldPath::Disk(index, DiskField::BootOrder),
                 phrase!(
                     "{disk} and {other} have the same boot order {order}",
-                    disk = DiskName(index),
                     other = DiskName(other),
                     order,
                 ),

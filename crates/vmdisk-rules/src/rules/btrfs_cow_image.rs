@@ -1,7 +1,7 @@
 //! `btrfs-cow-image`
 
 use vmdisk_facts::{Btrfs, Fact, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Disk, FieldPath, Format, HostStorage, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -116,10 +116,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(found) = found else { continue };
         let finding = report.finding(
             at,
-            phrase!(
-                "the image of {disk} is copy-on-write on btrfs and fragments",
-                disk = DiskName(index)
-            ),
+            phrase!("the image of {disk} is copy-on-write on btrfs and fragments"),
         );
         if found.may_mend {
             finding.severity(Severity::Advice);

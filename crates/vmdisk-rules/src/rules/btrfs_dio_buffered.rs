@@ -1,7 +1,7 @@
 //! `btrfs-dio-buffered`
 
 use vmdisk_facts::{Buffered, DirectIoEffect, FsKind};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -144,7 +144,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} uses O_DIRECT ({asked}), but btrfs writes through the page cache and waits for each write",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
             ),
         );

@@ -1,7 +1,7 @@
 //! `btrfs-dio-csum-corruption`
 
 use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -136,7 +136,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} uses O_DIRECT ({asked}), for which {filesystem} on {kernel} stores wrong checksums",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
                 filesystem,
                 kernel = host::kernel(facts),

@@ -1,7 +1,7 @@
 //! `btrfs-dio-raid-mirror-divergence`
 
 use vmdisk_facts::{DirectIoEffect, FsKind};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -132,7 +132,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} uses O_DIRECT ({asked}), so btrfs on {kernel} may silently keep copies that differ",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
                 kernel = host::kernel(facts),
             ),

@@ -1,7 +1,7 @@
 //! `btrfs-nocow-mirrored`
 
 use vmdisk_facts::{Btrfs, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
@@ -70,10 +70,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} is mirrored by btrfs without checksums, so wrong data is not noticed",
-                    disk = DiskName(index),
-                ),
+                phrase!("{disk} is mirrored by btrfs without checksums, so wrong data is not noticed"),
             )
             .label("copy-on-write is off, and with it the checksums")
             .note(format!("{path} is NOCOW, and its file system keeps several copies of the data"))

@@ -1,7 +1,7 @@
 //! `btrfs-nocow-snapshotted`
 
 use vmdisk_facts::FsKind;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -85,10 +85,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "the image of {disk} has NOCOW but shares blocks, so it is copy-on-write on btrfs",
-                    disk = DiskName(index),
-                ),
+                phrase!("the image of {disk} has NOCOW but shares blocks, so it is copy-on-write on btrfs"),
             )
             .label("each shared block is written to a new place")
             .note(phrase!(

@@ -1,7 +1,7 @@
 //! `btrfs-raid56`
 
 use vmdisk_facts::FsKind;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -87,7 +87,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "the image of {disk} is on btrfs {profile}, which can lose data after a power failure",
-                    disk = DiskName(index),
                     profile = profile.clone(),
                 ),
             )

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use vmdisk_facts::Version;
-use vmdisk_fields::{self as fields, DISK_FIELDS, DiskName, phrase};
+use vmdisk_fields::{self as fields, DISK_FIELDS, phrase};
 use vmdisk_model::{DiskField, FieldPath, Fields, Tray};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -141,7 +141,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} sets {noun}, which bus `{bus}` does not support",
-                        disk = DiskName(index),
                         noun = row.noun,
                         bus = bus.as_wire(),
                     ),

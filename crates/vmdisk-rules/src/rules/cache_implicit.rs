@@ -1,6 +1,6 @@
 //! `cache-implicit`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{CacheMode, Change, Device, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!("{disk} sets no cache mode; QEMU uses writeback", disk = DiskName(index)),
+                phrase!("{disk} sets no cache mode; QEMU uses writeback"),
             )
             .label(phrase!("{cache} is not set here", cache = at))
             .help(phrase!(

@@ -1,6 +1,6 @@
 //! `cache-unsafe`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{CacheMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::Cache);
         report
-            .finding(at, phrase!("{disk} discards the guest's flushes", disk = DiskName(index)))
+            .finding(at, phrase!("{disk} discards the guest's flushes"))
             .label("QEMU ignores every flush in this mode")
             .note("after a crash of the host, any of the guest's last writes may be missing, in any order")
             .note("until the guest flushes, writeback is as fast; keep this mode for disks whose data may be lost")

@@ -1,6 +1,6 @@
 //! `cache-writethrough`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, CacheMode, Change, Device, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -114,7 +114,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!("{disk} waits for the medium after every write: {cache}", disk = DiskName(index), cache = setting(at, mode)),
+                phrase!("{disk} waits for the medium after every write: {cache}", cache = setting(at, mode)),
             )
             .label("QEMU calls fdatasync after each write")
             .note(phrase!("with {better} only the guest's own flushes wait for the medium", better = setting(at, better)))

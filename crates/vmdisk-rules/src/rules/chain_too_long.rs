@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use vmdisk_facts::Bug;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Disk, FieldPath, Image, ImageField};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -192,10 +192,7 @@ fn report_loop(report: &mut Report, index: usize, disk: &Disk, first: usize, aga
     let is_written = first == 0 && disk.is_writable();
     let finding = report.finding(
         at(again),
-        phrase!(
-            "the chain of {disk} is a loop: it leads back to an image above",
-            disk = DiskName(index)
-        ),
+        phrase!("the chain of {disk} is a loop: it leads back to an image above"),
     );
     finding.related(at(first), "the same image").help(phrase!(
         "use the right image here, or remove {rest} so that the headers decide",
@@ -222,7 +219,6 @@ fn report_headers(context: &Context<'_>, report: &mut Report, chain: &Chain<'_>)
                     chain.at(),
                     phrase!(
                         "the chain of {disk} is a loop: it leads back to {path}",
-                        disk = chain.disk_name(),
                         path = quoted(path.clone().into_owned()),
                     ),
                 )
@@ -267,11 +263,7 @@ fn report_long(
     } else if images > LONG {
         let finding = report.finding(
             FieldPath::Image(disk, depth, ImageField::Path),
-            phrase!(
-                "the chain of {disk} has {images} images",
-                disk = DiskName(disk),
-                images
-            ),
+            phrase!("the chain of {disk} has {images} images", images),
         );
         finding
             .label(label)
@@ -295,7 +287,6 @@ fn too_deep(context: &Context<'_>, report: &mut Report, disk: usize, depth: usiz
         FieldPath::Image(disk, depth, ImageField::Path),
         phrase!(
             "the chain of {disk} has more than {most} images",
-            disk = DiskName(disk),
             most = MAX_IMAGES,
         ),
     );

@@ -1,6 +1,6 @@
 //! `copy-on-read-refused`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{BackendSource, Change, Device, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -66,14 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let at = FieldPath::Disk(index, DiskField::CopyOnRead);
         report
-            .finding(
-                at,
-                phrase!(
-                    "{disk} enables copy-on-read, but {what}",
-                    disk = DiskName(index),
-                    what
-                ),
-            )
+            .finding(at, phrase!("{disk} enables copy-on-read, but {what}", what))
             .label("the image cannot be written")
             .remedy(Fix::safe([Change::remove(at)]));
     }

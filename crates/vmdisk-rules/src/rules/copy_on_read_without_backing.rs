@@ -1,6 +1,6 @@
 //! `copy-on-read-without-backing`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Backing, Change, Device, DiskField, FieldPath, Format, Image, Switch};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
 
@@ -104,10 +104,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} enables copy-on-read, but its image has no backing image",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} enables copy-on-read, but its image has no backing image"),
             )
             .label("there is nothing to copy")
             .remedy(Fix::safe([Change::remove(at)]));

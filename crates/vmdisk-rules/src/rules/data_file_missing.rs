@@ -1,7 +1,7 @@
 //! `data-file-missing`
 
 use vmdisk_facts::{NamedFile, named_file};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -88,7 +88,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "the data file of {disk} does not exist: {data}",
-                        disk = DiskName(index),
                         data = quoted(data),
                     ),
                 )

@@ -1,6 +1,6 @@
 //! `data-file-unexpected`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -98,7 +98,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         phrase!(
                             "an external data file is configured for {of}{disk}, which does not use one",
                             of,
-                            disk = DiskName(index),
                         ),
                     )
                     .label("the image header names no data file")

@@ -1,7 +1,7 @@
 //! `data-store-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{FieldPath, Format, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             report
-                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .finding(at, phrase!("{disk} {what}", what))
                 .label("not supported here")
                 .help(help);
         }

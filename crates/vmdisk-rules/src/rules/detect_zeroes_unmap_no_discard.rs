@@ -1,6 +1,6 @@
 //! `detect-zeroes-unmap-no-discard`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, Change, DetectZeroes, Discard, DiskField, FieldPath, Format};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -89,7 +89,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} sets {detect} without {discard}, which frees nothing",
-                disk = DiskName(index),
                 detect = setting(at, DetectZeroes::Unmap),
                 discard = setting(discard, Discard::Unmap),
             ),

@@ -1,6 +1,6 @@
 //! `device-bus-refused`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Device, DiskField, FieldPath, MachineType, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -96,7 +96,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 FieldPath::Disk(index, field),
                 phrase!(
                     "{disk} is a {device} device, which bus `{bus}` does not support",
-                    disk = DiskName(index),
                     device = device.as_wire(),
                     bus = bus.as_wire(),
                 ),

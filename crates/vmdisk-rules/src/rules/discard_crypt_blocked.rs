@@ -1,7 +1,7 @@
 //! `discard-crypt-blocked`
 
 use vmdisk_facts::{BlockDevice, Fact, HostIndex};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Discard, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -93,10 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} enables discards, but the encryption below drops them",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} enables discards, but the encryption below drops them"),
             )
             .label("the guest's TRIM has no effect")
             .note(format!(

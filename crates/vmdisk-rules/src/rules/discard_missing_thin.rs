@@ -1,7 +1,7 @@
 //! `discard-missing-thin`
 
 use vmdisk_facts::{BlockKind, Bug, Fact, HostIndex};
-use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
     Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, HostStorage, Image,
 };
@@ -151,7 +151,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} is {what} and does not free what the guest deletes",
-                disk = DiskName(index),
                 what = grows.what,
             ),
         );

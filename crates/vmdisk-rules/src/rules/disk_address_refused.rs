@@ -77,7 +77,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} has an address of a type that bus `{bus}` does not support",
-                        disk = DiskName(index),
                         bus = bus.as_wire(),
                     ),
                 )
@@ -97,10 +96,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    phrase!(
-                        "{disk} and a SCSI device of the host have the same address",
-                        disk = DiskName(index)
-                    ),
+                    phrase!("{disk} and a SCSI device of the host have the same address"),
                 )
                 .label(format!(
                     "controller {}, unit {}",
@@ -125,7 +121,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} and {other} have the same address on bus `{bus}`",
-                    disk = DiskName(index),
                     other = DiskName(first),
                     bus = bus.as_wire(),
                 ),

@@ -243,17 +243,16 @@ fn check_sockets(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = |index| FieldPath::Disk(index, DiskField::Source);
-        let label = |index| phrase!("{disk} connects to it here", disk = DiskName(index));
+        let label = || phrase!("{disk} connects to it here");
         let title = phrase!(
             "{other} and {disk} connect to the same vhost-user socket: {path}",
             other = DiskName(other),
-            disk = DiskName(index),
             path = quoted(socket.path.clone()),
         );
         report
             .finding(at(index), title)
-            .label(label(index))
-            .related(at(other), label(other))
+            .label(label())
+            .related(at(other), label())
             .note("qemu-storage-daemon serves one disk at a time, and QEMU waits for ever at start")
             .help("use a separate socket and image for each disk");
     }
@@ -346,8 +345,8 @@ impl User<'_> {
     /// A label for its place.
     fn label(&self) -> Phrase {
         match self.depth {
-            0 => phrase!("{disk} opens it here", disk = self.name()),
-            _ => phrase!("{disk} uses it as a backing image", disk = self.name()),
+            0 => phrase!("{disk} opens it here"),
+            _ => phrase!("{disk} uses it as a backing image"),
         }
     }
 
@@ -461,14 +460,12 @@ fn report_same(report: &mut Report, user: &User<'_>, other: &User<'_>) {
         phrase!(
             "{other} and {disk} open the same image: {path}",
             other = other.name(),
-            disk = user.name(),
             path = quoted(user.path.clone().into_owned()),
         )
     } else {
         phrase!(
             "{other} and {disk} open the same image as {first} and {second}",
             other = other.name(),
-            disk = user.name(),
             first = quoted(other.path.clone().into_owned()),
             second = quoted(user.path.clone().into_owned()),
         )
@@ -503,7 +500,6 @@ fn report_overlap(report: &mut Report, user: &User<'_>, other: &User<'_>, how: &
             user.at,
             phrase!(
                 "{disk} opens {path}, {how} the storage of {other}",
-                disk = user.name(),
                 path = quoted(user.path.clone().into_owned()),
                 how,
                 other = other.name(),

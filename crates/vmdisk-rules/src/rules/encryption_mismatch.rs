@@ -1,7 +1,7 @@
 //! `encryption-mismatch`
 
 use vmdisk_facts::ImageHeader;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{
     Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField,
 };
@@ -147,10 +147,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "a backing image of "
             };
             report
-                .finding(
-                    at,
-                    phrase!("{of}{disk} {what}", of, disk = DiskName(index), what),
-                )
+                .finding(at, phrase!("{of}{disk} {what}", of, what))
                 .label("does not match the image header")
                 .note(phrase!(
                     "QEMU: {message}; the guest does not start",

@@ -1,7 +1,7 @@
 //! `encryption-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{
     Encryption, EncryptionEngine, EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol,
 };
@@ -104,17 +104,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let at = FieldPath::Image(index, depth, ImageField::Encryption);
             if let Some((what, help)) = report_refused(image, encryption, accepts_more_secrets) {
                 report
-                    .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                    .finding(at, phrase!("{disk} {what}", what))
                     .label("not supported here")
                     .help(help);
             } else if encryption.secrets.is_empty() {
                 report
                     .finding(
                         at,
-                        phrase!(
-                            "{disk} is encrypted, but its configuration has no secret",
-                            disk = DiskName(index)
-                        ),
+                        phrase!("{disk} is encrypted, but its configuration has no secret"),
                     )
                     .label("no `<secret>` opens the image")
                     .note("libvirt defines the guest, but cannot start it")

@@ -1,6 +1,6 @@
 //! `error-policy-ignore`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, DiskField, ErrorPolicy, FieldPath, ReadErrorPolicy};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -105,11 +105,7 @@ fn report_ignored(
     };
     let finding = report.finding(
         if writes { write_at } else { read_at },
-        phrase!(
-            "{disk} hides {what} errors from the guest",
-            disk = DiskName(index),
-            what
-        ),
+        phrase!("{disk} hides {what} errors from the guest", what),
     );
     finding.label("a failed request is reported as successful");
     if writes {

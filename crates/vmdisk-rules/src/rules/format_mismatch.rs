@@ -1,6 +1,6 @@
 //! `format-mismatch`
 
-use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
+use vmdisk_fields::{Phrase, phrase, quoted, setting};
 use vmdisk_model::{FieldPath, Format, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -115,7 +115,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{of}{disk} is configured as {written}, but the image is {header}",
                     of,
-                    disk = DiskName(index),
                     written = written.as_wire(),
                     header = header.to_owned(),
                 ),

@@ -1,6 +1,6 @@
 //! `format-missing`
 
-use vmdisk_fields::{DiskName, Phrase, phrase, quoted, setting};
+use vmdisk_fields::{Phrase, phrase, quoted, setting};
 use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField, Protocol};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -151,7 +151,6 @@ fn report_container(report: &mut Report, index: usize, image: &Image, header: &s
         at,
         phrase!(
             "{disk} sets no image format; libvirt uses raw, but the image is {header}",
-            disk = DiskName(index),
             header = header.to_owned(),
         ),
     );
@@ -180,13 +179,7 @@ fn report_container(report: &mut Report, index: usize, image: &Image, header: &s
 /// libvirt uses raw, and nothing shows that it is wrong.
 fn report_raw(report: &mut Report, index: usize, image: &Image, header: Option<&str>) {
     let at = FieldPath::Image(index, 0, ImageField::Format);
-    let finding = report.finding(
-        at,
-        phrase!(
-            "{disk} sets no image format; libvirt uses raw",
-            disk = DiskName(index)
-        ),
-    );
+    let finding = report.finding(at, phrase!("{disk} sets no image format; libvirt uses raw"));
     finding
         .label(phrase!("{format} is not set here", format = at))
         .note("QEMU without libvirt would probe the first bytes, which a guest can write");
@@ -219,10 +212,7 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
     let at = FieldPath::Image(index, 0, ImageField::Format);
     let finding = report.finding(
         at,
-        phrase!(
-            "{disk} sets no image format; QEMU probes the first bytes",
-            disk = DiskName(index)
-        ),
+        phrase!("{disk} sets no image format; QEMU probes the first bytes"),
     );
     finding
         .label(phrase!("{format} is not set here", format = at))

@@ -1,6 +1,6 @@
 //! `format-refused`
 
-use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, Format, Image, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             report
-                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .finding(at, phrase!("{disk} {what}", what))
                 .label("not supported")
                 .help(help);
         }
@@ -94,7 +94,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} is shareable, but its format {format} cannot be shared",
-                        disk = DiskName(index),
                         format = top.format.map_or("raw", Format::as_wire),
                     ),
                 )

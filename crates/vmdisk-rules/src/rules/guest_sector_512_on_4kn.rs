@@ -1,7 +1,7 @@
 //! `guest-sector-512-on-4kn`
 
 use vmdisk_facts::{Fact, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Change, Device, Disk, DiskField, Domain, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
 
@@ -209,10 +209,7 @@ fn report_small_sectors(
 ) {
     let finding = report.finding(
         FieldPath::Disk(index, DiskField::BlockIo),
-        phrase!(
-            "{disk} shows the guest 512-byte sectors, but its storage has 4096-byte sectors",
-            disk = DiskName(index)
-        ),
+        phrase!("{disk} shows the guest 512-byte sectors, but its storage has 4096-byte sectors"),
     );
     finding
         .label("no sector size is set, so QEMU uses 512")

@@ -1,7 +1,7 @@
 //! `identity-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -108,14 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(what) = what else { continue };
             let at = FieldPath::Disk(index, field);
             report
-                .finding(
-                    at,
-                    phrase!(
-                        "libvirt refuses the {word} of {disk}",
-                        word,
-                        disk = DiskName(index)
-                    ),
-                )
+                .finding(at, phrase!("libvirt refuses the {word} of {disk}", word))
                 .label(what)
                 .help(phrase!(
                     "use another {word}, or remove {field}",

@@ -1,7 +1,7 @@
 //! `image-empty`
 
 use vmdisk_facts::FileKind;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -87,7 +87,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "the image of {disk} is empty: {path}",
-                        disk = DiskName(index),
                         path = quoted(path.to_owned()),
                     ),
                 )

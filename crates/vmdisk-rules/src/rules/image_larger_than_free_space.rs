@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::Filesystem;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -141,10 +141,7 @@ fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
     }
     let finding = report.finding(
         host::image_of(*first),
-        phrase!(
-            "{disk} and the other images on its file system can grow beyond the free space",
-            disk = DiskName(*first),
-        ),
+        phrase!("{disk} and the other images on its file system can grow beyond the free space"),
     );
     finding
         .severity(Severity::Advice)
@@ -156,10 +153,7 @@ fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
         ))
         .help("watch the free space, or add some");
     for (index, _, _) in &images[1..] {
-        finding.related(
-            host::image_of(*index),
-            phrase!("{disk} is on it too", disk = DiskName(*index)),
-        );
+        finding.related(host::image_of(*index), phrase!("{disk} is on it too"));
     }
 }
 
@@ -169,7 +163,6 @@ fn report_image(report: &mut Report, index: usize, path: &str, growth: Bytes, fr
             host::image_of(index),
             phrase!(
                 "{disk} can grow by {growth}, and its file system has {free} free",
-                disk = DiskName(index),
                 growth,
                 free,
             ),

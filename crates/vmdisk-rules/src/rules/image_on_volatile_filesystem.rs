@@ -1,7 +1,7 @@
 //! `image-on-volatile-filesystem`
 
 use vmdisk_facts::Filesystem;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -75,7 +75,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "the image of {disk} is on {kind}, which is memory",
-                        disk = DiskName(index),
                         kind = kind.name().into_owned(),
                     ),
                 )

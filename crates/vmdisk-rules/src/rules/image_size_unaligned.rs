@@ -1,7 +1,7 @@
 //! `image-size-unaligned`
 
 use vmdisk_facts::Bug;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -138,7 +138,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "the image of {disk} has {size} bytes, not a multiple of {needs}, which direct I/O needs",
-                    disk = DiskName(index),
                     size,
                     needs,
                 ),

@@ -1,7 +1,7 @@
 //! `image-unreachable`
 
 use vmdisk_facts::HostIndex;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, Image, ImageField, StartupPolicy};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -88,7 +88,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 };
                 let stopped_at = report.require(at, stopped_at(facts, path));
                 if let Some(Some(directory)) = stopped_at {
-                    report_stopped(facts, report, (index, at), directory);
+                    report_stopped(facts, report, at, directory);
                 }
             }
         }
@@ -115,12 +115,7 @@ fn stopped_at<'a>(facts: &HostIndex<'a>, path: &str) -> Result<Option<&'a str>, 
     ))
 }
 
-fn report_stopped(
-    facts: &HostIndex<'_>,
-    report: &mut Report,
-    (index, at): (usize, FieldPath),
-    directory: &str,
-) {
+fn report_stopped(facts: &HostIndex<'_>, report: &mut Report, at: FieldPath, directory: &str) {
     let user = facts
         .facts()
         .libvirt
@@ -133,7 +128,6 @@ fn report_stopped(
             at,
             phrase!(
                 "QEMU's user cannot reach an image of {disk}: it may not search {directory}",
-                disk = DiskName(index),
                 directory = quoted(directory.to_owned()),
             ),
         )

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::FileKind;
 use vmdisk_facts::path::Mode;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -117,7 +117,6 @@ fn report_open(report: &mut Report, index: usize, path: &str, mode: u32) {
         phrase!(
             "every user of the host can {what} the image of {disk}",
             what,
-            disk = DiskName(index),
         ),
     );
     if can_write {

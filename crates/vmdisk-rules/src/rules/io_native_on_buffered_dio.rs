@@ -1,7 +1,7 @@
 //! `io-native-on-buffered-dio`
 
 use vmdisk_facts::DirectIoEffect;
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -112,7 +112,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} sets {native} where O_DIRECT is ignored, so every write blocks QEMU's event loop",
-                    disk = DiskName(index),
                     native = setting(at, AioMode::Native),
                 ),
             )

@@ -1,7 +1,7 @@
 //! `io-native-sparse-image`
 
 use vmdisk_facts::{Fact, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Bytes, Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
 
@@ -87,7 +87,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} uses {native} on a sparse image",
-                    disk = DiskName(index),
                     native = setting(at, AioMode::Native),
                 ),
             )

@@ -1,7 +1,7 @@
 //! `io-uring-disabled`
 
 use vmdisk_facts::{Answer, Basis, Capability, io_uring};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -162,7 +162,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} sets {io_uring}, which is not available on this host",
-                    disk = DiskName(index),
                     io_uring = setting(at, AioMode::IoUring),
                 ),
             )

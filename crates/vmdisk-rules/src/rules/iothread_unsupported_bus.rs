@@ -1,6 +1,6 @@
 //! `iothread-unsupported-bus`
 
-use vmdisk_fields::{ControllerName, DiskName, phrase, setting};
+use vmdisk_fields::{ControllerName, phrase, setting};
 use vmdisk_model::{Change, ControllerField, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -134,7 +134,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} sets {iothread}, which {bus} disks do not support",
-                disk = DiskName(index),
                 iothread = at,
                 bus = bus.as_wire(),
             ),

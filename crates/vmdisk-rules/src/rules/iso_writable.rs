@@ -1,6 +1,6 @@
 //! `iso-writable`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Change, Device, DiskField, FieldPath, FieldValue, Format, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -82,10 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let finding = report.finding(
             host::image_of(index),
-            phrase!(
-                "{disk} lets the guest write an ISO image",
-                disk = DiskName(index)
-            ),
+            phrase!("{disk} lets the guest write an ISO image"),
         );
         finding.label("opened for writing").note(
             "the guest can destroy the image, and another guest with the same image does not start",

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::known_bad::{KnownBadRow, virtio_win_version};
 use vmdisk_facts::{Answer, Bug, FsKind, Version};
-use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
     AioMode, Device, Disk, DiskField, FieldPath, FrontendKind, Image, ImageField, Protocol,
     Snapshot,
@@ -144,14 +144,6 @@ declare_rule! {
     check: Model(check),
 }
 
-/// A disk that uses the feature that has the bug.
-struct Use {
-    disk: usize,
-    at: FieldPath,
-    /// The advice for hosts that cannot be updated.
-    instead: Phrase,
-}
-
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         io_uring_in_iothread(context, report, index, disk);
@@ -170,23 +162,29 @@ fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static KnownBadRow> {
     (!answer.is_no()).then(|| bug.row())
 }
 
-/// Reports the use of a feature if the target has the bug; if the version is not known, reports that.
-fn report_use(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, it: Use) {
+/// Reports that a disk uses a feature if the target has the bug, with the advice for hosts that cannot be updated; if the version is not known, reports that.
+fn report_use(
+    context: &Context<'_>,
+    report: &mut Report,
+    row: &KnownBadRow,
+    at: FieldPath,
+    instead: Phrase,
+) {
     let program = row.program.name();
     match (
         context.target.version_of(row.program),
         context.target.has_bug(row.bug),
     ) {
         (_, Answer::No(_)) => {}
-        (Some(version), Answer::Yes(_)) => report_bug(report, row, version, it),
+        (Some(version), Answer::Yes(_)) => report_bug(report, row, version, at, instead),
         (Some(version), Answer::Unknown) => {
             let why = format!("{program} {version} was not tried");
             let what = format!("the bug `{}`", row.name);
-            report.not_checked(it.at, Missing::new(what, why));
+            report.not_checked(at, Missing::new(what, why));
         }
         (None, _) => {
             let what = format!("the version of {program}");
-            report.not_checked(it.at, Missing::new(what, "the target does not set it"));
+            report.not_checked(at, Missing::new(what, "the target does not set it"));
         }
     }
 }
@@ -195,17 +193,22 @@ fn report_use(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, it:
 fn advise_threads(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, disk: usize) {
     let at = FieldPath::Disk(disk, DiskField::Aio);
     let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
-    report_use(context, report, row, Use { disk, at, instead });
+    report_use(context, report, row, at, instead);
 }
 
-fn report_bug(report: &mut Report, row: &KnownBadRow, version: Version, it: Use) {
+fn report_bug(
+    report: &mut Report,
+    row: &KnownBadRow,
+    version: Version,
+    at: FieldPath,
+    instead: Phrase,
+) {
     let program = row.program.name();
     let fix = row.fix();
     let finding = report.finding(
-        it.at,
+        at,
         phrase!(
             "{disk} is affected by a bug of {program} {version}: {bug}",
-            disk = DiskName(it.disk),
             program,
             version = version.to_string(),
             bug = in_sentence(row.about),
@@ -223,11 +226,11 @@ fn report_bug(report: &mut Report, row: &KnownBadRow, version: Version, it: Use)
             .help(phrase!(
                 "update {program}, or {instead}",
                 program,
-                instead = it.instead
+                instead = instead
             )),
         None => finding
             .note(format!("no {program} with a fix is known"))
-            .help(it.instead),
+            .help(instead),
     };
 }
 
@@ -324,16 +327,7 @@ fn bcachefs(context: &Context<'_>, report: &mut Report, index: usize, disk: &Dis
     if is_on(context, report, at, image, &FsKind::Bcachefs) {
         let writeback = setting(at, vmdisk_model::CacheMode::Writeback);
         let instead = phrase!("use {writeback}", writeback);
-        report_use(
-            context,
-            report,
-            row,
-            Use {
-                disk: index,
-                at,
-                instead,
-            },
-        );
+        report_use(context, report, row, at, instead);
     }
 }
 
@@ -375,16 +369,7 @@ fn snapshot_of_disk(context: &Context<'_>, report: &mut Report, index: usize, di
         Some(Snapshot::No | Snapshot::Manual) | None => return,
     };
     if let Some(row) = open_row(context, bug) {
-        report_use(
-            context,
-            report,
-            row,
-            Use {
-                disk: index,
-                at,
-                instead,
-            },
-        );
+        report_use(context, report, row, at, instead);
     }
 }
 
@@ -409,7 +394,7 @@ fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
             let instead = "copy the image before you delete a snapshot".into();
             let disk = chain.index;
             let at = FieldPath::Image(disk, 0, ImageField::Path);
-            report_use(context, report, row, Use { disk, at, instead });
+            report_use(context, report, row, at, instead);
         }
     }
 }
@@ -431,6 +416,6 @@ fn viostor(context: &Context<'_>, report: &mut Report) {
     if let Some((disk, _)) = context.disks().find(|(_, disk)| is_virtio(disk)) {
         let at = FieldPath::Disk(disk, DiskField::TargetBus);
         let instead = "install the drivers of 0.1.271 in the guest".into();
-        report_bug(report, row, version, Use { disk, at, instead });
+        report_bug(report, row, version, at, instead);
     }
 }

@@ -1,6 +1,6 @@
 //! `login-refused`
 
-use vmdisk_fields::{DiskName, Phrase, image, phrase};
+use vmdisk_fields::{Phrase, image, phrase};
 use vmdisk_model::{Authentication, FieldPath, ImageField, NetworkProtocol, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -68,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             report
-                .finding(at, phrase!("{disk} {what}", disk = DiskName(index), what))
+                .finding(at, phrase!("{disk} {what}", what))
                 .label("not usable here")
                 .help(help);
         }

@@ -1,7 +1,7 @@
 //! `loop-device-buffered`
 
 use vmdisk_facts::Fact;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -77,7 +77,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             phrase!(
                 "{device} under {disk} caches its file, although the disk uses O_DIRECT",
                 device = name.to_string(),
-                disk = DiskName(index),
             ),
         );
         finding.label("the data is in the page cache of the host");

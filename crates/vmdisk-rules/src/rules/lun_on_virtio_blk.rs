@@ -1,7 +1,7 @@
 //! `lun-on-virtio-blk`
 
 use vmdisk_facts::{Capability, machine_version};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -70,10 +70,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} passes a SCSI device through, but virtio-blk has no SCSI commands",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} passes a SCSI device through, but virtio-blk has no SCSI commands"),
             )
             .label("QEMU does not start")
             .help(phrase!(

@@ -1,6 +1,6 @@
 //! `lun-option-refused`
 
-use vmdisk_fields::{DiskName, Phrase, phrase, setting};
+use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldPath, ImageField, NetworkProtocol, Protocol,
     TargetBus,
@@ -86,7 +86,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     device,
                     phrase!(
                         "{disk} {elsewhere}, but is configured as a SCSI device of the host",
-                        disk = DiskName(index),
                         elsewhere,
                     ),
                 )
@@ -100,11 +99,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    phrase!(
-                        "{disk} passes a SCSI device through, but has {what}",
-                        disk = DiskName(index),
-                        what,
-                    ),
+                    phrase!("{disk} passes a SCSI device through, but has {what}", what,),
                 )
                 .label("the guest accesses the device directly")
                 .help(phrase!(
@@ -140,10 +135,7 @@ fn report_block_sizes(report: &mut Report, index: usize, disk: &Disk) {
     report
         .finding(
             FieldPath::Disk(index, field),
-            phrase!(
-                "{disk} passes a SCSI device through, but has a block size",
-                disk = DiskName(index),
-            ),
+            phrase!("{disk} passes a SCSI device through, but has a block size"),
         )
         .label("the guest sees the sectors of the device")
         .note("QEMU refuses to start")

@@ -1,6 +1,6 @@
 //! `lun-refused`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -81,7 +81,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if disk.frontend.effective_device() != Device::Lun {
             continue;
         }
-        let name = DiskName(index);
         let emulated = setting(FieldPath::Disk(index, DiskField::Device), Device::Disk);
         let help = phrase!(
             "use a raw SCSI device of the host, or {emulated}",
@@ -94,8 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .finding(
                         at,
                         phrase!(
-                            "{name} is configured as a SCSI device of the host, but its source is a file",
-                            name
+                            "{disk} is configured as a SCSI device of the host, but its source is a file"
                         ),
                     )
                     .label("a file does not accept SCSI commands")
@@ -107,8 +105,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .finding(
                         at,
                         phrase!(
-                            "{name} is configured as a SCSI device of the host, but its format is {format}",
-                            name,
+                            "{disk} is configured as a SCSI device of the host, but its format is {format}",
                             format = format.as_wire(),
                         ),
                     )
@@ -121,8 +118,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .finding(
                         at,
                         phrase!(
-                            "{name} passes a SCSI device through, which I/O limits do not affect",
-                            name
+                            "{disk} passes a SCSI device through, which I/O limits do not affect"
                         ),
                     )
                     .label(context.for_consumer(

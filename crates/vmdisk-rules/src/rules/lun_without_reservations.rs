@@ -1,6 +1,6 @@
 //! `lun-without-reservations`
 
-use vmdisk_fields::{DiskName, either, phrase};
+use vmdisk_fields::{either, phrase};
 use vmdisk_model::{Device, DiskField, FieldPath, ImageField, Protocol, Switch};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -80,10 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::Device),
-                phrase!(
-                    "{disk} is shared, and the guest cannot make persistent reservations on it",
-                    disk = DiskName(index),
-                ),
+                phrase!("{disk} is shared, and the guest cannot make persistent reservations on it"),
             )
             .label("commands for reservations fail")
             .help(match context.consumer {

@@ -1,7 +1,7 @@
 //! `lvm-origin-with-snapshots`
 
 use vmdisk_facts::{BlockKind, Fact};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -75,7 +75,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{device} under {disk} has {count} that slow{s} down each first write",
                     device = device.name().to_string(),
-                    disk = DiskName(index),
                     count,
                     s = if snapshots == Some(1) { "s" } else { "" },
                 ),

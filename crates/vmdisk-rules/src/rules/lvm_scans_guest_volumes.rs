@@ -1,6 +1,6 @@
 //! `lvm-scans-guest-volumes`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, Image, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -85,10 +85,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "LVM of the host looks for volume groups of the guest on {disk}",
-                    disk = DiskName(index),
-                ),
+                phrase!("LVM of the host looks for volume groups of the guest on {disk}"),
             )
             .label("the host scans this volume")
             .note("the host has scan_lvs=1, and can activate and change what the guest has open")

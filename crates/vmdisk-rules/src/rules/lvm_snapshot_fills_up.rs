@@ -1,7 +1,7 @@
 //! `lvm-snapshot-fills-up`
 
 use vmdisk_facts::{BlockKind, Fact, blockdev::Percent};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -75,7 +75,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             host::image_of(index),
             phrase!(
                 "{disk} is on {device}, a snapshot that becomes invalid when it is full",
-                disk = DiskName(index),
                 device = name.to_string(),
             ),
         );

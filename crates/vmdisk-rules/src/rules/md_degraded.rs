@@ -222,10 +222,7 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
     let finding = report.finding(at(*first), title);
     finding.label("one more failure destroys this data");
     for index in others {
-        finding.related(
-            at(*index),
-            phrase!("{disk} is on it too", disk = DiskName(*index)),
-        );
+        finding.related(at(*index), phrase!("{disk} is on it too"));
     }
     match fault {
         Fault::Degraded {

@@ -1,7 +1,7 @@
 //! `migration-direct-io-differs`
 
 use vmdisk_facts::DirectIoEffect;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -121,7 +121,6 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} uses O_DIRECT ({asked}), which behaves differently on its hosts",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
             ),
         );

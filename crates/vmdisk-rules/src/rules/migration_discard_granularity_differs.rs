@@ -1,6 +1,6 @@
 //! `migration-discard-granularity-differs`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Discard, DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Group, Report, Severity, declare_rule};
 
@@ -98,10 +98,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         let affected = answers.get(&worst).cloned().unwrap_or_default();
         let finding = report.finding(
             at,
-            phrase!(
-                "{disk} frees space in units that differ from host to host",
-                disk = DiskName(index)
-            ),
+            phrase!("{disk} frees space in units that differ from host to host"),
         );
         finding
             .label("not the same on every host")

@@ -1,7 +1,7 @@
 //! `migration-io-uring-differs`
 
 use vmdisk_facts::{Answer, Capability};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -116,7 +116,6 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} sets {io_uring}, which {allowing} allows and {denying} denies",
-                disk = DiskName(index),
                 io_uring = setting(at, AioMode::IoUring),
                 allowing = comparison.names(&allowing),
                 denying = comparison.names(&affected),

@@ -1,6 +1,6 @@
 //! `migration-sector-size-differs`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Group, Report, Severity, declare_rule};
 
@@ -87,10 +87,7 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
         let affected = answers.values().skip(1).flatten().copied();
         let finding = report.finding(
             at,
-            phrase!(
-                "{disk} passes a device through whose sectors differ from host to host",
-                disk = DiskName(index)
-            ),
+            phrase!("{disk} passes a device through whose sectors differ from host to host"),
         );
         finding
             .label("the guest sees the device's own sectors")

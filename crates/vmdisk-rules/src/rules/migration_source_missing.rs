@@ -1,6 +1,6 @@
 //! `migration-source-missing`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Comparison, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -103,7 +103,6 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "the image of {disk} is missing on {hosts}: {path}",
-                    disk = DiskName(index),
                     hosts = comparison.names(missing),
                     path = quoted(path.to_owned()),
                 ),

@@ -1,6 +1,6 @@
 //! `mount-nobarrier`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -82,7 +82,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "flushes of {disk} do not reach the drive: {point} is mounted with {option}",
-                    disk = DiskName(index),
                     point = quoted(mount.point.clone()),
                     option = quoted("nobarrier"),
                 ),

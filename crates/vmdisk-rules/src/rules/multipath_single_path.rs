@@ -1,7 +1,7 @@
 //! `multipath-single-path`
 
 use vmdisk_facts::BlockKind;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -71,7 +71,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{device} under {disk} has {up} working path{s} of {all}",
                     device = device.name().to_string(),
-                    disk = DiskName(index),
                     up,
                     s = if up == 1 { "" } else { "s" },
                     all = device.slaves.len(),

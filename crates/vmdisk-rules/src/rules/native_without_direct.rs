@@ -1,7 +1,7 @@
 //! `native-without-direct`
 
 use vmdisk_facts::DirectIoEffect;
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, BackendSource, CacheMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -132,13 +132,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             match disk.backend.cache {
                 Some(mode) => phrase!(
                     "{disk} sets {native} with {cache}, which is refused",
-                    disk = DiskName(index),
                     native,
                     cache = setting(cache, mode),
                 ),
                 None => phrase!(
                     "{disk} sets {native} without {none}, which is refused",
-                    disk = DiskName(index),
                     native,
                     none = none.clone(),
                 ),

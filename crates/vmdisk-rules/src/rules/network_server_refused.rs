@@ -1,7 +1,7 @@
 //! `network-server-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Phrase, image, phrase};
+use vmdisk_fields::{Phrase, image, phrase};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol, Switch,
 };
@@ -131,10 +131,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for mistake in mistakes(network, uses_first) {
                 let (field, what, help) = mistake.texts(network.protocol, at(ImageField::Tls));
                 report
-                    .finding(
-                        at(field),
-                        phrase!("{disk} {what}", disk = DiskName(index), what),
-                    )
+                    .finding(at(field), phrase!("{disk} {what}", what))
                     .label(format!("not supported for {}", network.protocol))
                     .note("libvirt accepts the definition, but does not start the guest")
                     .help(help);

@@ -1,7 +1,7 @@
 //! `network-source-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Unused, all_of, phrase, unused_members};
+use vmdisk_fields::{Unused, all_of, phrase, unused_members};
 use vmdisk_model::{
     FieldPath, ImageField, NetworkProtocol, NetworkSource, NetworkTransport, Protocol,
 };
@@ -131,7 +131,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 report
                     .finding(
                         FieldPath::Image(index, depth, field),
-                        phrase!("{disk} {what}", disk = DiskName(index), what),
+                        phrase!("{disk} {what}", what),
                     )
                     .label(format!("refused for {}", network.protocol))
                     .help(help);

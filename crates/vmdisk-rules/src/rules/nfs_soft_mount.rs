@@ -1,7 +1,7 @@
 //! `nfs-soft-mount`
 
 use vmdisk_facts::{Fact, Mount};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -80,7 +80,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} loses writes when the server of {point} does not answer in time",
-                    disk = DiskName(index),
                     point = quoted(mount.point.clone()),
                 ),
             )

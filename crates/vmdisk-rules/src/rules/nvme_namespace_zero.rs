@@ -1,6 +1,6 @@
 //! `nvme-namespace-zero`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{FieldPath, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -55,10 +55,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Image(index, 0, ImageField::Namespace),
-                phrase!(
-                    "{disk} uses namespace 0 of an NVMe controller",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} uses namespace 0 of an NVMe controller"),
             )
             .label("namespaces are numbered from 1")
             .help("use the number of the namespace on the host; the first is 1");

@@ -1,7 +1,7 @@
 //! `odirect-silently-buffered`
 
 use vmdisk_facts::{Buffered, DirectIoEffect};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -134,7 +134,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} uses O_DIRECT ({asked}), which is accepted and ignored for {path}",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
                 path = quoted(path.to_owned()),
             ),

@@ -1,7 +1,7 @@
 //! `odirect-unsupported`
 
 use vmdisk_facts::DirectIoEffect;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -131,7 +131,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} uses O_DIRECT ({asked}), which the file system of {path} refuses",
-                    disk = DiskName(index),
                     asked = remedy::how_direct_is_asked(index, disk),
                     path = quoted(path.to_owned()),
                 ),

@@ -1,7 +1,7 @@
 //! `partition-misaligned`
 
 use vmdisk_facts::{BlockDevice, Fact};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -68,7 +68,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{device} under {disk} starts {offset} bytes after a boundary of physical sectors",
                     device = device.name().to_string(),
-                    disk = DiskName(index),
                     offset,
                 ),
             )

@@ -1,6 +1,6 @@
 //! `passthrough-option-refused`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, HostStorage, ImageField, Sgio, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -50,7 +50,6 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let name = DiskName(index);
         let device = FieldPath::Disk(index, DiskField::Device);
         let sgio = FieldPath::Disk(index, DiskField::Sgio);
         let is_lun = disk.frontend.effective_device() == Device::Lun;
@@ -59,8 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     sgio,
                     phrase!(
-                        "{name} disables the filter for SCSI commands, which Linux no longer supports",
-                        name,
+                        "{disk} disables the filter for SCSI commands, which Linux no longer supports"
                     ),
                 )
                 .label("Linux always filters the commands")
@@ -93,8 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} has {option}, but is not a passed-through SCSI device",
-                        name,
+                        "{disk} has {option}, but is not a passed-through SCSI device",
                         option = at
                     ),
                 )

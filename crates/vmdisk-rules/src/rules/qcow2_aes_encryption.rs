@@ -1,6 +1,6 @@
 //! `qcow2-aes-encryption`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -73,7 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let encryption = report.require(at, encryption).flatten();
         if encryption.is_some_and(|encryption| encryption == "aes") {
             report
-                .finding(at, phrase!("the image of {disk} uses the legacy AES encryption of qcow2, which QEMU refuses", disk = DiskName(index)))
+                .finding(at, phrase!("the image of {disk} uses the legacy AES encryption of qcow2, which QEMU refuses"))
                 .label("the header sets the encryption method `aes`")
                 .help("with the guest off, convert the image to LUKS: `qemu-img convert` with `-O qcow2 -o encrypt.format=luks`");
         }

@@ -1,6 +1,6 @@
 //! `qcow2-clusters-small`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -88,7 +88,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} has qcow2 clusters of {cluster} instead of 64 KiB",
-                    disk = DiskName(index),
                     cluster = Bytes(cluster),
                 ),
             )

@@ -1,7 +1,7 @@
 //! `qcow2-device-too-small`
 
 use vmdisk_facts::ImageHeader;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Bytes, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -160,10 +160,7 @@ fn fully_allocated(
 fn report_device(report: &mut Report, index: usize, path: &str, size: u64, needed: Needed) {
     let finding = report.finding(
         host::image_of(index),
-        phrase!(
-            "the device of {disk} is too small for a full qcow2 image",
-            disk = DiskName(index),
-        ),
+        phrase!("the device of {disk} is too small for a full qcow2 image"),
     );
     finding
         .label("QEMU pauses the guest when the device is full")

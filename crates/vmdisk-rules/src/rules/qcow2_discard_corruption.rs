@@ -1,7 +1,7 @@
 //! `qcow2-discard-corruption`
 
 use vmdisk_facts::Bug;
-use vmdisk_fields::{DiskName, Piece, phrase, setting};
+use vmdisk_fields::{Piece, phrase, setting};
 use vmdisk_model::{DetectZeroes, Discard, DiskField, FieldPath, Format};
 use vmdisk_rule::{
     Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule, image_facts,
@@ -133,7 +133,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "discards can corrupt the qcow2 image of {disk} in QEMU {qemu}",
-                        disk = DiskName(index),
                         qemu = qemu.to_string(),
                     ),
                 )

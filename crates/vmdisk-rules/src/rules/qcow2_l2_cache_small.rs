@@ -1,7 +1,7 @@
 //! `qcow2-l2-cache-small`
 
 use vmdisk_facts::{Capability, ImageHeader};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Change, DiskField, FieldPath};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -96,7 +96,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             host::image_of(index),
             phrase!(
                 "the L2 tables of {disk} have {tables}, and the cache for them {cache}",
-                disk = DiskName(index),
                 tables = Bytes(tables),
                 cache = Bytes(cache),
             ),

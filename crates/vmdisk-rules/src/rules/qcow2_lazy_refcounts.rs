@@ -1,6 +1,6 @@
 //! `qcow2-lazy-refcounts`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -73,10 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 host::image_of(index),
-                phrase!(
-                    "the image of {disk} has lazy reference counts",
-                    disk = DiskName(index)
-                ),
+                phrase!("the image of {disk} has lazy reference counts"),
             )
             .label("after a crash, QEMU repairs the whole image before the guest starts")
             .help(phrase!(

@@ -1,7 +1,7 @@
 //! `qcow2-on-device-fragments`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, Discard, DiskField, FieldPath, Format, Protocol, Switch};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::DiscardNoUnref);
         let finding = report.finding(
             FieldPath::Disk(index, DiskField::Discard),
-            phrase!("{disk} is a qcow2 image on a block device that frees clusters and can outgrow the device", disk = DiskName(index)),
+            phrase!("{disk} is a qcow2 image on a block device that frees clusters and can outgrow the device"),
         );
         finding.label("frees clusters");
         let lacks = context.can(Capability::DiscardNoUnref).is_no()

@@ -1,7 +1,7 @@
 //! `qcow2-on-thin-volume`
 
 use vmdisk_facts::{BlockKind, Fact};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Backing, Format, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -82,14 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         report
-            .finding(
-                at,
-                phrase!(
-                    "{disk} is a qcow2 image on {layer}",
-                    disk = DiskName(index),
-                    layer,
-                ),
-            )
+            .finding(at, phrase!("{disk} is a qcow2 image on {layer}", layer,))
             .label("two layers allocate space and copy on write")
             .help("convert the image to raw, unless you need features of qcow2");
     }

@@ -1,7 +1,7 @@
 //! `qcow2-option-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath, Format, Switch};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -57,7 +57,6 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let name = DiskName(index);
         let image = disk.backend.image();
         let is_qcow2 = image.is_some_and(|image| image.format == Some(Format::Qcow2));
         if disk.backend.metadata_cache_size.is_some() && image.is_some() && !is_qcow2 {
@@ -66,8 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} has {option}, but its format is not qcow2",
-                        name,
+                        "{disk} has {option}, but its format is not qcow2",
                         option = at
                     ),
                 )
@@ -91,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!("{name} has {option}, but {what}", name, option = at, what),
+                phrase!("{disk} has {option}, but {what}", option = at, what),
             )
             .label("only for writable qcow2 images")
             .help(phrase!("remove {option}", option = at));

@@ -1,6 +1,6 @@
 //! `read-only-filesystem`
 
-use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -79,7 +79,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} is writable, but {point} is mounted read-only",
-                        disk = DiskName(index),
                         point = quoted(mount.point.to_string()),
                     ),
                 )

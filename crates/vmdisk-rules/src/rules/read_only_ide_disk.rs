@@ -1,6 +1,6 @@
 //! `read-only-ide-disk`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, FrontendKind, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -80,11 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::ReadOnly),
-                phrase!(
-                    "{disk} is read-only, which {bus} does not support",
-                    disk = DiskName(index),
-                    bus,
-                ),
+                phrase!("{disk} is read-only, which {bus} does not support", bus,),
             )
             .label(phrase!("not supported on {bus}", bus))
             .help(phrase!(

@@ -1,6 +1,6 @@
 //! `relative-path`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -62,7 +62,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Image(index, depth, ImageField::Path),
                     phrase!(
                         "{disk} uses the relative path {path}",
-                        disk = DiskName(index),
                         path = quoted(path.to_owned()),
                     ),
                 )

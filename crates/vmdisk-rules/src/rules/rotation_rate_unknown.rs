@@ -1,6 +1,6 @@
 //! `rotation-rate-unknown`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -65,11 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::RotationRate),
-                phrase!(
-                    "{disk} has the invalid rotation rate {rate}",
-                    disk = DiskName(index),
-                    rate,
-                ),
+                phrase!("{disk} has the invalid rotation rate {rate}", rate,),
             )
             .severity(severity)
             .label(label)

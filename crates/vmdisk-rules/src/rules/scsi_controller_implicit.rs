@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{
     Architecture, Disk, DiskField, Domain, FieldPath, ScsiControllerModel, TargetBus,
 };
@@ -114,7 +114,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} uses SCSI controller {number}, which {problem}",
-                    disk = DiskName(index),
                     number,
                     problem,
                 ),

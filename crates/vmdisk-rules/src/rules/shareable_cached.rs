@@ -1,6 +1,6 @@
 //! `shareable-cached`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -96,7 +96,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} is shared with other guests, and each host caches it: {cache}",
-                    disk = DiskName(index),
                     cache = setting(at, mode),
                 ),
             )

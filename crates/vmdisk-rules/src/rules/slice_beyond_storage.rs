@@ -1,6 +1,6 @@
 //! `slice-beyond-storage`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Bytes, FieldPath, HostStorage, Image, ImageField, Slice};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -111,7 +111,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     phrase!(
                         "the slice of {of}{disk} ends after the end of {path}",
                         of,
-                        disk = DiskName(index),
                         path = path.clone(),
                     ),
                 )

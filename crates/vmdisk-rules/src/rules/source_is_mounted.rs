@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, Disk, FieldPath, HostStorage, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -240,7 +240,6 @@ fn report_use(report: &mut Report, index: usize, disk: &Disk, path: &str, found:
         swap,
         held_by,
     } = found;
-    let name = DiskName(index);
     let at = FieldPath::Image(index, 0, ImageField::Path);
     let only_reads = !disk.is_writable();
     let only_mounted = swap.is_empty() && held_by.is_empty();
@@ -250,24 +249,21 @@ fn report_use(report: &mut Report, index: usize, disk: &Disk, path: &str, found:
     let (title, help) = match (mounted.first(), swap.first(), held_by.first()) {
         (Some((_, point)), _, _) => (
             phrase!(
-                "{name} is on a device that the host has mounted at {point}",
-                name,
+                "{disk} is on a device that the host has mounted at {point}",
                 point = quoted(point.clone())
             ),
             "unmount it and remove it from /etc/fstab before the guest uses it, or attach another device",
         ),
         (None, Some(swap), _) => (
             phrase!(
-                "{name} is on a device that the host uses as swap: {swap}",
-                name,
+                "{disk} is on a device that the host uses as swap: {swap}",
                 swap = quoted(swap.clone())
             ),
             "run `swapoff` and remove it from /etc/fstab before the guest uses it, or attach another device",
         ),
         (None, None, Some(holder)) => (
             phrase!(
-                "{name} is on a device in use by the host, for {holder}",
-                name,
+                "{disk} is on a device in use by the host, for {holder}",
                 holder = holder.clone()
             ),
             "deactivate the device on top; if it belongs to the guest, keep the host from activating it (LVM's devices file or global_filter, AUTO in mdadm.conf); or attach the device on top",

@@ -1,7 +1,7 @@
 //! `source-kind-mismatch`
 
 use vmdisk_facts::FileKind;
-use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{DiskField, FieldPath, HostStorage, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -115,7 +115,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} is configured as {configured}, but {path} is {word}",
-                    disk = DiskName(index),
                     configured,
                     path = quoted(path.to_owned()),
                     word,

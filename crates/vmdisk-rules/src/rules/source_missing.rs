@@ -1,6 +1,6 @@
 //! `source-missing`
 
-use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Image, ImageField, StartupPolicy};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -91,7 +91,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         (Kind::Image, _) => "a backing image",
                         (Kind::DataFile, _) => "a data file",
                     },
-                    disk = DiskName(index),
                     path = quoted(path.to_owned()),
                 ),
             );

@@ -1,6 +1,6 @@
 //! `source-option-ignored`
 
-use vmdisk_fields::{DiskName, Phrase, Unused, all_of, phrase, unused_members};
+use vmdisk_fields::{Phrase, Unused, all_of, phrase, unused_members};
 use vmdisk_model::{FieldPath, Image, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -80,7 +80,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         at,
                         phrase!(
                             "{disk} has {what}, which libvirt only uses for {needs}",
-                            disk = DiskName(index),
                             what,
                             needs,
                         ),

@@ -1,6 +1,6 @@
 //! `startup-policy-refused`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, Device, DiskField, FieldPath, Protocol, StartupPolicy};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -52,7 +52,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(policy) = disk.backend.startup_policy else {
             continue;
         };
-        let name = DiskName(index);
         let at = FieldPath::Disk(index, DiskField::StartupPolicy);
         let has_no_path = match &disk.backend.source {
             BackendSource::Image(image) => matches!(
@@ -70,10 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     at,
-                    phrase!(
-                        "{name} has a startup policy, but its source has no path on the host",
-                        name
-                    ),
+                    phrase!("{disk} has a startup policy, but its source has no path on the host"),
                 )
                 .label("only for sources of type file, block, dir and volume")
                 .help(phrase!("remove {policy}", policy = at));
@@ -82,8 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} has {requisite}, but is neither a CD nor a floppy drive",
-                        name,
+                        "{disk} has {requisite}, but is neither a CD nor a floppy drive",
                         requisite = setting(at, policy),
                     ),
                 )

@@ -1,6 +1,6 @@
 //! `template`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -51,7 +51,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::Disk),
-                phrase!("{disk} REPLACE: the mistake", disk = DiskName(index)),
+                phrase!("{disk} REPLACE: the mistake"),
             )
             .help("REPLACE: the remedy");
     }

@@ -1,7 +1,7 @@
 //! `thin-chunk-large-with-snapshots`
 
 use vmdisk_facts::Fact;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -111,7 +111,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} shares chunks of {chunk} with snapshots; each first write copies a whole chunk",
-                    disk = DiskName(index),
                     chunk,
                 ),
             )

@@ -1,6 +1,6 @@
 //! `thin-discards-ignored`
 
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Discard, Disk};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -72,7 +72,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "the thin pool {pool} ignores discards of {disk}",
                     pool = quoted(pool.clone()),
-                    disk = DiskName(index),
                 ),
             )
             .label("space that the guest deletes stays allocated")

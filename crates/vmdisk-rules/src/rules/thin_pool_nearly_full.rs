@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::blockdev::{Lvm, Percent};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::{host, thin};
@@ -117,7 +117,6 @@ fn report_pool(report: &mut Report, name: &str, lvm: &Lvm, disks: &[usize]) {
         phrase!(
             "the thin pool {pool} of {disk} is nearly full",
             pool = quoted(name.to_owned()),
-            disk = DiskName(*first),
         ),
     );
     finding
@@ -128,10 +127,7 @@ fn report_pool(report: &mut Report, name: &str, lvm: &Lvm, disks: &[usize]) {
             used(lvm.metadata_percent.value()),
         ));
     for index in others {
-        finding.related(
-            host::image_of(*index),
-            phrase!("{disk} is in it too", disk = DiskName(*index)),
-        );
+        finding.related(host::image_of(*index), phrase!("{disk} is in it too"));
     }
     match lvm.autoextend_threshold.value() {
         Some(threshold) if *threshold < 100 => finding.note(format!(

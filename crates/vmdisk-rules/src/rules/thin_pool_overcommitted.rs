@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::{BlockKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -135,7 +135,6 @@ fn report_pool(report: &mut Report, name: &str, pool: &Pool<'_>) {
         phrase!(
             "the volumes in the thin pool {pool} of {disk} are larger than the pool, which is never extended",
             pool = quoted(name.to_owned()),
-            disk = DiskName(*first),
         ),
     );
     finding
@@ -148,10 +147,7 @@ fn report_pool(report: &mut Report, name: &str, pool: &Pool<'_>) {
         finding.note("when the pool is full, writes hang for 60 seconds before they fail");
     }
     for index in others {
-        finding.related(
-            host::image_of(*index),
-            phrase!("{disk} is in it too", disk = DiskName(*index)),
-        );
+        finding.related(host::image_of(*index), phrase!("{disk} is in it too"));
     }
     finding.help("set thin_pool_autoextend_threshold below 100 in /etc/lvm/lvm.conf, and leave free space in the volume group");
 }

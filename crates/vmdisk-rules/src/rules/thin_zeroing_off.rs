@@ -1,7 +1,7 @@
 //! `thin-zeroing-off`
 
 use vmdisk_facts::Fact;
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Bytes, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_rule};
 
@@ -120,7 +120,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             at,
             phrase!(
                 "{disk} can read old data of {who} in the thin pool {pool}",
-                disk = DiskName(index),
                 who,
                 pool = quoted(pool.clone()),
             ),

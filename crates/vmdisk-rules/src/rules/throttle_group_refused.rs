@@ -187,14 +187,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(iotune) = &disk.backend.iotune else {
             continue;
         };
-        let name = DiskName(index);
         let at = FieldPath::Disk(index, DiskField::Iotune);
         if limits(iotune).any(|limit| limit > LARGEST) {
-            let title = phrase!(
-                "a limit of {name} is above {largest}",
-                name,
-                largest = LARGEST
-            );
+            let title = phrase!("a limit of {disk} is above {largest}", largest = LARGEST);
             report
                 .finding(at, title)
                 .label("larger than libvirt accepts")
@@ -213,8 +208,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} is in the throttle group {group}, which has no limits",
-                        name,
+                        "{disk} is in the throttle group {group}, which has no limits",
                         group = quoted_group()
                     ),
                 )
@@ -230,8 +224,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} and {other} are in the throttle group {group}, but have different limits",
-                        name,
+                        "{disk} and {other} are in the throttle group {group}, but have different limits",
                         other,
                         group = quoted_group(),
                     ),
@@ -293,30 +286,22 @@ fn check_filters(
     let missing = filters
         .iter()
         .find(|filter| !groups.contains(filter.as_str()));
-    let name = DiskName(index);
     let (title, help) = if filters.is_empty() {
         return;
     } else if disk.backend.iotune.is_some() {
         (
-            phrase!(
-                "{name} has its own limits in addition to throttle groups",
-                name
-            ),
+            phrase!("{disk} has its own limits in addition to throttle groups"),
             phrase!("remove {limits} or {groups}", limits, groups = at),
         )
     } else if disk.frontend.effective_device() == Device::Cdrom {
         (
-            phrase!(
-                "{name} is a CD drive, which does not support throttle groups",
-                name
-            ),
+            phrase!("{disk} is a CD drive, which does not support throttle groups"),
             phrase!("remove {groups}", groups = at),
         )
     } else if let (Some(missing), Scope::WholeGuest) = (missing, context.domain.scope) {
         (
             phrase!(
-                "{name} uses the throttle group {missing}, which is not defined",
-                name,
+                "{disk} uses the throttle group {missing}, which is not defined",
                 missing = quoted(missing.clone()),
             ),
             "define the group".into(),

@@ -1,6 +1,6 @@
 //! `transient-disk-refused`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{
     BackendSource, Device, Disk, DiskField, FieldPath, Protocol, Switch, TargetBus,
 };
@@ -65,14 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let at = FieldPath::Disk(index, DiskField::Transient);
         report
-            .finding(
-                at,
-                phrase!(
-                    "{disk} is transient, but {what}",
-                    disk = DiskName(index),
-                    what
-                ),
-            )
+            .finding(at, phrase!("{disk} is transient, but {what}", what))
             .label("libvirt cannot create an overlay")
             .help(phrase!(
                 "remove {transient}, or use a writable file as the source of a disk",

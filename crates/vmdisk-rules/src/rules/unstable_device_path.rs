@@ -1,7 +1,7 @@
 //! `unstable-device-path`
 
 use vmdisk_facts::{BlockDevice, BlockKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase, quoted, setting};
+use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{
     Bytes, Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
 };
@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
             if is_unstable(&path) {
                 let at = FieldPath::Image(index, depth, ImageField::Path);
-                report_unstable(context, report, at, (index, disk), &path.0);
+                report_unstable(context, report, at, disk, &path.0);
             }
         }
     }
@@ -113,7 +113,7 @@ fn report_unstable(
     context: &Context<'_>,
     report: &mut Report,
     at: FieldPath,
-    (index, disk): (usize, &Disk),
+    disk: &Disk,
     path: &str,
 ) {
     let quoted_path = || quoted(path.to_owned());
@@ -121,7 +121,6 @@ fn report_unstable(
         at,
         phrase!(
             "{disk} uses {path}, which can be another device after the next boot",
-            disk = DiskName(index),
             path = quoted_path(),
         ),
     );

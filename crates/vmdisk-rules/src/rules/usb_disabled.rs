@@ -1,6 +1,6 @@
 //! `usb-disabled`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -67,10 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 FieldPath::Disk(index, DiskField::TargetBus),
-                phrase!(
-                    "{disk} is on bus usb, but the guest has no USB",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} is on bus usb, but the guest has no USB"),
             )
             .label("no USB controller")
             .related(model, "USB is disabled here")

@@ -1,7 +1,7 @@
 //! `usb-drive-empty`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -58,13 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::TargetBus);
         report
-            .finding(
-                at,
-                phrase!(
-                    "{disk} is an empty drive on bus usb",
-                    disk = DiskName(index)
-                ),
-            )
+            .finding(at, phrase!("{disk} is an empty drive on bus usb"))
             .label("attached as a USB stick, which cannot be empty")
             .note("the guest does not start")
             .help(phrase!(

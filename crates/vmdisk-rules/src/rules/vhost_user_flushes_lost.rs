@@ -1,6 +1,6 @@
 //! `vhost-user-flushes-lost`
 
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{BackendSource, Change, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -106,10 +106,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::ConfigWce);
-        let name = DiskName(index);
         if socket.served.is_some() {
             report
-                .finding(at, phrase!("the guest never flushes {name}, but the daemon that serves it uses writeback", name))
+                .finding(at, phrase!("the guest never flushes {disk}, but the daemon that serves it uses writeback"))
                 .label("the guest sees a write cache that is switched off")
                 .note("the guest treats the disk as write-through: 2000 fsyncs led to 0 fdatasync calls of the daemon")
                 .help("set `config-wce=off` on the device, or `writethrough=on` on the daemon's export")
@@ -117,7 +116,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         report
-            .finding(at, phrase!("the guest may never flush {name}: if qemu-storage-daemon serves it, it must use writethrough", name))
+            .finding(at, phrase!("the guest may never flush {disk}: if qemu-storage-daemon serves it, it must use writethrough"))
             .label("served by an unknown daemon")
             .severity(Severity::Advice)
             .confidence(Confidence::Assumed)

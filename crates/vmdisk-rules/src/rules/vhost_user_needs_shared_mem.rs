@@ -1,6 +1,6 @@
 //! `vhost-user-needs-shared-mem`
 
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{
     BackendSource, Change, Disk, DiskField, DomainField, FieldPath, MemoryAccess, MemoryBacking,
     MemorySource, Protocol,
@@ -118,10 +118,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     // One finding for all disks: the memory belongs to the guest.
     let finding = report.finding(
         at,
-        phrase!(
-            "{disk} is served by another process, but the guest's memory is private",
-            disk = DiskName(index),
-        ),
+        phrase!("{disk} is served by another process, but the guest's memory is private"),
     );
     finding
         .label("the daemon has to map the guest's memory")
@@ -136,10 +133,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, ..) in served {
         finding.related(
             FieldPath::Disk(index, DiskField::SourceType),
-            phrase!(
-                "also served by another process: {disk}",
-                disk = DiskName(index)
-            ),
+            phrase!("also served by another process: {disk}"),
         );
     }
     if memory.access.is_some() {

@@ -1,6 +1,6 @@
 //! `vhost-user-option-refused`
 
-use vmdisk_fields::{self as fields, DISK_FIELDS, DiskName, phrase, setting};
+use vmdisk_fields::{self as fields, DISK_FIELDS, phrase, setting};
 use vmdisk_model::{BackendSource, Disk, DiskField, FieldPath, Fields, Snapshot, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -71,7 +71,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let BackendSource::VhostUser(socket) = &disk.backend.source else {
             continue;
         };
-        let name = DiskName(index);
         let bus = disk.frontend.effective_bus();
         let bus_at = FieldPath::Disk(index, DiskField::TargetBus);
         if bus != TargetBus::Virtio {
@@ -79,8 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     bus_at,
                     phrase!(
-                        "{name} is served by a vhost-user daemon, but is on bus {bus}",
-                        name,
+                        "{disk} is served by a vhost-user daemon, but is on bus {bus}",
                         bus = bus.as_wire(),
                     ),
                 )
@@ -99,10 +97,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(
                     snapshot_at,
-                    phrase!(
-                        "{name} is served by a vhost-user daemon, so QEMU cannot snapshot it",
-                        name
-                    ),
+                    phrase!("{disk} is served by a vhost-user daemon, so QEMU cannot snapshot it"),
                 )
                 .label("the daemon has the data")
                 .help(phrase!("use {no}", no = setting(snapshot_at, Snapshot::No)));
@@ -117,8 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .finding(
                     at,
                     phrase!(
-                        "{name} is served by a vhost-user daemon, which {option} does not affect",
-                        name,
+                        "{disk} is served by a vhost-user daemon, which {option} does not affect",
                         option = at,
                     ),
                 )

@@ -1,7 +1,7 @@
 //! `vhost-user-without-reconnect`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, either, phrase, setting};
+use vmdisk_fields::{either, phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, Switch};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -67,10 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} does not reconnect to its vhost-user daemon",
-                    disk = DiskName(index),
-                ),
+                phrase!("{disk} does not reconnect to its vhost-user daemon"),
             )
             .label("after a restart of the daemon, all requests hang")
             .help(match context.consumer {

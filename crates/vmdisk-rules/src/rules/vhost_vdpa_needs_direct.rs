@@ -1,7 +1,7 @@
 //! `vhost-vdpa-needs-direct`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{BackendSource, CacheMode, Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -77,10 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!(
-                    "{disk} is a vDPA device, but uses the host's page cache",
-                    disk = DiskName(index)
-                ),
+                phrase!("{disk} is a vDPA device, but uses the host's page cache"),
             )
             .label("the device bypasses that cache")
             .remedy(Fix::safe([Change::set(at, CacheMode::None)]));

@@ -1,7 +1,7 @@
 //! `web-source-writable`
 
 use vmdisk_facts::{Answer, Capability};
-use vmdisk_fields::{DiskName, phrase, setting};
+use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, Protocol};
 use vmdisk_rule::{Confidence, Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -103,7 +103,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let at = FieldPath::Disk(index, DiskField::Source);
         let title = phrase!(
             "{disk} is writable, but QEMU only reads from {protocol}",
-            disk = DiskName(index),
             protocol = network.protocol.to_string(),
         );
         report

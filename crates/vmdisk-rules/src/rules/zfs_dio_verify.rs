@@ -1,7 +1,7 @@
 //! `zfs-dio-verify`
 
 use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -97,7 +97,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FieldPath::Disk(index, DiskField::Cache),
             phrase!(
                 "{disk} uses O_DIRECT ({asked}) on ZFS, which fails writes whose data changes meanwhile",
-                disk = DiskName(index),
                 asked = remedy::how_direct_is_asked(index, disk),
             ),
         );

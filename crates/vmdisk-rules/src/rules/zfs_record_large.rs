@@ -1,7 +1,7 @@
 //! `zfs-record-large`
 
 use vmdisk_facts::{BlockKind, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase};
+use vmdisk_fields::phrase;
 use vmdisk_model::{Bytes, Disk, Format, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -73,7 +73,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "ZFS stores {disk} in records of {record}",
-                    disk = DiskName(index),
                     record = Bytes(record),
                 ),
             )

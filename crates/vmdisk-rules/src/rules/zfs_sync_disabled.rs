@@ -1,7 +1,7 @@
 //! `zfs-sync-disabled`
 
 use vmdisk_facts::{BlockKind, FsKind, HostIndex};
-use vmdisk_fields::{DiskName, phrase, quoted};
+use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Disk, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -69,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         report
             .finding(
                 at,
-                phrase!("ZFS ignores flushes of {disk}", disk = DiskName(index)),
+                phrase!("ZFS ignores flushes of {disk}"),
             )
             .label("on a dataset with `sync=disabled`")
             .note("after a crash of the host, the writes of the last seconds are missing, although the guest flushed them")
