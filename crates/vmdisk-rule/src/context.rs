@@ -42,6 +42,9 @@ impl Missing {
     /// The reason for a field whose value a shell or systemd fills in.
     pub const OPEN_VALUE: &'static str = "a variable without a known value sets it";
 
+    /// The reason for what depends on a placeholder of a template.
+    pub const PLACEHOLDER: &'static str = "a template fills it in";
+
     /// The reason for all checks except those of the text if another hypervisor runs the guest.
     pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";
 }

@@ -23,6 +23,7 @@ mod nearest;
 pub mod secrets;
 mod source_map;
 mod span;
+pub mod template;
 mod versioned_syntax;
 
 pub use allowance::Allowance;

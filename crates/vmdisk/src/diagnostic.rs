@@ -103,13 +103,17 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Masks the secrets that its texts quote. The edits of a fix stay exact.
     pub(crate) fn mask_secrets(&mut self) {
+        self.texts().for_each(mask);
+    }
+
+    /// All its texts.
+    pub(crate) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
         let related = self.related.iter_mut().map(|related| &mut related.label);
-        let texts = std::iter::once(&mut self.title)
+        std::iter::once(&mut self.title)
             .chain(&mut self.label)
             .chain(related)
             .chain(&mut self.notes)
-            .chain(&mut self.help);
-        texts.for_each(mask);
+            .chain(&mut self.help)
     }
 }
 

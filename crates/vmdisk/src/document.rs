@@ -1,5 +1,6 @@
 //! A text that was read.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
@@ -8,12 +9,13 @@ use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
 use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::CommandLineSpeller;
+use vmdisk_source::template::{Syntax, Template};
 use vmdisk_source::{
     Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind, has_expansion,
 };
 
 use crate::rules::Text;
-use crate::{ReadFailure, ReadFailureKind, TextPlace};
+use crate::{ReadFailure, ReadFailureKind, TextPlace, template};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -28,6 +30,10 @@ pub struct Document {
     lines: OnceLock<LineIndex>,
     /// True if any part of the text has an expansion, once it was asked for.
     has_expansion: OnceLock<bool>,
+    /// The template, if the text is one: its readers saw another text.
+    pub(crate) template: Option<Box<Template>>,
+    /// Fields with a placeholder of the template.
+    open_fields: BTreeSet<FieldPath>,
 }
 
 /// A file that a command line names with `-readconfig`, and that was read with it.
@@ -48,6 +54,16 @@ pub enum Source {
     QemuCommandLine(Box<vmdisk_qemu::Document>),
     /// A spec, with the guest that is planned from it.
     Spec(Box<PlannedDocument>),
+}
+
+impl Source {
+    pub(crate) fn source_map(&self) -> &SourceMap<FieldPath> {
+        match self {
+            Source::LibvirtXml(document) => &document.source_map,
+            Source::QemuCommandLine(document) => &document.source_map,
+            Source::Spec(document) => &document.planned.source_map,
+        }
+    }
 }
 
 /// A spec, and the guest that it asks for on some host.
@@ -112,17 +128,26 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 
 /// As [`read`], with this reader of XML.
 fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
-    let source = read_source(text, read_xml).map_err(|failure| failure.masked(text))?;
-    within_limits(Document {
-        source,
-        config_files: Vec::new(),
-        lines: OnceLock::new(),
-        has_expansion: OnceLock::new(),
-        text: text.to_owned(),
-    })
+    let template = match (is_spec(text), text.contains('<')) {
+        (true, _) => template::of(text, Syntax::Yaml),
+        (false, true) if !vmdisk_qemu::sniff(text) => template::of(text, Syntax::Xml),
+        (false, _) => None,
+    };
+    let readable = template.as_ref().map_or(text, |template| template.text());
+    let source = read_source(readable, read_xml).map_err(|mut failure| {
+        if let Some(template) = &template {
+            failure.help = Some(template::help(template.engine));
+        }
+        failure.masked(text)
+    })?;
+    let mut document = Document::new(text.to_owned(), source);
+    if let Some(template) = template {
+        document.set_template(*template);
+    }
+    within_limits(document)
 }
 
-fn read_source(text: &str, read_xml: ReadXml) -> Result<Source, ReadFailure> {
+pub(crate) fn read_source(text: &str, read_xml: ReadXml) -> Result<Source, ReadFailure> {
     if is_spec(text) {
         read_spec(text)
     } else if vmdisk_qemu::sniff(text) {
@@ -223,11 +248,8 @@ pub fn read_with_config_files(
     let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
     let document = vmdisk_qemu::read_with(&joined, text.len(), &spans)?;
     within_limits(Document {
-        source: Source::QemuCommandLine(Box::new(document)),
         config_files: parts,
-        lines: OnceLock::new(),
-        has_expansion: OnceLock::new(),
-        text: joined,
+        ..Document::new(joined, Source::QemuCommandLine(Box::new(document)))
     })
 }
 
@@ -262,10 +284,45 @@ fn read_bytes_with(bytes: &[u8], read_xml: ReadXml) -> Result<Document, ReadFail
 }
 
 impl Document {
+    pub(crate) fn new(text: String, source: Source) -> Self {
+        Document {
+            text,
+            source,
+            config_files: Vec::new(),
+            lines: OnceLock::new(),
+            has_expansion: OnceLock::new(),
+            template: None,
+            open_fields: BTreeSet::new(),
+        }
+    }
+
+    /// The template that the text is; `None` if nothing is filled in later.
+    pub fn template(&self) -> Option<&Template> {
+        self.template.as_deref()
+    }
+
+    pub(crate) fn set_template(&mut self, template: Template) {
+        self.open_fields = template::open_fields(&template, &self.source);
+        self.template = Some(Box::new(template));
+    }
+
+    /// The text that the reader saw.
+    pub(crate) fn read_text(&self) -> &str {
+        self.template().map_or(&self.text, Template::text)
+    }
+
+    /// Fields whose values are filled in later; `None` where nothing is.
+    pub(crate) fn open_fields(&self) -> Option<&BTreeSet<FieldPath>> {
+        match &self.source {
+            Source::QemuCommandLine(line) => Some(&line.open_fields),
+            Source::LibvirtXml(_) | Source::Spec(_) => self.template().map(|_| &self.open_fields),
+        }
+    }
+
     /// The input of the rules about text.
     pub(crate) fn rule_input(&self) -> Text<'_> {
         match &self.source {
-            Source::LibvirtXml(document) => Text::Xml(document, &self.text),
+            Source::LibvirtXml(document) => Text::Xml(document, self.read_text()),
             Source::QemuCommandLine(document) => Text::CommandLine(document),
             Source::Spec(_) => Text::Spec,
         }
@@ -287,14 +344,13 @@ impl Document {
             return None;
         };
         let spec = document.spec.clone();
-        let planned = spec.plan(&self.text, facts, target);
-        Some(Document {
-            text: self.text.clone(),
-            source: Source::Spec(Box::new(PlannedDocument::new(spec, planned))),
-            config_files: Vec::new(),
-            lines: OnceLock::new(),
-            has_expansion: OnceLock::new(),
-        })
+        let planned = spec.plan(self.read_text(), facts, target);
+        let source = Source::Spec(Box::new(PlannedDocument::new(spec, planned)));
+        let mut document = Document::new(self.text.clone(), source);
+        if let Some(template) = self.template() {
+            document.set_template(template.clone());
+        }
+        Some(document)
     }
 
     /// The guest alone, when the text is no longer needed.
@@ -326,11 +382,7 @@ impl Document {
     }
 
     fn source_map(&self) -> &SourceMap<FieldPath> {
-        match &self.source {
-            Source::LibvirtXml(document) => &document.source_map,
-            Source::QemuCommandLine(document) => &document.source_map,
-            Source::Spec(document) => &document.planned.source_map,
-        }
+        self.source.source_map()
     }
 
     /// Attributes and elements that some libvirt releases do not know, for a spec those of the XML that is written for
@@ -463,8 +515,8 @@ impl Document {
     /// Whether [`edits_of`](Self::edits_of) has the byte edits of a fix.
     pub(crate) fn can_make(&self, fix: &crate::rules::Fix) -> bool {
         match &self.source {
-            Source::LibvirtXml(document) if !self.has_expansion() => {
-                vmdisk_libvirt::check_changes(&self.text, document, &fix.changes).is_ok()
+            Source::LibvirtXml(document) if self.template.is_none() && !self.has_expansion() => {
+                vmdisk_libvirt::check_changes(self.read_text(), document, &fix.changes).is_ok()
             }
             Source::LibvirtXml(_) | Source::QemuCommandLine(_) | Source::Spec(_) => {
                 self.edits_of(fix).is_some()
@@ -482,14 +534,15 @@ impl Document {
         let mut edits = fix.edits.clone();
         edits.extend(match &self.source {
             Source::LibvirtXml(document) => {
-                vmdisk_libvirt::edits_of_all(&self.text, document, &fix.changes).ok()?
+                vmdisk_libvirt::edits_of_all(self.read_text(), document, &fix.changes).ok()?
             }
             Source::QemuCommandLine(document) => {
                 vmdisk_qemu::edits_of_all(document, &fix.changes).ok()?
             }
             Source::Spec(document) => {
                 let PlannedDocument { spec, planned, .. } = &**document;
-                spec.edits_of_all(&self.text, planned, &fix.changes).ok()?
+                spec.edits_of_all(self.read_text(), planned, &fix.changes)
+                    .ok()?
             }
         });
         self.may_edit(&edits).then_some(edits)
@@ -501,8 +554,11 @@ impl Document {
             Source::QemuCommandLine(document) => document.is_shared(edit.span),
             Source::LibvirtXml(_) | Source::Spec(_) => false,
         };
-        let is_open = |edit: &Edit| has_expansion(self.touched_by(edit.span)) || is_shared(edit);
-        !self.has_expansion() || !edits.iter().any(is_open)
+        let is_open = |edit: &Edit| {
+            let is_filled = self.template().is_some_and(|it| it.touches(edit.span));
+            is_filled || has_expansion(self.touched_by(edit.span)) || is_shared(edit)
+        };
+        self.template.is_none() && !self.has_expansion() || !edits.iter().any(is_open)
     }
 
     /// The replaced text, with the words that it is a part of or stands beside; on a command line, with whole options.

@@ -102,6 +102,7 @@ mod resolve;
 pub mod rules;
 mod selection;
 mod storage;
+mod template;
 pub mod trace;
 pub mod trial;
 mod unlocated;

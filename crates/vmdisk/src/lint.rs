@@ -18,7 +18,7 @@ use vmdisk_source::{Edit, Span};
 use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
-    ResolvedFix, Selection, Source,
+    ResolvedFix, Selection, Source, template,
 };
 
 /// The inputs of the check, other than the document.
@@ -60,6 +60,8 @@ pub struct LintReport {
     pub allowed: Vec<Diagnostic>,
     /// What rules could not look at, and why.
     pub not_checked: Vec<NotChecked>,
+    /// Number of different placeholders and conditions of a template.
+    pub placeholders: usize,
 }
 
 impl LintReport {
@@ -118,16 +120,21 @@ pub fn lint_after_trial(
     let document = planned.as_ref().unwrap_or(document);
     let mut found = Found::of(document, options);
     // Findings outside the selection need no texts. They still use the allowances of a document.
-    if found.hosts.is_none() && document.allowances().is_empty() {
+    let is_plain = document.template.is_none() && document.allowances().is_empty();
+    if found.hosts.is_none() && is_plain {
         let selection = &options.selection;
         found
             .findings
             .retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
-    let wants_edits = options.detail == Detail::Everything;
-    let mut report = report(document, options, outcome, wants_edits, found);
+    let report = report(document, options, outcome, wants_edits(options), found);
+    let mut report = template::lint(document, report, options, outcome, wants_edits(options));
     report.keep(&options.selection);
     report
+}
+
+fn wants_edits(options: &LintOptions<'_>) -> bool {
+    options.detail == Detail::Everything
 }
 
 /// Runs all rules over `written`, a text that was generated from a spec, and reports each finding in the words of the
@@ -167,6 +174,19 @@ pub fn lint_generated(
 
 /// Runs all rules over `document`, and keeps findings that the options do not ask for: fixes must not cause them either.
 pub(crate) fn lint_unselected(
+    document: &Document,
+    options: &LintOptions<'_>,
+    outcome: &QemuTrialOutcome,
+    wants_edits: bool,
+) -> LintReport {
+    let planned = options.planned(document);
+    let document = planned.as_ref().unwrap_or(document);
+    let report = lint_text(document, options, outcome, wants_edits);
+    template::lint(document, report, options, outcome, wants_edits)
+}
+
+/// As [`lint_unselected`], with placeholders as if they were values. The guest of a spec is planned already.
+pub(crate) fn lint_text(
     document: &Document,
     options: &LintOptions<'_>,
     outcome: &QemuTrialOutcome,
@@ -376,10 +396,7 @@ pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_
         policy: options.policy,
         versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,
-        open_fields: match &document.source {
-            Source::QemuCommandLine(line) => Some(&line.open_fields),
-            Source::LibvirtXml(_) | Source::Spec(_) => None,
-        },
+        open_fields: document.open_fields(),
         consumer: match &document.source {
             // A spec is written for libvirt unless it is generated for QEMU, and libvirt takes less.
             Source::LibvirtXml(_) | Source::Spec(_) => Consumer::Libvirt,

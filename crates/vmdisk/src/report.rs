@@ -48,6 +48,8 @@ pub struct DocumentReport {
     pub unchecked_rules: UncheckedRules,
     /// Each place that a rule could not look at, without those of [`DocumentReport::without_places`].
     pub not_checked: UncheckedPlaces,
+    /// Number of different placeholders and conditions of a template.
+    pub placeholders: usize,
     /// Titles of the findings that were fixed.
     pub mended: Vec<String>,
     /// Fixes that were undone.
@@ -130,6 +132,7 @@ impl DocumentReport {
             diagnostics,
             allowed,
             not_checked,
+            placeholders,
         } = report;
         let domain = document.domain().name.clone();
         let disks = document.domain().disks.len();
@@ -146,6 +149,7 @@ impl DocumentReport {
             findings: diagnostics,
             allowed,
             unchecked_rules: UncheckedRules::of(&not_checked),
+            placeholders,
             ..DocumentReport::default()
         }
     }

@@ -1,5 +1,7 @@
 //! All rules: those about the model, those about a syntax, and those of every reader.
 
+use std::collections::BTreeSet;
+
 use vmdisk_facts::{Facts, HostIndex};
 use vmdisk_libvirt::Document as Xml;
 use vmdisk_qemu::Document as CommandLine;
@@ -86,8 +88,12 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
             assumed
         });
     }
-    if let Text::CommandLine(document) = text {
-        outcome.leave_open(&document.open_fields, &document.open_words);
+    if let Some(open) = context.open_fields {
+        let words = match text {
+            Text::CommandLine(document) => &document.open_words,
+            Text::Xml(..) | Text::Spec => &BTreeSet::new(),
+        };
+        outcome.leave_open(open, words);
     }
     outcome.settle();
     outcome

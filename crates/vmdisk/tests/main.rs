@@ -11,4 +11,5 @@ mod redact;
 mod refused_by_programs;
 mod refused_chains;
 mod refused_devices;
+mod templates;
 mod versions;

@@ -29,6 +29,8 @@ pub(crate) struct Summary {
     pub(crate) fixed: usize,
     pub(crate) failed_fixes: usize,
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
+    /// Templates, and the number of their placeholders.
+    templates: (usize, usize),
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
 }
@@ -43,6 +45,8 @@ impl Summary {
                 summary.failed += 1;
                 continue;
             };
+            summary.templates.0 += usize::from(report.placeholders > 0);
+            summary.templates.1 += report.placeholders;
             summary.fixed += report.mended.len();
             summary.failed_fixes += report.failed_fixes.len();
             report.findings.iter().for_each(|one| summary.add(one));
@@ -123,6 +127,17 @@ impl Summary {
             let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
+        if let (files @ 1.., placeholders) = self.templates {
+            let files = match files {
+                1 => "a template was".to_owned(),
+                number => format!("{number} templates were"),
+            };
+            let placeholders = count(placeholders, "placeholder", "placeholders");
+            let _ = writeln!(
+                out,
+                "{files} checked without the values of {placeholders}; lint the rendered text for the rest"
+            );
+        }
         match (self.fixable, self.fixable_unsafely) {
             _ if !suggests_fix => {}
             (0, 0) => {}

@@ -5,6 +5,7 @@
 )]
 
 mod command_lines;
+mod placeholders;
 mod texts;
 mod unfinished;
 mod variations;

@@ -1,0 +1,530 @@
+//! Text that a template engine fills in before a program reads it.
+//!
+//! A [`Template`] has a text that its reader understands: every byte has the same place as in the template, statements are
+//! white space, and of alternatives there is one. A placeholder stays, without the characters that mean something to
+//! the reader.
+
+mod markup;
+mod token;
+
+use crate::Span;
+use markup::Markup;
+use token::{Kind, statement, token};
+
+/// An engine, the most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// ERB, EJS or text of Ruby.
+    Erb,
+    /// PHP.
+    Php,
+    /// Handlebars and Mustache.
+    Mustache,
+    /// Go's `text/template`, with Helm and Packer.
+    Go,
+    /// Jinja and its relatives.
+    Jinja,
+    /// HCL's `templatefile`, or text of Ruby.
+    Terraform,
+    /// Lines of Mako, Cheetah and Velocity.
+    Lines,
+    /// `@NAME@`.
+    Configure,
+    /// `$NAME` and `${NAME}`.
+    Variables,
+    /// `%s`, `%(name)s` and `{name}`.
+    Format,
+    /// A word such as `__NAME__`.
+    Word,
+}
+
+impl Engine {
+    /// True if statements of another engine continue or end those of this one: Mustache shares its braces with Go.
+    fn has_end_of(self, other: Self) -> bool {
+        let braces = [Engine::Go, Engine::Mustache];
+        self == other || braces.contains(&self) && braces.contains(&other)
+    }
+
+    /// The name, after "this looks like".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Erb => "an ERB template",
+            Engine::Php => "a PHP template",
+            Engine::Mustache => "a Mustache template",
+            Engine::Go => "a Go template",
+            Engine::Jinja => "a Jinja template",
+            Engine::Terraform => "a Terraform template",
+            Engine::Lines => "a Mako or Cheetah template",
+            Engine::Configure => "a template with `@NAME@`",
+            Engine::Variables => "a template with `${NAME}`",
+            Engine::Format => "a format string",
+            Engine::Word => "a template",
+        }
+    }
+}
+
+/// The syntax of the text that a template renders to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// XML.
+    Xml,
+    /// YAML or JSON.
+    Yaml,
+}
+
+/// The part of the text that a placeholder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Position {
+    /// A value or text, or a part of one.
+    Value,
+    /// A value without quotes in XML: the placeholder writes them.
+    Unquoted,
+    /// Attributes of an element.
+    Attributes,
+    /// The name of an element or attribute, or a part of it.
+    Name,
+}
+
+/// Text that is filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placeholder {
+    /// Its place.
+    pub span: Span,
+    /// What it stands for.
+    pub position: Position,
+    /// Its text in the template.
+    pub name: String,
+}
+
+/// Alternatives, of which a condition chooses one, or text that is left out or repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The first statement, which has the condition.
+    pub condition: Span,
+    /// The text of each alternative.
+    pub alternatives: Vec<Span>,
+    /// True if one of them is always taken.
+    pub is_complete: bool,
+}
+
+/// A template.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Its engine.
+    pub engine: Engine,
+    /// Its placeholders, in the order of the text.
+    pub placeholders: Vec<Placeholder>,
+    /// Its alternatives and loops, the outer before the inner.
+    pub choices: Vec<Choice>,
+    /// All that the engine replaces.
+    tokens: Vec<Span>,
+    /// The text with all alternatives.
+    whole: String,
+    /// The text to read.
+    text: String,
+}
+
+struct Token {
+    span: Span,
+    kind: Kind,
+    engine: Engine,
+    position: Option<Position>,
+}
+
+impl Template {
+    /// The template in a text; `None` if nothing is filled in.
+    ///
+    /// ```
+    /// use vmdisk_source::template::{Syntax, Template};
+    /// let text = "{% if a %}\n<disk type='{{ kind }}'/>\n{% endif %}\n";
+    /// let template = Template::of(text, Syntax::Xml).unwrap();
+    /// assert_eq!(template.text().trim(), "<disk type='{{ kind }}'/>");
+    /// assert_eq!(template.placeholders[0].name, "{{ kind }}");
+    /// assert!(Template::of("<disk type='file'/>", Syntax::Xml).is_none());
+    /// ```
+    pub fn of(text: &str, syntax: Syntax) -> Option<Self> {
+        let is_mark = |byte: u8| matches!(byte, b'{' | b'$' | b'%' | b'@' | b'[') || byte == b'#';
+        // Nearly every text has no mark. Without an early end, the compiler compares many bytes at once.
+        if !text.bytes().fold(false, |any, byte| any | is_mark(byte)) && !text.contains("<?=") {
+            return None;
+        }
+        let tokens = tokens(text, syntax);
+        let engine = tokens.iter().map(|token| token.engine).min()?;
+        Some(Self::with_tokens(text, syntax, tokens, engine))
+    }
+
+    /// The template with further placeholders of values, which only their places show to be some.
+    pub fn with_words(of: Option<&Self>, text: &str, words: &[Span]) -> Self {
+        let mut template = of
+            .cloned()
+            .unwrap_or_else(|| Self::with_tokens(text, Syntax::Xml, Vec::new(), Engine::Word));
+        for span in words {
+            template.tokens.push(*span);
+            template.placeholders.push(Placeholder {
+                span: *span,
+                position: Position::Value,
+                name: span.slice(text).unwrap_or_default().to_owned(),
+            });
+        }
+        template.placeholders.sort_by_key(|it| it.span);
+        template
+    }
+
+    fn with_tokens(text: &str, syntax: Syntax, tokens: Vec<Token>, engine: Engine) -> Self {
+        let (choices, dropped) = choices(text, &tokens);
+        let mut bytes = text.as_bytes().to_vec();
+        let mut placeholders = Vec::new();
+        for Token {
+            span,
+            kind,
+            position,
+            ..
+        } in &tokens
+        {
+            let Some(position) = position.filter(|_| *kind == Kind::Value) else {
+                blank(&mut bytes, *span);
+                continue;
+            };
+            neutralize(&mut bytes, *span, position, syntax);
+            if !dropped.iter().any(|it| it.overlaps(*span)) {
+                placeholders.push(Placeholder {
+                    span: *span,
+                    position,
+                    name: text[span.start..span.end].to_owned(),
+                });
+            }
+        }
+        for span in dropped {
+            blank(&mut bytes, span);
+        }
+        if syntax == Syntax::Xml && !tokens.is_empty() {
+            blank_prolog(&mut bytes, &mut placeholders);
+        }
+        let whole = String::from_utf8(bytes).unwrap_or_default();
+        let mut template = Template {
+            engine,
+            placeholders,
+            choices,
+            tokens: tokens.into_iter().map(|token| token.span).collect(),
+            text: String::new(),
+            whole,
+        };
+        template.text = template.choosing(&[]);
+        template
+    }
+
+    /// The text to read, with the first of all alternatives.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text with these alternatives, each a choice and the number of its alternative (`None` for none of them), and
+    /// with those around them; of all other choices, the first is taken.
+    pub fn choosing(&self, chosen: &[(usize, Option<usize>)]) -> String {
+        let mut bytes = self.whole.as_bytes().to_vec();
+        for span in self.left_out(chosen) {
+            blank(&mut bytes, span);
+        }
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The template with these alternatives instead of the first ones.
+    #[must_use]
+    pub fn choose(&self, chosen: &[(usize, Option<usize>)]) -> Self {
+        let text = self.choosing(chosen);
+        Template {
+            text,
+            ..self.clone()
+        }
+    }
+
+    /// The alternatives that are left out by [`choosing`](Self::choosing).
+    pub fn left_out(&self, chosen: &[(usize, Option<usize>)]) -> Vec<Span> {
+        let mut out = Vec::new();
+        for (nth, choice) in self.choices.iter().enumerate() {
+            let own = chosen.iter().find(|(of, _)| *of == nth);
+            let inner = |at: &usize| {
+                let inner = chosen.iter().map(|(of, _)| self.choices[*of].condition);
+                let place = choice.alternatives[*at];
+                inner
+                    .into_iter()
+                    .any(|it| place.start <= it.start && it.end <= place.end)
+            };
+            let around = (0..choice.alternatives.len()).find(inner);
+            let taken = match own {
+                Some((_, alternative)) => *alternative,
+                None => Some(around.unwrap_or(0)),
+            };
+            let spans = choice.alternatives.iter().enumerate();
+            out.extend(
+                spans
+                    .filter(|(at, _)| Some(*at) != taken)
+                    .map(|(_, span)| *span),
+            );
+        }
+        out
+    }
+
+    /// True if an edit of a span would touch anything that the engine replaces.
+    pub fn touches(&self, span: Span) -> bool {
+        let mut tokens = self.tokens.iter();
+        tokens.any(|token| token.start <= span.end && span.start <= token.end)
+    }
+
+    /// The placeholders within a span.
+    pub fn placeholders_in(&self, span: Span) -> impl Iterator<Item = &Placeholder> {
+        self.placeholders
+            .iter()
+            .filter(move |it| it.span.overlaps(span))
+    }
+
+    /// Writes placeholders as the template does, where a message quotes them as the text to read has them.
+    pub fn restore(&self, message: &mut String) {
+        for Placeholder { span, name, .. } in &self.placeholders {
+            let read = span.slice(&self.whole).unwrap_or_default();
+            if read != name && message.contains(read) {
+                *message = message.replace(read, name);
+            }
+        }
+    }
+}
+
+/// The tokens of a text. A statement in a value, and a condition around a part of one, are values.
+fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
+    let mut markup = Markup::new(syntax);
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        if let Some(length) = markup.is_text().then(|| line_statement(text, at)).flatten() {
+            let kind = statement(
+                rest.trim_start_matches(['%', '#', ' ', '\t'])
+                    .lines()
+                    .next()
+                    .unwrap_or_default(),
+            );
+            let span = Span::new(at, at + length);
+            tokens.push(Token {
+                span,
+                kind,
+                engine: Engine::Lines,
+                position: None,
+            });
+            at += length;
+            continue;
+        }
+        match markup
+            .may_start(rest)
+            .then(|| token(&text[..at], rest))
+            .flatten()
+        {
+            Some((length, kind, engine)) => {
+                let span = Span::new(at, at + length);
+                let position = markup.position(text, span);
+                // A value in a comment is nobody's.
+                if position.is_some() || kind != Kind::Value {
+                    tokens.push(Token {
+                        span,
+                        kind,
+                        engine,
+                        position,
+                    });
+                }
+                at += length;
+            }
+            None => {
+                at += markup.advance(rest);
+            }
+        }
+    }
+    join_conditions(text, &mut tokens);
+    tokens
+}
+
+/// The length of a line that is a statement: `% if a:`, `#if $a`.
+fn line_statement(text: &str, at: usize) -> Option<usize> {
+    let rest = &text[at..];
+    let code = rest
+        .strip_prefix('%')
+        .or_else(|| rest.strip_prefix('#').filter(|it| !it.starts_with(' ')))?;
+    let is_first = text[..at]
+        .rsplit('\n')
+        .next()
+        .is_some_and(|it| it.trim().is_empty());
+    let code = code.lines().next().unwrap_or_default();
+    let is_code =
+        is_first && (code.trim_start().starts_with("jinja2:") || statement(code) != Kind::Blank);
+    let word = code
+        .trim_start()
+        .split(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    let is_code = is_code || is_first && word == "set";
+    is_code.then_some(code.len() + 1)
+}
+
+/// Joins the statements in one value, and what is between them, to one placeholder.
+fn join_conditions(text: &str, tokens: &mut Vec<Token>) {
+    let mut joined: Vec<Token> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for token in tokens.drain(..) {
+        let is_start = matches!(token.kind, Kind::Choose | Kind::Open);
+        let is_end = token.kind == Kind::Close;
+        joined.push(token);
+        if is_start {
+            open.push(joined.len() - 1);
+        }
+        let Some(first) = is_end.then(|| open.pop()).flatten() else {
+            continue;
+        };
+        let Some(last) = joined.last().map(|it| it.span) else {
+            continue;
+        };
+        let span = Span::new(joined[first].span.start, last.end);
+        let all: String = {
+            let mut bytes = text.as_bytes()[span.start..span.end].to_vec();
+            for token in &joined[first..] {
+                let inner = Span::new(token.span.start - span.start, token.span.end - span.start);
+                blank(&mut bytes, inner);
+            }
+            String::from_utf8(bytes).unwrap_or_default()
+        };
+        let has_value = joined[first..].iter().any(|it| it.kind == Kind::Value);
+        let is_text = !all.contains(['<', '>']) && (has_value || !all.trim().is_empty());
+        let is_value = joined[first].position == Some(Position::Value);
+        if is_value && is_text {
+            joined.truncate(first + 1);
+            joined[first].span = span;
+            joined[first].kind = Kind::Value;
+        }
+    }
+    *tokens = joined;
+}
+
+/// The choices of a text, the outer first, and text that definitions leave out.
+fn choices(text: &str, tokens: &[Token]) -> (Vec<Choice>, Vec<Span>) {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let (mut found, mut dropped) = (Vec::new(), Vec::new());
+    for (nth, token) in tokens.iter().enumerate() {
+        let mut own = open.iter_mut().rev();
+        match token.kind {
+            Kind::Choose | Kind::Open | Kind::Define => open.push((nth, Vec::new())),
+            Kind::Else => {
+                if let Some((_, marks)) =
+                    own.find(|(first, _)| tokens[*first].engine.has_end_of(token.engine))
+                {
+                    marks.push(nth);
+                }
+            }
+            Kind::Close => {
+                let same = |(first, _): &(usize, Vec<usize>)| {
+                    tokens[*first].engine.has_end_of(token.engine)
+                };
+                let Some(at) = open.iter().rposition(same) else {
+                    continue;
+                };
+                let (first, marks) = open.remove(at);
+                let bounds: Vec<usize> = [first].into_iter().chain(marks).chain([nth]).collect();
+                let between = bounds.windows(2);
+                let alternatives: Vec<Span> = between
+                    .map(|pair| Span::new(tokens[pair[0]].span.end, tokens[pair[1]].span.start))
+                    .collect();
+                match tokens[first].kind {
+                    Kind::Define => dropped.extend(alternatives),
+                    Kind::Choose => found.push(choice(text, tokens, &bounds, alternatives)),
+                    _ => {}
+                }
+            }
+            Kind::Value | Kind::Blank => {}
+        }
+    }
+    found.sort_by_key(|choice: &Choice| choice.condition);
+    let has_rest =
+        |span: &Span| text[..span.start].contains("<d") || text[span.end..].contains("<d");
+    dropped.retain(has_rest);
+    (found, dropped)
+}
+
+fn choice(text: &str, tokens: &[Token], bounds: &[usize], mut alternatives: Vec<Span>) -> Choice {
+    let word = |nth: usize| {
+        let span = tokens[nth].span;
+        let text = &text[span.start..span.end];
+        text.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
+    };
+    let last = bounds[bounds.len() - 2];
+    let is_complete = bounds.len() > 2 && word(last) == "else";
+    // Nothing is between a `case` and its first `when`.
+    if word(bounds[0]).starts_with("case") && alternatives.len() > 1 {
+        alternatives.remove(0);
+    }
+    Choice {
+        condition: tokens[bounds[0]].span,
+        alternatives,
+        is_complete,
+    }
+}
+
+/// Replaces a span by blanks; line ends stay.
+fn blank(bytes: &mut [u8], span: Span) {
+    let own = bytes[span.start..span.end].iter_mut();
+    own.filter(|byte| !matches!(byte, b'\n' | b'\r'))
+        .for_each(|byte| *byte = b' ');
+}
+
+/// Replaces the characters of a placeholder that mean something to the reader.
+fn neutralize(bytes: &mut [u8], span: Span, position: Position, syntax: Syntax) {
+    let own = &mut bytes[span.start..span.end];
+    let is_name = position == Position::Name || syntax == Syntax::Yaml;
+    match position {
+        Position::Attributes => return blank(bytes, span),
+        Position::Name | Position::Value | Position::Unquoted => {}
+    }
+    for byte in own.iter_mut() {
+        *byte = match *byte {
+            other if is_name && !other.is_ascii_alphanumeric() => b'_',
+            b'<' => b'(',
+            b'>' => b')',
+            b'&' => b'+',
+            b'\'' | b'"' => b'`',
+            b'\n' | b'\r' => b' ',
+            other => other,
+        };
+    }
+    match (own, position) {
+        ([first, .., last], Position::Unquoted) => (*first, *last) = (b'\'', b'\''),
+        ([first, ..], Position::Name) => *first = b'x',
+        _ => {}
+    }
+}
+
+/// Blanks the placeholders, lines of comments and the XML declaration in front of the root element of a template, and the
+/// placeholders behind it: nothing but white space may be there.
+fn blank_prolog(bytes: &mut [u8], placeholders: &mut Vec<Placeholder>) {
+    let is_root = |pair: &[u8]| pair[0] == b'<' && pair[1].is_ascii_alphabetic();
+    let first = bytes.windows(2).position(is_root).unwrap_or(0);
+    let last = bytes
+        .iter()
+        .rposition(|byte| *byte == b'>')
+        .unwrap_or(bytes.len());
+    placeholders.retain(|it| {
+        let is_inside = first <= it.span.start && it.span.start < last;
+        if !is_inside {
+            blank(bytes, it.span);
+        }
+        is_inside
+    });
+    let prolog = String::from_utf8_lossy(&bytes[..first]).into_owned();
+    let declared = prolog.find("<?xml");
+    if let Some(start) = declared.filter(|start| *start > 0)
+        && let Some(length) = prolog[start..].find("?>")
+    {
+        blank(bytes, Span::new(start, start + length + 2));
+    }
+    let mut at = 0;
+    for line in prolog.split_inclusive('\n') {
+        if line.starts_with(['#', '%']) || line.trim_end() == "---" {
+            blank(bytes, Span::new(at, at + line.len()));
+        }
+        at += line.len();
+    }
+}

@@ -1,0 +1,481 @@
+//! Templates: what is true of a text whatever its placeholders stand for.
+//!
+//! A placeholder is unknown, and so is what depends on it. No rule knows that: the rules run over the text with each
+//! placeholder filled in with every word that may stand there, and over each of its alternatives. What they report of all of
+//! these texts is true of the template. What they report of some of them was not checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vmdisk_model::FieldPath;
+use vmdisk_source::template::{Engine, Position, Syntax, Template};
+use vmdisk_source::{Edit, Span};
+
+use crate::document::read_source;
+use crate::lint::lint_text;
+use crate::rules::{Missing, NotChecked, Rule};
+use crate::trial::QemuTrialOutcome;
+use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
+
+/// Bytes of all texts that are tried for a template.
+const MAX_BYTES: usize = 12 << 20;
+/// Number of texts in which each placeholder is filled in.
+const TOGETHER: usize = 12;
+
+/// The template that a text is, if it is one; `syntax` is that of its result.
+pub(crate) fn of(text: &str, syntax: Syntax) -> Option<Box<Template>> {
+    Template::of(text, syntax).map(Box::new)
+}
+
+/// The fields whose values have a placeholder.
+pub(crate) fn open_fields(template: &Template, source: &Source) -> BTreeSet<FieldPath> {
+    let places = source.source_map().iter();
+    let open = places.filter(|(_, place)| placeholder_in(template, place.span).is_some());
+    open.map(|(at, _)| at).collect()
+}
+
+/// The first placeholder in a value; `None` for an element or a mapping around values.
+fn placeholder_in(template: &Template, span: Span) -> Option<&str> {
+    let first = template.placeholders_in(span).next()?;
+    let mut rest = span.slice(template.text())?.to_owned();
+    for inner in template.placeholders_in(span) {
+        rest = rest.replace(inner.span.slice(template.text()).unwrap_or_default(), "");
+    }
+    let is_value = !rest.contains(['<', '\n']) && !rest.contains(": ");
+    is_value.then_some(first.name.as_str())
+}
+
+/// The placeholder that a title quotes, other than in the name of a disk.
+fn quoted<'t>(template: &'t Template, document: &Document, title: &str) -> Option<&'t str> {
+    let mut title = title.to_owned();
+    for disk in &document.domain().disks {
+        title = title.replace(disk.name(), "");
+    }
+    let mut all = template.placeholders.iter();
+    let is_quoted = |span: Span| title.contains(span.slice(template.text()).unwrap_or(" "));
+    let found = all.find(|it| it.position != Position::Attributes && is_quoted(it.span));
+    found.map(|it| it.name.as_str())
+}
+
+/// Words in place of values, which the findings show to be none: `__NAME__`, `TBD`.
+fn words(document: &Document, report: &LintReport) -> Vec<Span> {
+    const REFUSED: [&str; 3] = ["invalid-value", "target-name-refused", "relative-path"];
+    if !matches!(document.source, Source::LibvirtXml(_)) {
+        return Vec::new();
+    }
+    let refused = report
+        .diagnostics
+        .iter()
+        .filter(|it| REFUSED.contains(&it.rule.name));
+    let is_free = |span: Span| {
+        let template = document.template();
+        template.is_none_or(|it| it.placeholders_in(span).next().is_none())
+    };
+    let refused =
+        refused.filter(|it| it.fix.is_none() && it.place.is_exact && is_free(it.place.span));
+    let spans = refused.map(|it| it.place.span);
+    spans
+        .filter(|span| span.slice(document.read_text()).is_some_and(is_word))
+        .collect()
+}
+
+/// True for `__NAME__`, `#NAME#`, `[NAME]` and words in capitals.
+fn is_word(text: &str) -> bool {
+    let text = text.trim();
+    let inner = text.trim_matches(|c: char| "_#@%[](){}!-~^*?.".contains(c));
+    let is_wrapped =
+        inner.len() + 2 <= text.len() && !inner.is_empty() && !text.starts_with(['-', '.', '(']);
+    let is_caps = |it: &str| {
+        let is_in = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-".contains(c);
+        it.len() > 2 && it.starts_with(|c: char| c.is_ascii_uppercase()) && it.chars().all(is_in)
+    };
+    let has_name = text.split("__").skip(1).step_by(2).any(is_caps);
+    is_wrapped && !inner.contains('/') || is_caps(inner) || has_name
+}
+
+/// Alternatives, each of a choice.
+type Chosen = Vec<(usize, Option<usize>)>;
+
+/// A text to try: its alternatives, and what is filled in.
+struct Plan {
+    chosen: Chosen,
+    filled: Vec<(Span, String)>,
+    cause: String,
+}
+
+/// A text for a template.
+struct Variant {
+    document: Document,
+    /// The filled-in placeholders, each with the length of its text.
+    filled: Vec<(Span, usize)>,
+    left_out: Vec<Span>,
+    /// The placeholder or condition that differs from the first text; empty if several do.
+    cause: String,
+}
+
+impl Variant {
+    /// The place in the template of a place in the text.
+    fn origin(&self, at: usize) -> usize {
+        let (mut added, mut removed) = (0, 0);
+        for (span, length) in &self.filled {
+            let start = span.start + added - removed;
+            if at < start {
+                break;
+            }
+            if at < start + length {
+                return span.start;
+            }
+            added += length;
+            removed += span.len();
+        }
+        at + removed - added
+    }
+
+    fn edits(&self, diagnostic: &Diagnostic) -> Option<Vec<Edit>> {
+        let edits = &diagnostic.fix.as_ref()?.edits;
+        let origin = |edit: &Edit| {
+            let span = Span::new(self.origin(edit.span.start), self.origin(edit.span.end));
+            Edit::replace(span, edit.text.clone())
+        };
+        Some(edits.iter().map(origin).collect())
+    }
+}
+
+/// Runs the rules over the texts of a template.
+struct Tryout<'t> {
+    template: &'t Template,
+    /// The template's own text.
+    written: &'t str,
+    options: &'t LintOptions<'t>,
+    /// As `options`, for texts that nobody sees.
+    brief: LintOptions<'t>,
+    /// The bytes that may still be tried.
+    bytes: usize,
+}
+
+/// The report about a template: findings that hold for all of its texts.
+pub(crate) fn lint(
+    document: &Document,
+    report: LintReport,
+    options: &LintOptions<'_>,
+    outcome: &QemuTrialOutcome,
+    wants_edits: bool,
+) -> LintReport {
+    let own = document.template.as_deref();
+    let words = words(document, &report);
+    if own.is_none() && words.is_empty() {
+        return report;
+    }
+    let template = Template::with_words(own, &document.text, &words);
+    let brief = LintOptions {
+        detail: Detail::Titles,
+        ..options.clone()
+    };
+    let mut tryout = Tryout {
+        template: &template,
+        written: &document.text,
+        options,
+        brief,
+        bytes: MAX_BYTES,
+    };
+    let mut report = match words.is_empty() {
+        true => tryout.certain(document, &[], report),
+        false => {
+            let mut document = document.clone();
+            document.set_template(template.clone());
+            let report = lint_text(&document, options, outcome, wants_edits);
+            tryout.certain(&document, &[], report)
+        }
+    };
+    tryout.add_alternatives(&mut report, wants_edits);
+    let names = template.placeholders.iter().map(|it| it.name.as_str());
+    let conditions = template
+        .choices
+        .iter()
+        .filter_map(|it| it.condition.slice(&document.text));
+    report.placeholders = names.chain(conditions).collect::<BTreeSet<_>>().len();
+    let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    report.diagnostics.sort_by_key(order);
+    report
+}
+
+impl Tryout<'_> {
+    /// Adds what holds in each alternative that the first text does not have.
+    fn add_alternatives(&mut self, report: &mut LintReport, wants_edits: bool) {
+        for (nth, choice) in self.template.choices.iter().enumerate() {
+            for (alternative, place) in choice.alternatives.iter().enumerate().skip(1) {
+                let chosen = [(nth, Some(alternative))];
+                let plan = Plan {
+                    chosen: chosen.to_vec(),
+                    filled: Vec::new(),
+                    cause: String::new(),
+                };
+                let Some(variant) = self.variant(plan) else {
+                    continue;
+                };
+                let mut document = variant.document;
+                document.text = self.written.to_owned();
+                document.set_template(self.template.choose(&chosen));
+                let outcome = QemuTrialOutcome::default();
+                let mut found = lint_text(&document, self.options, &outcome, wants_edits);
+                let is_inside = |it: &Diagnostic| {
+                    place.start <= it.place.span.start && it.place.span.start < place.end
+                };
+                found.diagnostics.retain(is_inside);
+                if !found.diagnostics.is_empty() {
+                    let own = self.certain(&document, &chosen, found);
+                    report.diagnostics.extend(own.diagnostics);
+                }
+            }
+        }
+    }
+
+    /// The part of a report that holds for all texts with some alternatives.
+    fn certain(
+        &mut self,
+        document: &Document,
+        chosen: &[(usize, Option<usize>)],
+        mut report: LintReport,
+    ) -> LintReport {
+        let template = document.template.as_deref().unwrap_or(self.template);
+        let mut missed = Missed::default();
+        report.diagnostics.retain(|found| {
+            let name = placeholder_in(template, found.place.span);
+            let name = name.or_else(|| quoted(template, document, &found.title));
+            missed.add_if(name, found.rule, found.at)
+        });
+        for one in report
+            .not_checked
+            .iter_mut()
+            .filter(|it| it.missing.why == Missing::OPEN_VALUE)
+        {
+            let span = document.nearest_place(one.at).span;
+            one.missing = missing(placeholder_in(template, span).unwrap_or_default());
+        }
+        let first: BTreeSet<(&str, usize)> = report.diagnostics.iter().map(key_of).collect();
+        let left_out = self.template.left_out(chosen);
+        for plan in self.plans(document, chosen) {
+            let Some(variant) = self.variant(plan) else {
+                continue;
+            };
+            let wants_edits = report.diagnostics.iter().any(|it| it.fix.is_some());
+            let outcome = QemuTrialOutcome::default();
+            let other = lint_text(&variant.document, &self.brief, &outcome, wants_edits);
+            let mut others: BTreeMap<(&str, usize), &Diagnostic> = BTreeMap::new();
+            for found in other.diagnostics.iter().chain(&other.allowed) {
+                others.insert(
+                    (found.rule.name, variant.origin(found.place.span.start)),
+                    found,
+                );
+            }
+            let is_left_out = |at: usize| {
+                let mut out = variant.left_out.iter();
+                out.any(|span| span.start <= at && at < span.end)
+            };
+            report.diagnostics.retain_mut(|found| {
+                if is_left_out(found.place.span.start) {
+                    return true;
+                }
+                let Some(same) = others.get(&key_of(found)) else {
+                    missed.add(&variant.cause, found.rule, found.at);
+                    return false;
+                };
+                let edits = found.fix.as_ref().map(|fix| fix.edits.clone());
+                if edits.is_some() && edits != variant.edits(same) {
+                    found.fix = None;
+                }
+                true
+            });
+            if variant.left_out == left_out {
+                let new = others.iter().filter(|(key, _)| !first.contains(*key));
+                new.for_each(|(_, found)| missed.add(&variant.cause, found.rule, found.at));
+            }
+        }
+        for found in &mut report.diagnostics {
+            found.texts().for_each(|text| template.restore(text));
+        }
+        report.not_checked.extend(missed.into_entries());
+        report
+    }
+
+    /// All texts to compare with the first one.
+    fn plans(&self, document: &Document, chosen: &[(usize, Option<usize>)]) -> Vec<Plan> {
+        let template = self.template;
+        let left_out = template.left_out(chosen);
+        let mut groups: BTreeMap<&str, (Vec<Span>, Vec<String>)> = BTreeMap::new();
+        for placeholder in &template.placeholders {
+            if left_out.iter().any(|out| out.overlaps(placeholder.span)) {
+                continue;
+            }
+            let (spans, texts) = groups.entry(&placeholder.name).or_default();
+            spans.push(placeholder.span);
+            let own = match &document.source {
+                Source::LibvirtXml(source) => {
+                    vmdisk_libvirt::fillings(source, document.read_text(), placeholder)
+                }
+                Source::Spec(_) => spec_words(document, placeholder.span),
+                Source::QemuCommandLine(_) => Vec::new(),
+            };
+            for text in own {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+        }
+        groups.retain(|_, (_, texts)| !texts.is_empty());
+        let mut out = Vec::new();
+        for nth in 0..if groups.is_empty() { 0 } else { TOGETHER } {
+            let all = groups
+                .values()
+                .enumerate()
+                .flat_map(|(group, (spans, texts))| {
+                    let text = &texts[(nth + nth * group) % texts.len()];
+                    spans.iter().map(move |span| (*span, text.clone()))
+                });
+            out.push(Plan {
+                chosen: chosen.to_vec(),
+                filled: all.collect(),
+                cause: String::new(),
+            });
+        }
+        for (nth, choice) in template.choices.iter().enumerate() {
+            let none = (!choice.is_complete).then_some(None);
+            let each = (0..choice.alternatives.len()).map(Some).chain(none);
+            for alternative in each.filter(|it| *it != Some(0)) {
+                let others = chosen.iter().copied().filter(|(other, _)| *other != nth);
+                let cause = choice.condition.slice(self.written).unwrap_or_default();
+                out.push(Plan {
+                    chosen: others.chain([(nth, alternative)]).collect(),
+                    filled: Vec::new(),
+                    cause: cause.to_owned(),
+                });
+            }
+        }
+        let most = groups.values().map(|(_, texts)| texts.len()).max();
+        for nth in 0..most.unwrap_or(0) {
+            for (name, (spans, texts)) in &groups {
+                let Some(text) = texts.get(nth) else {
+                    continue;
+                };
+                out.push(Plan {
+                    chosen: chosen.to_vec(),
+                    filled: spans.iter().map(|span| (*span, text.clone())).collect(),
+                    cause: (*name).to_owned(),
+                });
+            }
+        }
+        out
+    }
+
+    /// The text with some alternatives and texts; `None` if it cannot be read, or too many were.
+    fn variant(&mut self, plan: Plan) -> Option<Variant> {
+        let Plan {
+            chosen,
+            mut filled,
+            cause,
+        } = plan;
+        let mut text = self.template.choosing(&chosen);
+        filled.sort_unstable();
+        for (span, with) in filled.iter_mut().rev() {
+            if text.as_bytes().get(span.start) == Some(&b'\'') {
+                *with = format!("'{with}'");
+            }
+            text.replace_range(span.start..span.end, with);
+        }
+        self.bytes = self.bytes.checked_sub(text.len())?;
+        let source = read_source(&text, vmdisk_libvirt::read_only).ok()?;
+        let lengths = filled.iter().map(|(span, with)| (*span, with.len()));
+        Some(Variant {
+            filled: lengths.collect(),
+            left_out: self.template.left_out(&chosen),
+            document: Document::new(text, source),
+            cause,
+        })
+    }
+}
+
+/// Words of specs: those that mistakes at the place expect, and texts of each kind.
+fn spec_words(document: &Document, span: Span) -> Vec<String> {
+    const TEXTS: [&str; 12] = [
+        "x",
+        "7",
+        "1",
+        "0",
+        "16",
+        "1GiB",
+        "4096",
+        "true",
+        "false",
+        "/srv/x.qcow2",
+        "/dev/x",
+        "vdx",
+    ];
+    let mut words: Vec<String> = TEXTS.map(str::to_owned).to_vec();
+    if let Source::Spec(spec) = &document.source {
+        let own = spec
+            .planned
+            .mistakes
+            .iter()
+            .filter(|it| it.span.overlaps(span));
+        for mistake in own {
+            let said = format!(
+                "{} {}",
+                mistake.message,
+                mistake.help.as_deref().unwrap_or_default()
+            );
+            words.extend(said.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    words
+}
+
+fn key_of(found: &Diagnostic) -> (&'static str, usize) {
+    (found.rule.name, found.place.span.start)
+}
+
+fn missing(name: &str) -> Missing {
+    let what = match name {
+        "" => "the value of a placeholder".to_owned(),
+        name => format!("the value of `{name}`"),
+    };
+    Missing::new(what, Missing::PLACEHOLDER)
+}
+
+/// Rules that need what a placeholder stands for.
+#[derive(Default)]
+struct Missed(BTreeMap<(&'static str, FieldPath, String), &'static Rule>);
+
+impl Missed {
+    fn add(&mut self, name: &str, rule: &'static Rule, at: FieldPath) {
+        self.0.insert((rule.name, at, name.to_owned()), rule);
+    }
+
+    /// Adds a rule if there is a placeholder, and returns true if there is none.
+    fn add_if(&mut self, name: Option<&str>, rule: &'static Rule, at: FieldPath) -> bool {
+        if let Some(name) = name {
+            self.add(name, rule, at);
+        }
+        name.is_none()
+    }
+
+    /// All entries; one that names no placeholder only where no other does.
+    fn into_entries(self) -> impl Iterator<Item = NotChecked> {
+        let mut last = None;
+        // Those without a name come first, so the reverse order meets them last.
+        let entries = self.0.into_iter().rev();
+        let entries = entries.filter(move |((rule, at, name), _)| {
+            let is_again = last.replace((*rule, *at)) == Some((*rule, *at));
+            !(name.is_empty() && is_again)
+        });
+        entries.map(|((_, at, name), rule)| NotChecked {
+            rule,
+            at,
+            missing: missing(&name),
+            hosts: Vec::new(),
+        })
+    }
+}
+
+/// The remedy for a template that cannot be read.
+pub(crate) fn help(engine: Engine) -> String {
+    format!("this looks like {}; lint what it renders to", engine.name())
+}

@@ -1,0 +1,261 @@
+//! Templates beside what they render to: nothing is reported of a template that is not true of its result, and what needs no
+//! placeholder is reported of both.
+#![allow(clippy::disallowed_methods, reason = "tests read fixtures")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use vmdisk::rules::Missing;
+use vmdisk::{LintOptions, LintReport, lint, read};
+
+/// A part of the text of a fixture.
+enum Part<'t> {
+    Text(&'t str),
+    /// A placeholder with its values.
+    Value(&'t str, Vec<&'t str>),
+    Loop(&'t str),
+    If(&'t str),
+    Else,
+    End,
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for (nth, part) in text.split(['«', '»']).enumerate() {
+        let words: Vec<&str> = part.split(' ').collect();
+        parts.push(match (nth % 2, &words[..]) {
+            (0, _) => Part::Text(part),
+            (_, ["for", name]) => Part::Loop(name),
+            (_, ["if", name]) => Part::If(name),
+            (_, ["else"]) => Part::Else,
+            (_, ["end"]) => Part::End,
+            _ => {
+                let (name, values) = part.split_once('=').expect("a placeholder has values");
+                Part::Value(name, values.split('|').collect())
+            }
+        });
+    }
+    parts
+}
+
+/// How an engine writes a value, a loop, a condition, its alternative and an end; `$` is the name. An engine without
+/// statements has the first alternative.
+type Engine = (&'static str, &'static str, Option<[&'static str; 4]>);
+
+const ENGINES: [Engine; 11] = [
+    (
+        "jinja",
+        "{{ $ }}",
+        Some([
+            "{% for $ in $s %}",
+            "{% if $ is defined %}",
+            "{% else %}",
+            "{% end %}",
+        ]),
+    ),
+    (
+        "jinja with quotes",
+        "{{ vm['$'] | default(\"x\") }}",
+        Some([
+            "{%- for a in $ -%}",
+            "{%- if a < 3 -%}",
+            "{%- else -%}",
+            "{%- end -%}",
+        ]),
+    ),
+    (
+        "go",
+        "{{ .Values.$ | quote }}",
+        Some([
+            "{{- range .$ }}",
+            "{{- if and .$ (lt 1 2) }}",
+            "{{- else }}",
+            "{{- end }}",
+        ]),
+    ),
+    (
+        "erb",
+        "<%= @$ %>",
+        Some([
+            "<% @$.each do |d| %>",
+            "<%- if @$ && @a < 3 -%>",
+            "<%- else -%>",
+            "<% end %>",
+        ]),
+    ),
+    (
+        "terraform",
+        "${var.$}",
+        Some([
+            "%{ for a in $ ~}",
+            "%{ if $ != \"\" ~}",
+            "%{ else ~}",
+            "%{ end ~}",
+        ]),
+    ),
+    (
+        "mustache",
+        "{{$}}",
+        Some(["{{#$}}", "{{#$}}", "{{else}}", "{{/$}}"]),
+    ),
+    ("envsubst", "$$", None),
+    ("python", "%($)s", None),
+    ("format", "{$}", None),
+    ("configure", "@$@", None),
+    ("batch", "%$%", None),
+];
+
+/// The template of an engine, and the text with the `nth` value of each placeholder.
+fn written(text: &str, (_, value, statements): &Engine, nth: usize) -> (String, String) {
+    let (mut template, mut rendered) = (String::new(), String::new());
+    // True in an alternative that the rendered text does not have.
+    let mut open: Vec<bool> = Vec::new();
+    let statement = |which: usize, name: &str| {
+        let statement = statements.map(|all| all[which]).unwrap_or_default();
+        let end = if which == 3 && statement == "{% end %}" {
+            "{% endif %}"
+        } else {
+            statement
+        };
+        end.replace('$', name)
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for part in parts(text) {
+        let is_left_out = open.contains(&true);
+        match part {
+            Part::Text(text) => {
+                if statements.is_some() || !is_left_out {
+                    template.push_str(text);
+                }
+                let lines: String = text.chars().filter(|c| *c == '\n').collect();
+                rendered.push_str(if is_left_out { &lines } else { text });
+                if statements.is_none() && is_left_out {
+                    template.push_str(&lines);
+                }
+            }
+            Part::Value(name, values) => {
+                if statements.is_some() || !is_left_out {
+                    let name = if *value == "@$@" || *value == "%$%" {
+                        name.to_uppercase()
+                    } else {
+                        name.to_owned()
+                    };
+                    template.push_str(
+                        &value
+                            .replacen('$', "\0", usize::from(value.starts_with('$')))
+                            .replace('$', &name)
+                            .replace('\0', "$"),
+                    );
+                }
+                if !is_left_out {
+                    rendered.push_str(values[nth % values.len()]);
+                }
+            }
+            Part::Loop(name) | Part::If(name) => {
+                let which = usize::from(matches!(part, Part::If(_)));
+                template.push_str(&statement(which, name));
+                open.push(false);
+                names.push(name);
+            }
+            Part::Else => {
+                template.push_str(&statement(2, ""));
+                *open.last_mut().expect("an alternative is in a condition") = true;
+            }
+            Part::End => {
+                template.push_str(&statement(3, names.pop().unwrap_or_default()));
+                open.pop();
+            }
+        }
+    }
+    (template, rendered)
+}
+
+fn lint_text(text: &str, what: &str) -> LintReport {
+    let document = read(text).unwrap_or_else(|failure| panic!("{what}: {failure:?}\n{text}"));
+    lint(&document, &LintOptions::default())
+}
+
+/// Rules with the lines of their findings.
+fn found(report: &LintReport) -> BTreeSet<(&'static str, usize)> {
+    let found = report.diagnostics.iter();
+    found
+        .map(|it| (it.rule.name, it.place.start.line))
+        .collect()
+}
+
+fn fixtures() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/templates");
+    let entries = std::fs::read_dir(directory).expect("the fixtures are in the repository");
+    let path = |entry: Result<std::fs::DirEntry, _>| entry.expect("it can be read").path();
+    let read = |path: std::path::PathBuf| {
+        (
+            path.display().to_string(),
+            std::fs::read_to_string(&path).expect("it is text"),
+        )
+    };
+    let mut all: Vec<_> = entries.map(path).map(read).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_template_has_the_findings_of_all_texts_that_it_renders_to() {
+    let all = fixtures();
+    assert_eq!(all.len(), 8);
+    let (mut reported, mut templates) = (0, 0);
+    for (number, (name, text)) in all.iter().enumerate() {
+        for (nth, engine) in ENGINES.iter().enumerate() {
+            // Five engines write all guests, and each other engine some of them.
+            if nth >= 5 && (nth + number) % 3 > 0 {
+                continue;
+            }
+            templates += 1;
+            let what = format!("{name} for {}", engine.0);
+            let (template, _) = written(text, engine, 0);
+            let report = lint_text(&template, &what);
+            assert!(report.placeholders > 4, "{what}");
+            let raw = found(&report);
+            let mut always: Option<BTreeSet<_>> = None;
+            for nth in 0..4 {
+                let (_, rendered) = written(text, engine, nth);
+                let of_rendered = lint_text(&rendered, &what);
+                let known = found(&of_rendered);
+                let extra: Vec<_> = raw.difference(&known).collect();
+                assert_eq!(
+                    extra,
+                    [] as [&(&str, usize); 0],
+                    "{what}, value {nth}:\n{template}\n{rendered}"
+                );
+                always = Some(match always {
+                    Some(always) => always.intersection(&known).copied().collect(),
+                    None => known,
+                });
+            }
+            // A value decides over a finding on its line even where the few values here all have it.
+            let lines: Vec<&str> = template.lines().collect();
+            let (_, plain) = written(text, engine, 0);
+            let plain: Vec<&str> = plain.lines().collect();
+            let has_value = |line: usize| lines.get(line - 1) != plain.get(line - 1);
+            let missed: Vec<_> = always
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|it| !raw.contains(it) && !has_value(it.1))
+                .collect();
+            let missed: Vec<_> = missed
+                .iter()
+                .filter(|(rule, _)| {
+                    !report
+                        .not_checked
+                        .iter()
+                        .any(|it| it.rule.name == *rule && it.missing.why == Missing::PLACEHOLDER)
+                })
+                .collect();
+            assert_eq!(missed, [] as [&(&str, usize); 0], "{what}:\n{template}");
+            reported += raw.len();
+        }
+    }
+    assert!(
+        templates >= 40 && reported > 80,
+        "{reported} of {templates}"
+    );
+}
