@@ -69,6 +69,16 @@ pub(super) fn token(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
             };
             Some((code.len() + 4, kind, Engine::Php))
         }
+        _ => variable(before, rest),
+    }
+}
+
+/// A variable, or a place of a format.
+fn variable(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
+    let bytes = rest.as_bytes();
+    let second = bytes.get(1).copied().unwrap_or_default();
+    let after = before.as_bytes().last().copied().unwrap_or_default();
+    match (bytes.first()?, second) {
         (b'$', b'{') => Some((braces(&rest[1..])? + 1, Kind::Value, Engine::Variables)),
         (b'$', b'(') => {
             let name = within(rest, "$(", ")").filter(|name| !name.contains(['\n', '<', '(']))?;
@@ -89,10 +99,8 @@ pub(super) fn token(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
         (b'%', b'(') => {
             let name = within(rest, "%(", ")").filter(|name| !name.contains(['\n', '<']))?;
             let length = name.len() + 3;
-            let is_conversion = |byte: u8| byte.is_ascii_alphanumeric();
-            let conversion = bytes.get(length).filter(|byte| is_conversion(**byte))?;
-            let _ = conversion;
-            Some((length + 1, Kind::Value, Engine::Format))
+            let is_conversion = bytes.get(length)?.is_ascii_alphanumeric();
+            is_conversion.then_some((length + 1, Kind::Value, Engine::Format))
         }
         (b'%', _) => percent(after, rest).map(|length| (length, Kind::Value, Engine::Format)),
         (b'@', _) if !after.is_ascii_alphanumeric() => {
