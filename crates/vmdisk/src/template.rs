@@ -18,6 +18,8 @@ use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
 
 /// Bytes of all texts that are tried for a template.
 const MAX_BYTES: usize = 12 << 20;
+/// Number of files and of devices of the host that are tried for a placeholder.
+const MAX_PATHS: usize = 32;
 /// Number of texts in which each placeholder is filled in.
 const TOGETHER: usize = 12;
 
@@ -315,7 +317,8 @@ impl Tryout<'_> {
                 Source::Spec(_) => spec_words(document, placeholder.span),
                 Source::QemuCommandLine(_) => Vec::new(),
             };
-            for text in own {
+            let is_path = own.iter().any(|text| text == "/srv/x.qcow2");
+            for text in own.into_iter().chain(self.paths().filter(|_| is_path)) {
                 if !texts.contains(&text) {
                     texts.push(text);
                 }
@@ -364,6 +367,16 @@ impl Tryout<'_> {
             }
         }
         out
+    }
+
+    /// Images of the host, of which a placeholder may name any.
+    fn paths(&self) -> impl Iterator<Item = String> {
+        let facts = self.options.host.map(|host| host.facts());
+        let files = facts.into_iter().flat_map(|facts| &facts.files);
+        let devices = facts.into_iter().flat_map(|facts| &facts.blockdevs);
+        let devices = devices.filter_map(|device| device.paths.first());
+        let files = files.map(|file| &file.path).take(MAX_PATHS);
+        files.chain(devices.take(MAX_PATHS)).cloned()
     }
 
     /// The text with some alternatives and texts; `None` if it cannot be read, or too many were.
