@@ -41,3 +41,19 @@ pub fn may_follow(fixed: &str, appears: &str) -> bool {
             .iter()
             .any(|row| row.fixed == fixed && row.appears == appears)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fix_may_bring_its_own_follow_ups_and_an_unused_allowance() {
+        assert!(
+            FOLLOW_UPS
+                .iter()
+                .all(|row| may_follow(row.fixed, row.appears))
+        );
+        assert!(may_follow("cache-unsafe", "allowance-unused"));
+        assert!(!may_follow("cache-unsafe", "cache-writethrough"));
+    }
+}

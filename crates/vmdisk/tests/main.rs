@@ -12,4 +12,5 @@ mod refused_by_programs;
 mod refused_chains;
 mod refused_devices;
 mod templates;
+mod specs;
 mod versions;

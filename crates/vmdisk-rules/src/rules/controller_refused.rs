@@ -71,6 +71,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,not-reported,hidden,libvirt-12.5
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <devices>
+    ///     <controller type='nvme' index='0'><serial>a</serial></controller>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "controller-refused",
     group: Group::Startup,
     severity: Severity::Error,

@@ -47,6 +47,20 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/a.qcow2'>
+    ///     <dataStore type='file'>
+    ///       <format type='raw'/>
+    ///       <source file='/srv/a.raw'>
+    ///         <slices><slice type='storage' offset='0' size='1048576'/></slices>
+    ///       </source>
+    ///     </dataStore>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "data-store-refused",
     group: Group::Startup,
     severity: Severity::Error,

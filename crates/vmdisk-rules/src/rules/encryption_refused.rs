@@ -75,6 +75,19 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='rbd' name='p/a'>
+    ///     <host name='h'/>
+    ///     <encryption format='luks2' engine='librbd'>
+    ///       <secret type='passphrase' usage='a'/>
+    ///       <cipher name='aes' size='256' mode='xts' hash='sha256'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "encryption-refused",
     group: Group::Startup,
     severity: Severity::Error,

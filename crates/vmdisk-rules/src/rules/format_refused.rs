@@ -55,6 +55,13 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='volume' device='disk'>
+    ///   <driver name='qemu' type='fat'/>
+    ///   <source pool='dirs' volume='a'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "format-refused",
     group: Group::Startup,
     severity: Severity::Error,

@@ -111,6 +111,32 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'>
+    ///       <driver>
+    ///         <iothreads><iothread id='1'/><iothread id='5'/></iothreads>
+    ///       </driver>
+    ///     </controller>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <iothreads>1</iothreads>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' iothread='5'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "iothread-undefined",
     group: Group::Startup,
     severity: Severity::Error,

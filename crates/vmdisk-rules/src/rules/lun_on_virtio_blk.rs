@@ -36,6 +36,19 @@ declare_rule! {
     ///   <target dev='sda' bus='scsi'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <os><type arch='x86_64' machine='pc-i440fx-2.7'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='block' device='lun'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source dev='/dev/sda'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "lun-on-virtio-blk",
     group: Group::Startup,
     severity: Severity::Error,

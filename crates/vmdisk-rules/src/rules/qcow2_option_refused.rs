@@ -43,6 +43,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' discard='unmap' discard_no_unref='on'/>
+    ///   <source file='/srv/a.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     name: "qcow2-option-refused",
     group: Group::Startup,
     severity: Severity::Error,

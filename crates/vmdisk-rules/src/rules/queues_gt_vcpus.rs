@@ -73,6 +73,19 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <vcpu>1</vcpu>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "queues-gt-vcpus",
     group: Group::Clarity,
     severity: Severity::Advice,

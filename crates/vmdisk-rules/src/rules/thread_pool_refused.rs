@@ -43,6 +43,15 @@ declare_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda,iothread=iothread1
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <iothreads>1</iothreads>
+    ///   <iothreadids><iothread id='1' thread_pool_max='0'/></iothreadids>
+    ///   <devices>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "thread-pool-refused",
     group: Group::Startup,
     severity: Severity::Error,

@@ -147,6 +147,14 @@ declare_rule! {
     ///   </iotune>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <iotune><total_bytes_sec>1000000000000001</total_bytes_sec></iotune>
+    /// </disk>
+    /// ```
     name: "throttle-group-refused",
     group: Group::Startup,
     severity: Severity::Error,

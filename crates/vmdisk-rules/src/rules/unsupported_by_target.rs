@@ -123,6 +123,30 @@ declare_rule! {
     ///   -blockdev driver=gluster,node-name=f0,volume=vol,path=a.img,server.0.type=inet,server.0.host=a.example,server.0.port=24007 \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
+    /// ```xml,reported,hidden,libvirt-9.7
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <blockio discard_granularity='4096'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,libvirt-11.6
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <blockio discard_granularity='0'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-9.7
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <blockio discard_granularity='0'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "unsupported-by-target",
     group: Group::Startup,
     severity: Severity::Error,
