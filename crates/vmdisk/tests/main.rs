@@ -11,6 +11,6 @@ mod redact;
 mod refused_by_programs;
 mod refused_chains;
 mod refused_devices;
-mod templates;
 mod specs;
+mod templates;
 mod versions;
