@@ -18,6 +18,7 @@ use crate::config::selection::SelectionArgs;
 use crate::deferred::Deferred;
 use crate::input::hypervisor::GuestArgs;
 use crate::parsers::{count, page_words, rule, severity_parser};
+use crate::values::ValueArgs;
 
 /// The tool that knows VM disks.
 ///
@@ -135,6 +136,8 @@ pub(crate) struct LintArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) guests: GuestArgs,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
@@ -258,6 +261,7 @@ impl LintArgs {
         LintArgs {
             paths,
             guests: GuestArgs::default(),
+            values: ValueArgs::default(),
             host: HostArgs::default(),
             hosts: Vec::new(),
             fail_on: None,
@@ -386,6 +390,11 @@ pub(crate) struct TraceArgs {
     pub(crate) disk: Option<String>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// Number or name of the start of QEMU to show, if a script or makefile has several; by default all are shown.
+    #[arg(long, value_name = "N|NAME")]
+    pub(crate) start: Option<String>,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
     /// XML of a pool or volume, to locate disks of type volume; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) storage: Vec<PathBuf>,
@@ -529,6 +538,11 @@ pub(crate) struct ConvertArgs {
     /// Leave out this disk, named by its target or the id of its device; may be repeated.
     #[arg(long, value_name = "DISK")]
     pub(crate) without: Vec<String>,
+    /// Number or name of the start of QEMU to convert, if a script or makefile has several.
+    #[arg(long, value_name = "N|NAME")]
+    pub(crate) start: Option<String>,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
     /// Exit with 1 if anything is not carried over.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -667,6 +681,8 @@ pub(crate) struct CollectArgs {
     /// input; may be repeated.
     #[arg(long = "for", value_name = "FILE")]
     pub(crate) domains: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
     /// Groups of facts in addition to core. The group core needs no root and starts no program; the others
     /// start programs: lvm runs `lvs` and `lvmconfig` for thin pools, dm runs `dmsetup` for encryption, thin
     /// pools and multipath, nvme runs `nvme` for the formats of drives, zfs runs `zfs` for properties, programs

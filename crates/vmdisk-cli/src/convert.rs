@@ -23,6 +23,7 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};
+use crate::values::choose;
 use dropped::{Dropped, Places};
 
 /// Reads one document and writes it in another form. What decides over the guest's data and cannot be
@@ -33,7 +34,8 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let input = match is_stdin {
         true => Input::new("<stdin>".into(), Origin::Stdin),
         false => Input::new(args.file.clone(), Origin::Named),
-    };
+    }
+    .with(&args.values);
     let bytes = if is_stdin {
         bounded::stream(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))
@@ -44,7 +46,8 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     if let Some(text) = spec::text_of(&bytes) {
         return run_spec(args, &input, text, io, colors);
     }
-    let mut document = read_document(args, &input, &bytes)?;
+    let mut assumed = Vec::new();
+    let mut document = read_document(args, &input, &bytes, &mut assumed)?;
     let mut warnings = Vec::new();
     let mut chosen = Vec::new();
     let stays_xml = matches!(
@@ -87,6 +90,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         let note = Message::warning(note).render(colors.stderr);
         io.say(&format!("{note}\n"));
     }
+    warnings.extend(assumed);
     warnings.extend(written.warnings);
     warnings.extend(unsupported::by(&target, Some(&document), &written.text));
     Ok(end(args, &warnings, io, colors))
@@ -125,7 +129,12 @@ fn run_spec(
 
 /// The document with its configuration files, without the disks of `--without`, and with the volumes of
 /// `--storage` located.
-fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Document, Stop> {
+fn read_document(
+    args: &ConvertArgs,
+    input: &Input,
+    bytes: &[u8],
+    warnings: &mut Vec<Message>,
+) -> Result<Document, Stop> {
     let document = read::document(input, bytes)?;
     let DocumentWithFiles {
         mut document,
@@ -135,6 +144,7 @@ fn read_document(args: &ConvertArgs, input: &Input, bytes: &[u8]) -> Result<Docu
     if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
         return Err(Stop::from(message));
     }
+    document = choose(document, args.start.as_deref(), warnings)?;
     document.remove_disks(&args.without).map_err(|name| {
         Stop::new(format!(
             "no disk is called `{}`",

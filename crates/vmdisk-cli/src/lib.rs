@@ -50,6 +50,7 @@ mod sources;
 mod stop;
 mod trace;
 mod usage;
+mod values;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;

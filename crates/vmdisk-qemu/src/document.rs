@@ -14,10 +14,13 @@ use crate::syntax::form::CommandLineForm;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
+use crate::syntax::starts::Start;
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]
 pub struct Document {
+    /// The start among those of its file.
+    pub start: Start,
     /// The form of the text.
     pub form: CommandLineForm,
     /// The guest; [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly) for lines of options that name
@@ -70,23 +73,23 @@ impl Document {
 
     /// The expansions without a known value within a span, or in the value or word that stands there.
     pub fn holes_in(&self, span: Span) -> impl Iterator<Item = &Hole> {
-        let around = self.options.iter();
-        let around =
-            around.filter(move |it| it.span.start <= span.start && span.end <= it.span.end);
-        let texts: Vec<&str> = around
-            .flat_map(|option| {
-                let word = option.text.as_deref().filter(|_| option.span == span);
-                let values = option.properties.iter().flat_map(Properties::iter);
-                let values = values.filter(|property| property.span == span);
-                word.into_iter()
-                    .chain(values.map(|property| property.value.as_str()))
-            })
+        let options = self.options.iter().filter(|_| !self.holes.is_empty());
+        let texts = options.flat_map(move |option| {
+            let word = option.text.iter().filter(move |_| option.span == span);
+            let values = option.properties.iter().flat_map(Properties::iter);
+            let values = values.filter(move |property| property.span == span);
+            word.chain(values.map(|property| &property.value))
+        });
+        let holes: BTreeSet<usize> = texts
+            .flat_map(|text| text.holes().map(|(_, hole)| hole as usize))
             .collect();
-        let is_inside = move |hole: &&Hole| {
-            span.start <= hole.span.start && hole.span.end <= span.end
-                || texts.iter().any(|text| text.contains(hole.name.as_str()))
-        };
-        self.holes.iter().filter(is_inside)
+        holes.into_iter().filter_map(|hole| self.holes.get(hole))
+    }
+
+    /// True if a span is a part of its options.
+    pub fn uses(&self, span: Span) -> bool {
+        let mut options = self.options.iter();
+        options.any(|option| option.span.start <= span.end && span.start <= option.span.end)
     }
 
     /// True if an edit of a span would change more, or less, than it seems to.
@@ -127,6 +130,8 @@ pub struct OtherOption {
     pub span: Span,
     /// True if it provides a disk.
     pub has_data: bool,
+    /// True for a word that a shell fills in: it may be any option.
+    pub is_unknown: bool,
     /// True if it is a part of [`Document::firmware`].
     pub is_firmware: bool,
 }

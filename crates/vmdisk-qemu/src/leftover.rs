@@ -9,6 +9,7 @@ use crate::parse::{Parsed, READCONFIG};
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
+use crate::syntax::text::Text;
 
 /// Options that the model covers as a whole.
 const COVERED: &[&str] = &[
@@ -58,10 +59,19 @@ pub(crate) fn leftovers(
         let is_read = lowered.owner(nth).is_some() || parsed.is_override(nth);
         match (option.name.as_str(), index.properties(nth)) {
             (UNKNOWN_WORD, _) => {
-                let word = option.text.clone().unwrap_or_default();
-                let mut holes = parsed.holes().iter().filter(|hole| hole.name == word);
-                let has_data = holes.any(Hole::may_be_disk);
-                found.push(option, word, has_data);
+                let word = option.text.as_ref();
+                let holes = word.into_iter().flat_map(Text::holes);
+                let mut holes = holes.filter_map(|(_, hole)| parsed.holes().get(hole as usize));
+                // Words of the caller are disks only where there are no others.
+                let is_disk = |hole: &Hole| {
+                    hole.may_be_disk() && !(hole.is_of_caller() && lowered.has_disks())
+                };
+                let has_data = holes.any(is_disk);
+                let name = word.map_or("", Text::as_str);
+                found.push(option, name.to_owned(), has_data);
+                if let Some(last) = found.list.last_mut() {
+                    last.is_unknown = true;
+                }
             }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {
@@ -123,6 +133,7 @@ impl Leftovers {
             name,
             span: option.span,
             has_data,
+            is_unknown: false,
             is_firmware: self.is_firmware,
         });
     }

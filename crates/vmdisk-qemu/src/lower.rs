@@ -104,6 +104,11 @@ impl<'a> Lowered<'a> {
         std::mem::take(&mut self.iothread_names)
     }
 
+    /// True if the guest has a disk.
+    pub(crate) const fn has_disks(&self) -> bool {
+        !self.domain.disks.is_empty()
+    }
+
     /// The model and the notes.
     pub(crate) fn finish(self, open_words: &BTreeSet<Span>) -> (Domain, FinishedNotes) {
         (self.domain, self.notes.finish(open_words))

@@ -11,7 +11,7 @@ use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::form::{architecture, is_kvm};
 use crate::syntax::properties::Property;
-use crate::syntax::value::{is_open, number_of, size_of, switch_of};
+use crate::syntax::value::{number_of, size_of, switch_of};
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
 pub(crate) fn read_machine(
@@ -50,7 +50,7 @@ pub(crate) fn read_machine(
             domain.vcpus = number_of(cpus.value.as_str()).and_then(|cpus| u32::try_from(cpus).ok());
         } else if let Some(cpus) = topology(smp) {
             domain.vcpus = Some(cpus);
-        } else if let Some(part) = smp.iter().find(|part| is_open(part.value.as_str())) {
+        } else if let Some(part) = smp.iter().find(|part| part.is_open()) {
             notes.record_value(at(DomainField::Vcpus), part);
         }
     }
@@ -132,7 +132,7 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
 
 /// The text of a value that no shell fills in later.
 fn known(property: &Property) -> Option<&str> {
-    Some(property.value.as_str()).filter(|text| !is_open(text))
+    Some(property.value.as_str()).filter(|_| !property.is_open())
 }
 
 /// The first accelerator, as libvirt's domain type.

@@ -15,7 +15,7 @@ use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Kind, Properties, Property, Syntax};
-use crate::syntax::value::{is_open, number_of, size_of, switch_of};
+use crate::syntax::value::{number_of, size_of, switch_of};
 use crate::tuning;
 use crate::vocabulary;
 
@@ -175,7 +175,7 @@ impl<'a> Notes<'a> {
     pub(crate) fn record_value(&mut self, at: FieldPath, property: &Property) {
         self.record(at, property);
         let is_value = matches!(at, FieldPath::Image(_, _, ImageField::Format)) || !at.has_parts();
-        if is_value && is_open(property.value.as_str()) {
+        if is_value && property.is_open() {
             self.open.insert(at);
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Notes<'a> {
         if let Some(value) = read(text) {
             return Some(value);
         }
-        if !is_open(text) {
+        if !property.is_open() {
             let near = self.suggestions.nearest(text, words.iter().copied());
             let message = format!(
                 "invalid value `{text}` for `{}`, expected one of {}",
@@ -270,7 +270,7 @@ impl<'a> Notes<'a> {
         let text = property.value.as_str();
         let number = number_of(text);
         let is_quoted = property.kind == Kind::Text;
-        if (number.is_none() || is_quoted) && !is_open(text) {
+        if (number.is_none() || is_quoted) && !property.is_open() {
             let message = if number.is_some() {
                 format!(
                     "`{}` is a number in quotes, which QEMU refuses",
@@ -363,7 +363,7 @@ impl<'a> Notes<'a> {
             }
             // `property-refused` says where it belongs.
             let is_of_device = name == "blockdev" && property.key.ends_with("cache.writeback");
-            if !is_of_device && !vocabulary::knows(name, &property.key) && !is_open(&property.key) {
+            if !is_of_device && !vocabulary::knows(name, &property.key) && !property.has_open_key {
                 self.refuse_key(name, property, at);
             }
             self.kept.push(UnmodeledProperty {
@@ -371,7 +371,7 @@ impl<'a> Notes<'a> {
                 key: property.key.clone(),
                 span: property.span,
                 is_tuning: tuning::is_tuning(name, &property.key),
-                is_open: false,
+                is_open: property.has_open_key,
             });
         }
     }

@@ -10,7 +10,6 @@ use crate::parse::Parsed;
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, Property};
-use crate::syntax::value::is_open;
 
 /// The values of disks, controllers and the machine that the model does not have, because a shell or systemd fills them in.
 pub(crate) fn open_values(
@@ -35,7 +34,7 @@ pub(crate) fn open_values(
         let at = owner.or_else(|| is_of_machine.then_some(machine));
         let read = option.properties.iter().flat_map(Properties::iter);
         // The others are unmodeled whatever their values are.
-        let open = read.filter(|it| accepted.has(it) && is_open(it.value.as_str()));
+        let open = read.filter(|it| accepted.has(it) && it.is_open());
         open.filter(|it| !is_reference(option, it))
             .filter_map(move |property| {
                 Some(UnmodeledProperty {

@@ -1,6 +1,6 @@
 //! The first phase of reading: from text to options with parsed values.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_source::Span;
 
@@ -8,9 +8,10 @@ use crate::config_file;
 use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::overrides::apply_overrides;
-use crate::syntax::form::{CommandLineForm, words};
+use crate::syntax::form::{CommandLineForm, Words, words};
 use crate::syntax::hole::Hole;
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
+use crate::syntax::starts::Start;
 
 /// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";
@@ -30,18 +31,25 @@ pub(crate) struct Parsed {
     /// Spans and names of the files that are not available.
     missing_files: Vec<(Span, Option<String>)>,
     holes: Vec<Hole>,
+    start: Start,
     shared: Vec<Span>,
 }
 
 impl Parsed {
-    /// Splits a command line; `text` and `files` are those of [`read_with`](crate::read_with).
-    pub(crate) fn new(
+    /// Splits each command line of a text; the arguments are those of [`read_all`](crate::read_all).
+    pub(crate) fn all(
         text: &str,
         command_line: usize,
         files: &[Span],
-    ) -> Result<Self, ReadFailure> {
+        given: &BTreeMap<String, String>,
+    ) -> Result<Vec<Self>, ReadFailure> {
         let main = text.get(..command_line).unwrap_or(text);
-        let words = words(main)?;
+        let all = words(main, given)?.into_iter();
+        all.map(|words| Parsed::new(text, main, files, words))
+            .collect()
+    }
+
+    fn new(text: &str, main: &str, files: &[Span], words: Words) -> Result<Self, ReadFailure> {
         let (own, faults) = match words.form {
             CommandLineForm::ConfigFile => {
                 config_file::read::options(text, Span::new(0, main.len()))?
@@ -69,6 +77,7 @@ impl Parsed {
             daemons,
             missing_files: Vec::new(),
             holes: words.holes,
+            start: words.start,
             shared: words.shared,
         };
         parsed.add_with_files(own, text, files)?;
@@ -96,7 +105,10 @@ impl Parsed {
                     }
                     self.faults.extend(faults);
                 }
-                None => self.missing_files.push((span, name)),
+                None => {
+                    let name = name.map(|name| name.as_str().to_owned());
+                    self.missing_files.push((span, name));
+                }
             }
         }
         self.options = all.into_options();
@@ -108,6 +120,11 @@ impl Parsed {
     /// The expansions without a known value.
     pub(crate) fn holes(&self) -> &[Hole] {
         &self.holes
+    }
+
+    /// The start among those of its file.
+    pub(crate) const fn start(&self) -> &Start {
+        &self.start
     }
 
     /// Text that no edit can change alone.

@@ -1,6 +1,6 @@
 //! From a command line to a [`Document`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_source::Span;
 
@@ -60,7 +60,44 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 /// # Errors
 /// As [`read`].
 pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
-    let parsed = Parsed::new(text, command_line, files)?;
+    let mut all = read_all(text, command_line, files, &BTreeMap::new())?;
+    let first = all.swap_remove(0);
+    match all.is_empty() {
+        true => Ok(first),
+        false => {
+            let message = format!("the file starts QEMU in {} ways", all.len() + 1);
+            let place = Span::empty(first.start.offset);
+            Err(ReadFailure::new(place, message).help("put each into a separate file"))
+        }
+    }
+}
+
+/// Reads each command line of a text, in the order of the text: a script may start QEMU several times, or once in several
+/// ways. `values` are those of its variables that it does not set itself; the other arguments are those of [`read_with`].
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// let script = "for disk in a b; do qemu-system-x86_64 -drive file=$DIR/$disk,format=raw & done";
+/// let values = BTreeMap::from([("DIR".to_owned(), "/srv".to_owned())]);
+/// let all = vmdisk_qemu::read_all(script, script.len(), &[], &values)?;
+/// let paths = all.iter().map(|it| it.domain.disks[0].backend.image().and_then(|it| it.host_path()));
+/// assert!(paths.eq([Some("/srv/a"), Some("/srv/b")]));
+/// # Ok::<(), vmdisk_qemu::ReadFailure>(())
+/// ```
+///
+/// # Errors
+/// If the text has no command line of QEMU.
+pub fn read_all(
+    text: &str,
+    command_line: usize,
+    files: &[Span],
+    values: &BTreeMap<String, String>,
+) -> Result<Vec<Document>, ReadFailure> {
+    let all = Parsed::all(text, command_line, files, values)?;
+    Ok(all.into_iter().map(document).collect())
+}
+
+fn document(parsed: Parsed) -> Document {
     let accepted = Accepted::none_of(parsed.options());
     let index = Index::to_read(parsed.options(), &accepted);
     let mut lowered = Lowered::new(&parsed, &index);
@@ -76,7 +113,8 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     let mut problems = noted.problems;
     problems.sort_by_key(|problem| problem.span);
     let missing = parsed.missing_files().iter();
-    Ok(Document {
+    Document {
+        start: parsed.start().clone(),
         form: parsed.form(),
         domain,
         source_map: noted.map,
@@ -95,7 +133,7 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
         board,
         has_machine,
         options: parsed.into_options(),
-    })
+    }
 }
 
 /// The words that a shell fills in with properties, and the options that contain them.

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail so")]
 
+use std::collections::BTreeMap;
 use vmdisk_model::*;
-use vmdisk_qemu::{CommandLineForm, Document, edits_of_all, read};
+
+use vmdisk_qemu::{CommandLineForm, Document, edits_of_all, read, read_all};
 use vmdisk_rule::Severity;
 use vmdisk_source::apply_edits;
 
@@ -94,7 +96,7 @@ fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
         ("", "no QEMU command line found"),
         (
             "qemu-system-x86_64 -S\nqemu-system-x86_64 -S -snapshot",
-            "the file starts QEMU 2 times, but only one command line per file is supported",
+            "the file starts QEMU in 2 ways",
         ),
         (
             "[Service]\nExecStart=/bin/true",
@@ -124,11 +126,10 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         "a=(-hda z.img)\na=(-M q35 -hda a.img)\nqemu-system-x86_64 \"${a[@]}\" -hdb 'b c.img'".to_owned(),
         "O=-hda\\ a.img\nO+=\" $P\"\nO=\"$O -M q35\"\nqemu-system-x86_64 ${O} -hdb 'b c.img'".to_owned(),
         "A=\"-hda a.img\"\nB=\"$A -M q35\"\nexport QEMU=qemu-system-x86_64\n$QEMU $B -hdb 'b c.img'".to_owned(),
-        "[ -e x ] && A='-M q35'\nqemu-system-x86_64 $A -hda a.img -hdb 'b c.img'".to_owned(),
         "[ \"$1\" = x ] || exit\nqemu-system-x86_64 -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         // Makefiles
         "QEMU := qemu-system-x86_64\nF = -M q35 \\\n\t-hda a.img\nrun: x\n\t@$(QEMU) $(F) -hdb 'b c.img'".to_owned(),
-        "F=-M q35\nifdef X\nF += -hda a.img\nelse\nF += -hda z.img\nendif\nrun:\n\tqemu-system-x86_64 ${F} -hdb 'b c.img'".to_owned(),
+        "F=-M q35\nifdef F\nF += -hda a.img\nelse\nF += -hda z.img\nendif\nrun:\n\tqemu-system-x86_64 ${F} -hdb 'b c.img'".to_owned(),
         // A batch file of Windows
         "@echo off\r\nREM qemu-system-x86_64 -hda z.img\r\n@qemu-system-x86_64 -M q35 ^\r\n  -hda a.img -hdb \"b c.img\"\r\n".to_owned(),
         "\"C:\\Program Files\\qemu\\qemu-system-x86_64.exe\" -M q35 -hda a.img -hdb \"b c.img\"".to_owned(),
@@ -146,55 +147,76 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
     }
 }
 
+/// The host paths of the disks of each start, and the unknown words of the last one.
+fn starts(text: &str) -> (Vec<Vec<String>>, Vec<(String, bool)>) {
+    let all = read_all(text, text.len(), &[], &BTreeMap::new()).unwrap();
+    let paths = |document: &vmdisk_qemu::Document| {
+        let images = document
+            .domain
+            .disks
+            .iter()
+            .map(|disk| disk.backend.image());
+        let paths = images.map(|it| it.and_then(Image::host_path).unwrap_or("-").to_owned());
+        paths.collect()
+    };
+    let others = all.last().unwrap().others.iter();
+    let words = others
+        .filter(|it| it.is_unknown)
+        .map(|it| (it.name.clone(), it.has_data));
+    (all.iter().map(paths).collect(), words.collect())
+}
+
 #[test]
-fn options_of_a_branch_are_an_unknown_word_after_the_certain_ones() {
-    for (script, word, paths, has_data) in [
-        ("O=\nif x; then O=\"-hda a.img\"\nfi", "$O", vec![], true),
-        ("O=\nif x; then O=-enable-kvm\nfi", "$O", vec![], false),
-        (
-            "O='-hda a.img'\nx && O+=' -hdb b.img'",
-            "$O",
-            vec!["a.img"],
-            true,
-        ),
-        ("O='-hda a.img'\nx && O+=' -S'", "$O", vec!["a.img"], false),
+fn a_branch_that_decides_over_disks_gives_one_start_for_each_way() {
+    for (script, expected) in [
+        ("O=\nif x; then O=\"-hda a.img\"\nfi", "a.img|"),
+        ("O=\nif x; then O=-enable-kvm\nfi", " $O no"),
+        ("O='-hda a.img'\nx && O+=' -hdb b.img'", "a.img b.img|a.img"),
+        ("O='-hda a.img'\nx && O+=' -S'", "a.img $O no"),
         (
             "O='-M q35 -hda a.img'\nif x; then O+=' -hdb b.img'; else O+=' -hdb c.img'; fi",
-            "$O",
-            vec!["a.img"],
-            true,
+            "a.img b.img|a.img c.img",
         ),
+        ("case $1 in a) O=-hda\\ a.img ;; *) O=-S ;; esac", "|a.img"),
+        ("while getopts x o; do O=-hda\\ a.img; done", " $O yes"),
         (
-            "case $1 in a) O=-hda\\ a.img ;; *) O=-S ;; esac",
-            "$O",
-            vec![],
-            true,
+            "O=-S; while getopts x o; do O=\"-hda $OPTARG\"; done",
+            "| $O yes",
         ),
-        (
-            "while getopts x o; do O=-hda\\ a.img; done",
-            "$O",
-            vec![],
-            true,
-        ),
-        (". ./conf; O=$DISKS", "$DISKS", vec![], true),
-        ("", "$O", vec![], true),
+        (". ./conf; O=$DISKS", " $DISKS yes"),
+        ("", " $O yes"),
+        ("O='-hda a.img $P'", "a.img $P"),
+        ("O=\"-hda a.img $P\"", "a.img $P no"),
         (
             "set -- -hda a.img; x && set -- \"$@\" -hdb b.img; O=$*",
-            "$@",
-            vec!["a.img"],
-            true,
+            "a.img b.img|a.img",
+        ),
+        // Not more ways than are read.
+        (
+            "O=; for d in a b c d e f g h; do [ -e $d ] && O=\"$O -hda $d\"; done",
+            "a b c d e f g h|",
+        ),
+        (
+            "O='-hda z'; [ -e a ] && O=\"$O -hdb a\"; [ -e b ] && O=\"$O -hdc b\"; [ -e c ] && O=\"$O -hdd c\"",
+            "z a b c|z b c|z a c|z c|z a b|z b|z a|z",
         ),
     ] {
         let text = format!("{script}\nqemu-system-x86_64 $O\n");
-        let document = read(&text).unwrap();
-        let disks = document.domain.disks.iter();
-        let found: Vec<_> = disks
-            .filter_map(|disk| disk.backend.image().and_then(Image::host_path))
-            .collect();
-        assert_eq!(found, paths, "{text}");
-        let others = document.others.iter().filter(|it| it.name.starts_with('$'));
-        let others: Vec<_> = others.map(|it| (it.name.as_str(), it.has_data)).collect();
-        assert_eq!(others, [(word, has_data)], "{text}");
+        let (paths, words) = starts(&text);
+        let paths: Vec<String> = paths.iter().map(|it| it.join(" ")).collect();
+        let words = words
+            .iter()
+            .map(|(word, has_data)| format!(" {word} {}", if *has_data { "yes" } else { "no" }));
+        let found = paths.join("|") + &words.collect::<String>();
+        let sorted = |text: &str| {
+            let mut ways: Vec<&str> = text.split('|').collect();
+            ways.sort_unstable();
+            ways.join("|")
+        };
+        match expected.contains('$') {
+            true => assert_eq!(found, expected, "{text}"),
+            false => assert_eq!(sorted(&found), sorted(expected), "{text}"),
+        }
     }
 }
 
@@ -215,23 +237,27 @@ fn a_variable_named_after_qemu_is_the_program_if_there_is_no_other() {
 }
 
 #[test]
-fn a_second_start_without_disks_of_its_own_does_not_count() {
-    let makefile = |gdb: &str| {
-        format!(
-            "QEMU = qemu-system-riscv64\nO = -M virt\nO += -drive file=fs.img,if=none,format=raw,id=x0\nO += -device virtio-blk-device,drive=x0\nqemu: x\n\t$(QEMU) $(O)\ngdb: x\n\t$(QEMU) $(O) -S {gdb}\n"
-        )
-    };
-    for other in ["-s", "$(QEMUGDB)", "-kernel $(TEST)"] {
-        let disks = read(&makefile(other)).unwrap().domain.disks;
-        assert_eq!(disks.len(), 1, "{other}");
-    }
-    for other in ["-hda b.img", "$(MORE)"] {
-        let message = read(&makefile(other)).unwrap_err().message;
-        assert!(
-            message.starts_with("the file starts QEMU 2 times"),
-            "{message}"
-        );
-    }
+fn each_recipe_of_a_makefile_is_a_start_with_its_own_values() {
+    let makefile = "QEMU ?= qemu-system-x86_64\nB := out\nIMG = $(B)/$(NAME:.raw=.img)\nNAME = fs.raw\n\
+        O = -drive file=$(IMG),format=raw,cache=$(C) \\\n  $(MORE)\nC := none\nMORE += -hdd $(addprefix $(B)/,z)\n\
+        define TWICE\n$(QEMU) $(O) -S\n$(QEMU) -hda a\nendef\n\
+        run gdb: disk.img\n\t@$(QEMU) $(O)\n\
+        other: IMG = $@.img\nother: first second\n\t$(QEMU) $(O) -hda $< -hdb $(word 2,$^)\n\
+        twice:\n\t$(TWICE)\n\tfor d in p q; do $(QEMU) -hda $$d$(X); done\n";
+    let (paths, _) = starts(makefile);
+    let paths: Vec<String> = paths.iter().map(|it| it.join(" ")).collect();
+    assert_eq!(
+        paths,
+        [
+            // Both targets have one recipe.
+            "out/fs.img out/z",
+            "other.img out/z first $(word…)",
+            "out/fs.img out/z",
+            "a",
+            "p$(X)",
+            "q$(X)",
+        ]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A text that was read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
@@ -26,6 +26,8 @@ pub struct Document {
     pub source: Source,
     /// The files behind the command line in [`text`](Self::text) that it names with `-readconfig`.
     pub config_files: Vec<ConfigFilePart>,
+    /// The documents of the further starts of QEMU in the same text.
+    pub further: Vec<Document>,
     /// Its lines, counted when a place is first asked for.
     lines: OnceLock<LineIndex>,
     /// True if any part of the text has an expansion, once it was asked for.
@@ -112,6 +114,9 @@ impl PlannedDocument {
     }
 }
 
+/// Values for the variables of a command line, by name.
+pub type Values = BTreeMap<String, String>;
+
 type ReadXml = fn(&str) -> Result<vmdisk_libvirt::Document, vmdisk_libvirt::ReadFailure>;
 
 /// Reads a libvirt domain or disk, a command line of QEMU, or a spec; the text determines which.
@@ -123,15 +128,20 @@ type ReadXml = fn(&str) -> Result<vmdisk_libvirt::Document, vmdisk_libvirt::Read
 /// If the text is not well-formed XML, too large or too deep, or neither a domain, nor a disk, nor a
 /// command line, nor a spec.
 pub fn read(text: &str) -> Result<Document, ReadFailure> {
-    read_with(text, vmdisk_libvirt::read)
+    read_with(text, vmdisk_libvirt::read, &Values::new())
 }
 
-/// As [`read`], with this reader of XML.
-fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
-    let template = match (is_spec(text), text.contains('<')) {
+/// As [`read`], with this reader of XML, and these values for the variables of a command line.
+fn read_with(text: &str, read_xml: ReadXml, values: &Values) -> Result<Document, ReadFailure> {
+    let is_spec = is_spec(text);
+    if !is_spec && vmdisk_qemu::sniff(text) {
+        let document = read_command_line(text.to_owned(), text.len(), Vec::new(), values);
+        return document.map_err(|failure| failure.masked(text));
+    }
+    let template = match (is_spec, text.contains('<')) {
         (true, _) => template::of(text, Syntax::Yaml),
-        (false, true) if !vmdisk_qemu::sniff(text) => template::of(text, Syntax::Xml),
-        (false, _) => None,
+        (false, true) => template::of(text, Syntax::Xml),
+        (false, false) => None,
     };
     let readable = template.as_ref().map_or(text, |template| template.text());
     let source = read_source(readable, read_xml).map_err(|mut failure| {
@@ -147,11 +157,30 @@ fn read_with(text: &str, read_xml: ReadXml) -> Result<Document, ReadFailure> {
     within_limits(document)
 }
 
+/// Reads the starts of a command line, of which the first is the document.
+fn read_command_line(
+    text: String,
+    length: usize,
+    files: Vec<ConfigFilePart>,
+    values: &Values,
+) -> Result<Document, ReadFailure> {
+    let spans: Vec<Span> = files.iter().map(|part| part.span).collect();
+    let mut starts = Vec::new();
+    for document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
+        let source = Source::QemuCommandLine(Box::new(document));
+        starts.push(within_limits(Document {
+            config_files: files.clone(),
+            ..Document::new(text.clone(), source)
+        })?);
+    }
+    let mut first = starts.remove(0);
+    first.further = starts;
+    Ok(first)
+}
+
 pub(crate) fn read_source(text: &str, read_xml: ReadXml) -> Result<Source, ReadFailure> {
     if is_spec(text) {
         read_spec(text)
-    } else if vmdisk_qemu::sniff(text) {
-        Ok(Source::QemuCommandLine(Box::new(vmdisk_qemu::read(text)?)))
     } else if text.contains('<') || text.trim().is_empty() {
         Ok(Source::LibvirtXml(Box::new(read_xml(text)?)))
     } else {
@@ -222,16 +251,17 @@ fn read_spec(text: &str) -> Result<Source, ReadFailure> {
 }
 
 /// Reads a command line of QEMU with the files that it names with `-readconfig`, each with its name and its text, in
-/// the order of [`Document::unread_config_files`].
+/// the order of [`Document::unread_config_files`], and with values for its variables.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_with_config_files(
     text: &str,
     files: &[(String, String)],
+    values: &Values,
 ) -> Result<Document, ReadFailure> {
     if files.is_empty() {
-        return read(text);
+        return read_with(text, vmdisk_libvirt::read, values);
     }
     let mut joined = text.to_owned();
     let mut parts = Vec::with_capacity(files.len());
@@ -245,12 +275,7 @@ pub fn read_with_config_files(
             span: Span::new(start, joined.len()),
         });
     }
-    let spans: Vec<Span> = parts.iter().map(|part| part.span).collect();
-    let document = vmdisk_qemu::read_with(&joined, text.len(), &spans)?;
-    within_limits(Document {
-        config_files: parts,
-        ..Document::new(joined, Source::QemuCommandLine(Box::new(document)))
-    })
+    read_command_line(joined, text.len(), parts, values)
 }
 
 /// Reads a document from bytes, saying plainly if they are not UTF-8. `/proc/PID/cmdline`, whose words
@@ -259,7 +284,15 @@ pub fn read_with_config_files(
 /// # Errors
 /// As [`read`], and if the bytes are in another encoding or no text at all.
 pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
-    read_bytes_with(bytes, vmdisk_libvirt::read)
+    read_bytes_with_values(bytes, &Values::new())
+}
+
+/// As [`read_bytes`], with values for the variables of a command line.
+///
+/// # Errors
+/// As [`read_bytes`].
+pub fn read_bytes_with_values(bytes: &[u8], values: &Values) -> Result<Document, ReadFailure> {
+    read_bytes_with(bytes, vmdisk_libvirt::read, values)
 }
 
 /// As [`read_bytes`], for a document that is linted and not written: parts of XML that the model does not cover are not
@@ -267,16 +300,20 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Document, ReadFailure> {
 ///
 /// # Errors
 /// As [`read_bytes`].
-pub fn read_to_lint(bytes: &[u8]) -> Result<Document, ReadFailure> {
-    read_bytes_with(bytes, vmdisk_libvirt::read_only)
+pub fn read_to_lint(bytes: &[u8], values: &Values) -> Result<Document, ReadFailure> {
+    read_bytes_with(bytes, vmdisk_libvirt::read_only, values)
 }
 
-fn read_bytes_with(bytes: &[u8], read_xml: ReadXml) -> Result<Document, ReadFailure> {
+fn read_bytes_with(
+    bytes: &[u8],
+    read_xml: ReadXml,
+    values: &Values,
+) -> Result<Document, ReadFailure> {
     match vmdisk_libvirt::decode(bytes) {
-        Ok(text) => read_with(text, read_xml),
+        Ok(text) => read_with(text, read_xml, values),
         Err(failure) => match std::str::from_utf8(bytes) {
             Ok(text) if bytes.len() <= vmdisk_libvirt::MAX_BYTES && vmdisk_qemu::sniff(text) => {
-                read(text)
+                read_with(text, read_xml, values)
             }
             Ok(_) | Err(_) => Err(failure.into()),
         },
@@ -289,6 +326,7 @@ impl Document {
             text,
             source,
             config_files: Vec::new(),
+            further: Vec::new(),
             lines: OnceLock::new(),
             has_expansion: OnceLock::new(),
             template: None,

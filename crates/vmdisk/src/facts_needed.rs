@@ -16,7 +16,11 @@ impl Document {
     /// # Ok::<(), vmdisk::ReadFailure>(())
     /// ```
     pub fn facts_needed(&self) -> FactsNeeded {
-        facts_needed(self.domain())
+        let mut needed = FactsNeeded::default();
+        for start in self.starts() {
+            needed.extend(facts_needed(start.domain()));
+        }
+        needed
     }
 }
 

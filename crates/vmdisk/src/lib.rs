@@ -101,6 +101,7 @@ pub mod report;
 mod resolve;
 pub mod rules;
 mod selection;
+mod starts;
 mod storage;
 mod template;
 pub mod trace;
@@ -128,8 +129,8 @@ pub use allow::{WithAllowances, allow};
 pub use complete::{Completion, complete, unfit_disks};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
-    ConfigFilePart, Document, PlannedDocument, Source, breadcrumb, read, read_bytes, read_to_lint,
-    read_with_config_files,
+    ConfigFilePart, Document, PlannedDocument, Source, Values, breadcrumb, read, read_bytes,
+    read_bytes_with_values, read_to_lint, read_with_config_files,
 };
 pub use facts_needed::facts_needed;
 pub use failure::{ReadFailure, ReadFailureKind};

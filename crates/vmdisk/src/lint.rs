@@ -15,6 +15,7 @@ use vmdisk_plan::SpecMistake;
 use vmdisk_rules::GuestNeeds;
 use vmdisk_source::{Edit, Span};
 
+use crate::starts::merged;
 use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
     AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
@@ -116,6 +117,22 @@ pub fn lint_after_trial(
     options: &LintOptions<'_>,
     outcome: &QemuTrialOutcome,
 ) -> LintReport {
+    if !document.further.is_empty() {
+        let nothing = QemuTrialOutcome::default();
+        let outcomes = std::iter::once(outcome).chain(std::iter::repeat(&nothing));
+        let reports = document.starts().zip(outcomes);
+        let reports = reports.map(|(start, outcome)| lint_start(start, options, outcome));
+        return merged(document, reports.collect());
+    }
+    lint_start(document, options, outcome)
+}
+
+/// Runs all rules over the first start of a document.
+fn lint_start(
+    document: &Document,
+    options: &LintOptions<'_>,
+    outcome: &QemuTrialOutcome,
+) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let mut found = Found::of(document, options);
@@ -181,8 +198,14 @@ pub(crate) fn lint_unselected(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let report = lint_text(document, options, outcome, wants_edits);
-    template::lint(document, report, options, outcome, wants_edits)
+    let unselected = |document: &Document| {
+        let report = lint_text(document, options, outcome, wants_edits);
+        template::lint(document, report, options, outcome, wants_edits)
+    };
+    match document.further.is_empty() {
+        true => unselected(document),
+        false => merged(document, document.starts().map(unselected).collect()),
+    }
 }
 
 /// As [`lint_unselected`], with placeholders as if they were values. The guest of a spec is planned already.

@@ -10,7 +10,7 @@ use vmdisk_model::{
 };
 use vmdisk_qemu::NameObstacle;
 use vmdisk_rule::Problem;
-use vmdisk_source::{Span, has_expansion};
+use vmdisk_source::Span;
 
 use crate::{Document, Source, TextPlace};
 
@@ -204,7 +204,6 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                     changes_guest: !kept.is_tuning
                         && (kept.key.starts_with("file")
                             || kept.is_open
-                            || has_expansion(&kept.key)
                             || !is_of_empty_drive(&source.domain, kept.at)),
                 }),
         )

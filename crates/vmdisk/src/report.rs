@@ -135,7 +135,7 @@ impl DocumentReport {
             placeholders,
         } = report;
         let domain = document.domain().name.clone();
-        let disks = document.domain().disks.len();
+        let disks = document.starts().map(|it| it.domain().disks.len()).sum();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
         let (text, lines) = match is_quoted {
             true => document.into_text(),

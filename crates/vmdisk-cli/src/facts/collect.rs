@@ -22,6 +22,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let CollectArgs {
         paths,
         domains,
+        values,
         groups,
         format,
         output,
@@ -40,7 +41,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
         }
     }
     asked.iter().for_each(|path| used::file(path));
-    let mut request = Request::of(&named::wanted(&domains, io)?, clock::now());
+    let mut request = Request::of(&named::wanted(&domains, values, io)?, clock::now());
     request.paths.splice(0..0, asked.iter().cloned());
     if !is_live {
         must_be_a_directory("collect facts below", root)?;

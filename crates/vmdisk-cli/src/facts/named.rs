@@ -10,10 +10,16 @@ use crate::input::inputs::{self, Origin};
 use crate::input::{bounded, documents, read};
 use crate::io::Io;
 use crate::stop::Stop;
+use crate::values::ValueArgs;
 
 /// The host paths named by the configurations in these files, directories and patterns.
-pub(super) fn wanted(domains: &[PathBuf], io: &mut Io<'_>) -> Result<FactsNeeded, Stop> {
-    let inputs = inputs::find(domains, None, false);
+pub(super) fn wanted(
+    domains: &[PathBuf],
+    values: &ValueArgs,
+    io: &mut Io<'_>,
+) -> Result<FactsNeeded, Stop> {
+    let mut inputs = inputs::find(domains, None, false);
+    inputs.set(values);
     let mut contents = documents::read_stdin(&inputs, io)?;
     let mut messages = Vec::new();
     let mut holds_ours = vec![false; inputs.searches.len()];

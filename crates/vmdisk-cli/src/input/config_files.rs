@@ -43,7 +43,8 @@ pub(crate) fn joined(input: &Input, document: Document) -> Result<DocumentWithFi
         }
     }
     if !files.is_empty() {
-        joined.document = vmdisk::read_with_config_files(&joined.document.text, &files)?;
+        joined.document =
+            vmdisk::read_with_config_files(&joined.document.text, &files, &input.values)?;
     }
     Ok(joined)
 }
@@ -61,7 +62,7 @@ pub(crate) fn named_by(
         let may_name = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("-readconfig"));
         if may_name
             && (!matches!(input.origin, Origin::Found(_)) || read::is_ours(&input.file, &bytes))
-            && let Ok(document) = vmdisk::read_bytes(&bytes)
+            && let Ok(document) = vmdisk::read_bytes_with_values(&bytes, &input.values)
             && let Ok(joined) = joined(input, document)
         {
             let parts = joined.document.config_files.iter();

@@ -67,7 +67,7 @@ fn joined(
     read_before: &BTreeMap<usize, Vec<u8>>,
 ) -> Option<Document> {
     let bytes = read::again(number, input, read_before)?;
-    let document = vmdisk::read_bytes(&bytes).ok()?;
+    let document = vmdisk::read_bytes_with_values(&bytes, &input.values).ok()?;
     let joined = config_files::joined(input, document).ok()?;
     Some(joined.document)
 }

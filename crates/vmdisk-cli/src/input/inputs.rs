@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::input::walk;
+use crate::values::ValueArgs;
+use vmdisk::Values;
+
 use crate::input::watch::{self, Progress};
 use crate::pattern;
 
@@ -28,11 +31,23 @@ pub(crate) struct Input {
     pub(crate) file: PathBuf,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
+    /// Values for the variables of a command line.
+    pub(crate) values: Values,
 }
 
 impl Input {
-    pub(crate) fn new(file: PathBuf, origin: Origin) -> Self {
-        Input { file, origin }
+    pub(crate) const fn new(file: PathBuf, origin: Origin) -> Self {
+        Input {
+            file,
+            origin,
+            values: Values::new(),
+        }
+    }
+
+    /// With the values of `--set`.
+    pub(crate) fn with(mut self, values: &ValueArgs) -> Self {
+        self.values = values.values();
+        self
     }
 
     /// The path for people and for data.
@@ -81,6 +96,13 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
+    /// Gives the values of `--set` to each input.
+    pub(crate) fn set(&mut self, values: &ValueArgs) {
+        for input in &mut self.files {
+            input.values = values.values();
+        }
+    }
+
     /// True if standard input is one of them.
     pub(crate) fn has_stdin(&self) -> bool {
         self.files.iter().any(|input| input.origin == Origin::Stdin)

@@ -50,15 +50,15 @@ pub(crate) fn again<'a>(
 
 /// The document that the bytes hold. No output replaces a disk of its guest.
 pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
-    let document = vmdisk::read_bytes(bytes);
+    let document = vmdisk::read_bytes_with_values(bytes, &input.values);
     document
-        .inspect(|document| used::disks(document.domain()))
+        .inspect(|document| document.starts().for_each(|it| used::disks(it.domain())))
         .map_err(|failure| message(input, bytes, failure))
 }
 
 /// As [`document`], for a document that is not written, and without a note of its disks: that takes 5 % of a run.
 pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
-    vmdisk::read_to_lint(bytes).map_err(|failure| message(input, bytes, failure))
+    vmdisk::read_to_lint(bytes, &input.values).map_err(|failure| message(input, bytes, failure))
 }
 
 /// A failure to read, with its place.

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         args.stdin_filename.as_deref(),
         args.skip_foreign,
     );
+    inputs.set(&args.values);
     let guests = hypervisor::add(&args.guests, &mut inputs, io)?;
     let plan = settings::plan(args, &mut inputs)?;
     if args.show_files {

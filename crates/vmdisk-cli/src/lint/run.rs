@@ -247,7 +247,7 @@ impl Task<'_> {
             false => read::document_to_lint(input, bytes)?,
         };
         if run.has_outputs {
-            used::disks(document.domain());
+            document.starts().for_each(|it| used::disks(it.domain()));
         }
         let DocumentWithFiles {
             mut document,
@@ -312,7 +312,7 @@ impl Task<'_> {
         let own = document.own_text().to_owned();
         let files = config_files::texts(&document);
         let read_again = |own: &str| {
-            let mut document = vmdisk::read_with_config_files(own, &files)?;
+            let mut document = vmdisk::read_with_config_files(own, &files, &input.values)?;
             if document.has_volumes() {
                 document.locate_volumes(run.companions.storage());
             }
@@ -365,7 +365,13 @@ impl Task<'_> {
     /// The I/O paths of the disks, if a report shows them.
     fn paths(self, document: &Document, found: &LintReport) -> Vec<HostTrace> {
         match self.run.needs.paths {
-            true => trace_linted(document, &self.job.options, &found.diagnostics),
+            true => {
+                let options = &self.job.options;
+                let starts = document.starts();
+                starts
+                    .flat_map(|it| trace_linted(it, options, &found.diagnostics))
+                    .collect()
+            }
             false => Vec::new(),
         }
     }

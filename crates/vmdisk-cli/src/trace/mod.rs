@@ -18,6 +18,7 @@ use crate::input::{bounded, read, storage};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::stop::{Stop, plain};
+use crate::values::choose;
 use traced::Traced;
 
 /// Runs the command.
@@ -34,28 +35,47 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         policy: args.host.policy.unwrap_or_default(),
         ..LintOptions::default()
     };
-    let mut guest = trace(&document, &options);
-    if let Some(name) = &args.disk {
-        keep_disk(&mut guest, &document, name)?;
+    let shows_all = args.start.is_none() && args.format == TraceFormat::Text;
+    let mut assumed = Vec::new();
+    let starts = match shows_all {
+        true => document.into_starts(),
+        false => vec![choose(document, args.start.as_deref(), &mut assumed)?],
+    };
+    for message in assumed {
+        io.say(&format!("{}\n", message.render(colors.stderr)));
     }
-    let traced = Traced {
-        file: input.path(),
-        domain: document.domain().name.clone(),
-        guest,
+    let mut all = Vec::new();
+    for document in &starts {
+        let mut guest = trace(document, &options);
+        if let Some(name) = &args.disk {
+            keep_disk(&mut guest, document, name)?;
+        }
+        let is_one = starts.len() == 1;
+        all.push(Traced {
+            file: match is_one {
+                true => input.path(),
+                false => format!("{}: {}", input.path(), document.start_in_words()),
+            },
+            domain: document.domain().name.clone().filter(|_| is_one),
+            guest,
+        });
+    }
+    let write = match args.format {
+        TraceFormat::Text => text::write,
+        TraceFormat::Json => json::write,
+        TraceFormat::Svg => svg::write,
     };
-    let text = match args.format {
-        TraceFormat::Text => text::write(&traced),
-        TraceFormat::Json => json::write(&traced),
-        TraceFormat::Svg => svg::write(&traced),
-    };
-    deliver(io, args.output.as_deref(), &text)?;
-    if findings(&traced.guest).any(|finding| finding.rule.name == "spec-refused") {
+    let texts: Vec<String> = all.iter().map(write).collect();
+    deliver(io, args.output.as_deref(), &texts.join("\n"))?;
+    let mut found = all.iter().flat_map(|traced| findings(&traced.guest));
+    if found.any(|finding| finding.rule.name == "spec-refused") {
         return Err(
             Stop::new("the spec has mistakes, so no guest has exactly these paths")
                 .help("`vmdisk lint` shows where the mistakes are"),
         );
     }
-    Ok(exit(args, &traced.guest))
+    let found = all.iter().flat_map(|traced| findings(&traced.guest));
+    Ok(exit(args, found))
 }
 
 /// The shown findings.
@@ -64,9 +84,9 @@ fn findings(guest: &GuestTrace) -> impl Iterator<Item = &Diagnostic> {
     attached.map(|(_, finding)| finding).chain(&guest.others)
 }
 
-fn exit(args: &TraceArgs, guest: &GuestTrace) -> Exit {
+fn exit<'f>(args: &TraceArgs, mut findings: impl Iterator<Item = &'f Diagnostic>) -> Exit {
     match args.fail_on {
-        Some(least) if findings(guest).any(|finding| finding.severity >= least) => Exit::Findings,
+        Some(least) if findings.any(|finding| finding.severity >= least) => Exit::Findings,
         Some(_) | None => Exit::Clean,
     }
 }
@@ -78,7 +98,7 @@ fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document),
         true => ("<stdin>".into(), Origin::Stdin),
         false => (args.file.clone(), Origin::Named),
     };
-    let input = Input::new(file, origin);
+    let input = Input::new(file, origin).with(&args.values);
     let bytes = match is_stdin {
         true => bounded::stream(&mut *io.stdin).map_err(|error| {
             Stop::new(format!("could not read standard input: {}", plain(&error)))

@@ -12,7 +12,7 @@ use crate::notes::Notes;
 use crate::object::read_throttle::{FilterGroups, read_throttle_group};
 use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, Property};
-use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::syntax::value::{number_of, switch_of};
 
 /// The settings of a node: its own, or inherited from the node that contains it.
 ///
@@ -450,7 +450,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let at = FieldPath::Image(nth, depth, ImageField::Format);
         self.notes.record_value(at, driver);
         let text = driver.value.as_str();
-        if format.is_none() && !is_open(text) {
+        if format.is_none() && !driver.is_open() {
             let message = format!("format `{text}` is not known");
             let meant = Format::of_common_word(text).and_then(Format::qemu_driver);
             let help = meant.map(|meant| format!("did you mean `{meant}`?"));

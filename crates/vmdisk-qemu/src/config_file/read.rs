@@ -227,6 +227,7 @@ impl GroupReader<'_> {
             kind: Kind::Plain,
             span: value,
             key_span: key,
+            has_open_key: false,
             whole: Span::new(start, start + whole.len()),
             number: 0,
         };
@@ -277,6 +278,7 @@ impl GroupReader<'_> {
             kind: Kind::Plain,
             span: id,
             key_span: id,
+            has_open_key: false,
             whole: id,
             number: 0,
         });

@@ -24,7 +24,7 @@ use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
 use crate::object::read_throttle::FilterGroups;
 use crate::rules::read_only_on_one_node;
 use crate::syntax::properties::{Kind, Property};
-use crate::syntax::value::{is_open, number_of, switch_of};
+use crate::syntax::value::{number_of, switch_of};
 
 /// Reads disks, in the order of their options.
 pub(crate) struct DiskReader<'r, 'a> {
@@ -172,7 +172,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         if let Some(drive) = self.index.drive(name) {
             return self.read_drive(nth, drive);
         }
-        if !is_open(name) {
+        if !drive.is_open() {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("node or drive `{name}` is not defined");
             let near = self.notes.nearest(name, self.index.drive_names());

@@ -8,7 +8,6 @@ use super::line::{Line, base_of, line_rule};
 use super::places::{BusKind, CreationOrder, Present, span_of};
 use crate::board::Board;
 use crate::members::Members;
-use crate::syntax::value::is_open;
 
 line_rule! {
     /// A device needs a bus that no controller provides.
@@ -174,7 +173,7 @@ fn check_bus(
         let name = bus.value.as_str();
         // A name with a slash is a device path.
         let is_checked =
-            line.domain().scope == Scope::WholeGuest && !is_open(name) && !name.starts_with('/');
+            line.domain().scope == Scope::WholeGuest && !bus.is_open() && !name.starts_with('/');
         if is_checked
             && let Some(wanted) = BusKind::of_device(driver)
             && let Some((message, help)) = mistake_in_bus(line, present, driver, wanted, name)

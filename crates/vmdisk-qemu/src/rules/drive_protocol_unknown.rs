@@ -4,7 +4,6 @@ use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::line::{Line, line_rule};
 use crate::members::Members;
-use crate::syntax::value::is_open;
 
 line_rule! {
     /// A file name with a colon is read as an unknown protocol.
@@ -111,7 +110,7 @@ fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: Me
     };
     let is_windows_drive = matches!(before.as_bytes(), [letter] if letter.is_ascii_alphabetic())
         && after.starts_with(['\\', '/']);
-    if before.contains('/') || is_windows_drive || is_open(name) {
+    if before.contains('/') || is_windows_drive || file.is_open() {
         return;
     }
     // `nbd+unix:` and `gluster+tcp:` name a protocol with its transport.

@@ -9,7 +9,7 @@ use super::line::{Line, base_of};
 use super::nodes::nodes;
 use crate::device::driver::disk_driver;
 use crate::members::Members;
-use crate::syntax::value::{is_open, number_of};
+use crate::syntax::value::number_of;
 
 /// The range of a number: device, property, minimum and maximum.
 const RANGES: &[(&str, &str, u64, u64)] = &[
@@ -136,7 +136,7 @@ fn check_driver_names(line: &Line<'_>, report: &mut Report) {
     let table = MemberTable::recorded();
     for node in nodes(line) {
         let driver = node.driver();
-        if is_open(driver) || table.members(Owner::Node(driver)).is_some() {
+        if node.driver_property().is_open() || table.members(Owner::Node(driver)).is_some() {
             continue;
         }
         let known = table.owners().filter_map(|(owner, _)| match owner {
@@ -197,7 +197,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
         if let Some(media) = drive.get("media")
             && !matches!(media.value.as_str(), "cdrom" | "disk")
-            && !is_open(media.value.as_str())
+            && !media.is_open()
         {
             let message = format!("media={}: expected cdrom or disk", media.value.as_str());
             let help = "use media=cdrom for a CD drive, or remove media";
@@ -208,7 +208,7 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report) {
             continue;
         };
         let word = interface.value.as_str();
-        if !INTERFACES.contains(&word) && !is_open(word) {
+        if !INTERFACES.contains(&word) && !interface.is_open() {
             let message = format!("if={word}: expected one of {}", INTERFACES.join(", "));
             let help = match nearest(word, INTERFACES.iter().copied()) {
                 Some(near) => format!("did you mean `if={near}`?"),

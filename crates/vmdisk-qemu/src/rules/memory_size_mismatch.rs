@@ -5,7 +5,7 @@ use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::line::{Line, line_rule};
 use crate::object::read_memory::memory_of_machine;
-use crate::syntax::value::{is_open, size_of};
+use crate::syntax::value::size_of;
 
 line_rule! {
     /// The memory backend has a different size than the guest.
@@ -61,7 +61,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         .index
         .properties(option)
         .and_then(|object| object.get("size"));
-    let Some(size) = size.filter(|size| !is_open(size.value.as_str())) else {
+    let Some(size) = size.filter(|size| !size.is_open()) else {
         return;
     };
     let is_told = line.index.has("m");

@@ -8,7 +8,6 @@ use super::line::{Line, base_of};
 use super::nodes::{Node, nodes};
 use crate::members::Members;
 use crate::syntax::properties::Property;
-use crate::syntax::value::is_open;
 
 /// Formats and filters, which need a node below them.
 const ABOVE_A_FILE: &[&str] = &[
@@ -138,7 +137,7 @@ fn check_empty_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
         let has_image = drive.value("file").is_some_and(|file| !file.is_empty())
             || drive.has_within("file.")
-            || drive.iter().any(|property| is_open(&property.key));
+            || drive.iter().any(|property| property.has_open_key);
         let driver = drive.value("driver").or_else(|| drive.value("format"));
         // A driver such as null-co needs no file.
         if has_image || driver.is_some_and(|driver| !ABOVE_A_FILE.contains(&driver)) {

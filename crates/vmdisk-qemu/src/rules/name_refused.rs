@@ -7,7 +7,6 @@ use vmdisk_source::Span;
 use super::line::{Line, line_rule, node_names};
 use crate::names::is_identifier;
 use crate::syntax::properties::Property;
-use crate::syntax::value::is_open;
 
 line_rule! {
     /// A node name or device id is not valid in QEMU.
@@ -69,14 +68,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
                 last.is_some_and(|last| last.key_span == name.key_span)
             };
             for name in node_names(properties).filter(is_last) {
-                check_node_name(
-                    line,
-                    report,
-                    option,
-                    name.value.as_str(),
-                    name.span,
-                    &mut nodes,
-                );
+                check_node_name(line, report, option, name, &mut nodes);
             }
         }
     }
@@ -87,7 +79,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
                 continue;
             };
             let text = id.value.as_str();
-            if is_open(text) {
+            if id.is_open() {
                 continue;
             }
             if !is_identifier(text) {
@@ -112,13 +104,13 @@ fn check_node_name<'a>(
     line: &Line<'_>,
     report: &mut Report,
     option: usize,
-    name: &'a str,
-    span: Span,
+    written: &'a Property,
     nodes: &mut HashMap<&'a str, Span>,
 ) {
-    if is_open(name) {
+    if written.is_open() {
         return;
     }
+    let (name, span) = (written.value.as_str(), written.span);
     let (message, help) = if name.len() > NODE_NAME {
         (
             format!(

@@ -6,7 +6,6 @@ use vmdisk_source::Span;
 
 use super::line::{Line, is_loose, line_rule, node_names};
 use crate::syntax::properties::{Properties, Property};
-use crate::syntax::value::is_open;
 
 line_rule! {
     /// A drive or block node is not attached to a device.
@@ -79,16 +78,17 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         return;
     }
     let mut used: HashSet<&str> = HashSet::new();
+    let mut has_open = !line.document.open_words.is_empty();
     for option in line.index.options() {
         for property in option.properties.iter().flat_map(Properties::iter) {
             let is_own_name = property.key == "id" || property.key.ends_with("node-name");
             if !is_own_name {
                 used.insert(property.value.as_str());
+                has_open |= property.is_open();
             }
         }
     }
-    let has_open = !line.document.open_words.is_empty();
-    if has_open || used.iter().any(|value| is_open(value)) {
+    if has_open {
         return;
     }
     let mut unused: Vec<(usize, String, Span)> = Vec::new();

@@ -6,7 +6,7 @@ use vmdisk_source::Span;
 use super::line::Line;
 use crate::members::Members;
 use crate::syntax::properties::Property;
-use crate::syntax::value::{is_open, number_of};
+use crate::syntax::value::number_of;
 
 /// The members of one node, in any option and at any depth.
 pub(super) struct Node<'p> {
@@ -20,6 +20,10 @@ impl<'p> Node<'p> {
     /// The name of the driver.
     pub(super) fn driver(&self) -> &'p str {
         self.driver.value.as_str()
+    }
+
+    pub(super) const fn driver_property(&self) -> &'p Property {
+        self.driver
     }
 
     /// The span that represents the node: its driver.
@@ -49,7 +53,7 @@ impl<'p> Node<'p> {
             return;
         };
         let id = named.value.as_str();
-        if !is_open(id) && line.index.object(id).is_none() {
+        if !named.is_open() && line.index.object(id).is_none() {
             let message = format!("the {kind} object `{id}` is not defined");
             let help = format!("add -object {kind},id={id},{rest}");
             line.refuse(report, self.option, named.span, message, help);

@@ -14,7 +14,7 @@ use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
 use crate::members::Members;
 use crate::syntax::properties::{Kind, Property, Syntax};
-use crate::syntax::value::{is_on, is_open};
+use crate::syntax::value::is_on;
 use crate::vocabulary;
 
 line_rule! {
@@ -302,7 +302,7 @@ impl Check<'_, '_> {
             let key = property.key.as_str();
             let first = key.split('.').next().unwrap_or(key);
             let is_elsewhere = vocabulary::is_of_drive(first) || first.starts_with("x-");
-            let is_reported = is_open(key)
+            let is_reported = property.has_open_key
                 || self.known.contains(&property.key_span)
                 || !vocabulary::knows("drive", key);
             if is_elsewhere || is_reported || table.find(owner, first).is_some() {
@@ -331,7 +331,7 @@ impl Check<'_, '_> {
         // Unstable properties are not checked, because distributions add their own.
         if key.starts_with("x-")
             || key.starts_with("__")
-            || is_open(key)
+            || property.has_open_key
             || self.known.contains(&property.key_span)
         {
             return;
@@ -509,7 +509,7 @@ fn expected_word(key: &str, property: &Property) -> Option<&'static str> {
         _ => return None,
     };
     let value = property.value.as_str();
-    (!words.contains(&value) && !is_open(value)).then_some(expected)
+    (!words.contains(&value) && !property.is_open()).then_some(expected)
 }
 
 /// True for the limits of a `-drive` in both spellings: `iops_rd`, `throttling.iops-read`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::line::{Line, is_loose};
 use crate::members::Members;
 use crate::syntax::properties::Property;
-use crate::syntax::value::{is_on, is_open};
+use crate::syntax::value::is_on;
 
 /// A device whose drive is already in use by another device.
 pub(super) struct SecondUse<'a> {
@@ -29,7 +29,7 @@ pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
             continue;
         };
         let name = drive.value.as_str();
-        if is_open(name) {
+        if drive.is_open() {
             continue;
         }
         let legacy = line.index.drive(name);

@@ -16,7 +16,6 @@ use super::places::{
 };
 use crate::board::Board;
 use crate::members::Members;
-use crate::syntax::value::is_open;
 
 line_rule! {
     /// A disk has an address that its bus does not have.
@@ -343,7 +342,7 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
         }
         if is_pci(driver)
             && let Some(addr) = device.get("addr")
-            && !is_open(addr.value.as_str())
+            && !addr.is_open()
             && slot_of(addr).is_none_or(|(_, function)| function > 7)
         {
             let message = format!(
@@ -363,7 +362,7 @@ fn check_usb_port(line: &Line<'_>, report: &mut Report, option: usize, device: M
     };
     let number = port.value.as_str();
     let is_port = |part: &str| part.parse::<u32>().is_ok_and(|part| part > 0);
-    if !is_open(number) && !number.split('.').all(is_port) {
+    if !port.is_open() && !number.split('.').all(is_port) {
         let message = format!("`{number}` is not a USB port");
         let help = "write a port from 1, or remove it and let QEMU assign one";
         line.refuse(report, option, port.span, message, help);

@@ -3,7 +3,7 @@
 use vmdisk_facts::ValueKind;
 
 use crate::syntax::properties::{Kind, Property};
-use crate::syntax::value::{is_open, number_of, size_of, switch_of};
+use crate::syntax::value::{number_of, size_of, switch_of};
 
 /// The expected value, if the actual one is of another type; QEMU refuses it then.
 pub(super) fn expected(
@@ -12,7 +12,7 @@ pub(super) fn expected(
     property: &Property,
 ) -> Option<&'static str> {
     let text = property.value.as_str();
-    if is_open(text) {
+    if property.is_open() {
         return None;
     }
     let is_plain = property.kind == Kind::Plain;

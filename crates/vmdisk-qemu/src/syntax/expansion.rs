@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::hole::UNSET;
 use super::shell_state::{Shell, Value, joined, literal};
 use super::text::Text;
 
@@ -67,6 +68,13 @@ impl Expander<'_> {
         self.at += length;
     }
 
+    /// A part that is unknown before the shell sees it.
+    fn take_hole(&mut self) {
+        if let Some((end, _)) = self.source.hole_at(self.at) {
+            self.take(end.min(self.end) - self.at);
+        }
+    }
+
     fn splits(&self) -> bool {
         self.mode == Mode::Words && !self.is_quoted
     }
@@ -93,6 +101,7 @@ impl Expander<'_> {
                 }
                 '\\' => self.backslash(),
                 '$' | '`' => self.dollar(),
+                _ if self.source.hole_at(self.at).is_some() => self.take_hole(),
                 ' ' | '\t' | '\n' | '\r' if self.splits() => {
                     self.end_word();
                     self.at += 1;
@@ -131,6 +140,9 @@ impl Expander<'_> {
 
     /// An expansion, and how it joins the text around it.
     fn dollar(&mut self) {
+        if self.source.hole_at(self.at).is_some() {
+            return self.take_hole();
+        }
         let start = self.at;
         let Some(value) = self.expansion() else {
             self.at = start;
@@ -200,7 +212,7 @@ impl Expander<'_> {
         if is_whole && !own.is_empty() {
             self.word().push_part(value, range);
         } else {
-            self.word().push_escape(&value.as_str()[range], site);
+            self.word().push_moved(value, range, site);
         }
     }
 
@@ -255,9 +267,14 @@ impl Expander<'_> {
         let name = rest[..length].to_owned();
         Some(match self.find(&name, "") {
             Ok(Some(value)) => value,
-            Ok(None) => self.hole(start, UNSET),
+            Ok(None) => self.unset(start),
             Err(unknown) => self.unknown(start, unknown),
         })
+    }
+
+    /// The expansion of a variable that nothing sets.
+    fn unset(&mut self, start: usize) -> Value {
+        self.unknown(start, Value::unknown(UNSET))
     }
 
     /// The expansion from `start` to here as an unknown value.
@@ -281,9 +298,16 @@ impl Expander<'_> {
     }
 
     fn unknown(&mut self, start: usize, unknown: Value) -> Value {
-        let hole = self.hole(start, &unknown.unknown.unwrap_or_default());
-        self.shell.may_be(unknown.may_be);
-        hole
+        let value = self.hole(start, &unknown.unknown.unwrap_or_default());
+        if let Some(hole) = self.shell.last_hole() {
+            (hole.values, hole.choice) = (unknown.may_be, unknown.choice);
+            hole.assumed = match hole.reason.as_str() {
+                UNSET | ARGUMENT => Some(""),
+                COUNT => Some("0"),
+                _ => None,
+            };
+        }
+        value
     }
 
     /// The output of a command. Some people comment within a command line by substitutions without output.
@@ -312,15 +336,13 @@ impl Expander<'_> {
             "#" if rest.is_none() => {
                 return Ok(Some(Value::word(literal(&args.len().to_string()))));
             }
-            "#" => return Err(Value::unknown("it is the number of arguments")),
+            "#" => return Err(Value::unknown(COUNT)),
             "0" | "?" | "$" | "!" | "-" | "<" => return Err(Value::unknown("the shell sets it")),
             _ => {}
         }
         if let Ok(number) = name.parse::<usize>() {
             return match args.get(number - 1) {
-                _ if rest.is_some_and(|rest| rest < number) => {
-                    Err(Value::unknown("it is an argument of the script"))
-                }
+                _ if rest.is_some_and(|rest| rest < number) => Err(Value::unknown(ARGUMENT)),
                 Some(word) => Ok(Some(Value::word(word.clone()))),
                 None => Ok(Some(Value::word(Text::empty(0)))),
             };
@@ -406,7 +428,7 @@ impl Expander<'_> {
         let is_unset = matches!(found, Ok(None));
         let value = found.ok().flatten();
         match (operator, value) {
-            ("", None) | ("?", None) => self.hole(start, UNSET),
+            ("", None) | ("?", None) => self.unset(start),
             ("", Some(value)) if rest.is_empty() => value,
             ("", Some(value)) => match changed(value, rest) {
                 Some(value) => value,
@@ -441,8 +463,11 @@ impl Expander<'_> {
     }
 }
 
-/// The reason for a variable without a value.
-const UNSET: &str = "nothing in the file sets it";
+/// The reason for `$1`.
+const ARGUMENT: &str = "it is an argument of the script";
+
+/// The reason for `$#`.
+const COUNT: &str = "it is the number of arguments";
 
 fn is_start_of_name(letter: char) -> bool {
     letter.is_ascii_alphabetic() || letter == '_'
@@ -475,7 +500,7 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
         return None;
     };
     let text = word.as_str();
-    if vmdisk_source::has_expansion(text) || vmdisk_source::has_expansion(rest) {
+    if word.has_hole() || vmdisk_source::has_expansion(rest) {
         return None;
     }
     let bare = |pattern: &str| pattern.replace(['"', '\''], "");

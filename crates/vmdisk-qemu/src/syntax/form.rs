@@ -1,14 +1,19 @@
 //! The kind of file that contains a command line, and its position there.
 
+use std::collections::BTreeMap;
+
 use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
-use super::hole::{Hole, may_be_disk};
+use super::batch::{self, is_batch};
+use super::hole::{Command, Evaluated, Hole, mark};
 use super::json_text;
+use super::makefile::{self, is_makefile};
 use super::script::evaluate;
-use super::shell_variables::{expand, variable_name};
 use super::shell_words::{Quoting, commands};
+use super::starts::{Start, explore};
 use super::text::Text;
+use super::unit;
 use crate::config_file::read::is_config_file;
 use crate::failure::ReadFailure;
 use crate::limits::Counted;
@@ -46,10 +51,13 @@ pub(crate) struct Words {
     pub(crate) holes: Vec<Hole>,
     /// Text that stands in several places of the command line.
     pub(crate) shared: Vec<Span>,
+    pub(crate) start: Start,
+    /// True if the values of its variables are already in the words.
+    pub(crate) is_evaluated: bool,
 }
 
 impl Words {
-    const fn new(form: CommandLineForm, program: Option<Text>, arguments: Vec<Text>) -> Self {
+    fn new(form: CommandLineForm, program: Option<Text>, arguments: Vec<Text>) -> Self {
         Words {
             form,
             program,
@@ -57,6 +65,19 @@ impl Words {
             daemons: Vec::new(),
             holes: Vec::new(),
             shared: Vec::new(),
+            start: Start::default(),
+            is_evaluated: false,
+        }
+    }
+}
+
+impl Words {
+    /// Marks what another program fills in.
+    fn mark(&mut self) {
+        // Nobody fills in what a process was started with.
+        if self.form != CommandLineForm::ZeroBytes {
+            let words = self.program.iter_mut().chain(&mut self.arguments);
+            mark(words, &mut self.holes, self.is_evaluated);
         }
     }
 }
@@ -112,13 +133,24 @@ fn program_name(word: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
+/// The name in `$NAME`, `${NAME}`, `${NAME[@]}` and `$(NAME)`.
+fn variable_name(word: &str) -> Option<&str> {
+    let name = word.strip_prefix('$')?;
+    let between = |open, close| name.strip_prefix(open)?.strip_suffix(close);
+    let name = between('{', '}').or(between('(', ')')).unwrap_or(name);
+    let name = name.strip_suffix("[@]").unwrap_or(name);
+    let name = name.strip_suffix("[*]").unwrap_or(name);
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
+}
+
 /// True if the word names a QEMU that enables KVM automatically.
 pub(crate) fn is_kvm(word: &str) -> bool {
     matches!(program_name(word), "qemu-kvm" | "kvm")
 }
 
 /// True for a variable without a known value whose name says that it holds a QEMU, such as `$QEMU`.
-fn is_program_variable(word: &str) -> bool {
+pub(super) fn is_program_variable(word: &str) -> bool {
     let name = variable_name(word).unwrap_or_default();
     let name = name.to_ascii_lowercase();
     let suffixes = [
@@ -130,32 +162,6 @@ fn is_program_variable(word: &str) -> bool {
             .is_some_and(|rest| suffixes.contains(&rest))
 }
 
-/// True for options without disks, whose next word is their value.
-fn has_value(option: &str) -> bool {
-    matches!(
-        option,
-        "-accel"
-            | "-append"
-            | "-bios"
-            | "-cpu"
-            | "-d"
-            | "-D"
-            | "-display"
-            | "-dtb"
-            | "-gdb"
-            | "-initrd"
-            | "-kernel"
-            | "-m"
-            | "-machine"
-            | "-M"
-            | "-monitor"
-            | "-name"
-            | "-serial"
-            | "-smp"
-            | "-vga"
-    )
-}
-
 /// The instruction set that a program emulates, if its name says so.
 pub(crate) fn architecture(program: &str) -> Option<Architecture> {
     Some(match program_name(program).strip_prefix("qemu-system-")? {
@@ -165,20 +171,31 @@ pub(crate) fn architecture(program: &str) -> Option<Architecture> {
     })
 }
 
-/// Finds the command line in a text.
-pub(crate) fn words(text: &str) -> Result<Words, ReadFailure> {
+/// Finds the command lines in a text; `given` are values of its variables.
+pub(crate) fn words(
+    text: &str,
+    given: &BTreeMap<String, String>,
+) -> Result<Vec<Words>, ReadFailure> {
     let form = form_of(text);
-    match form {
-        CommandLineForm::ZeroBytes => Ok(with_program(form, split(text, '\0')?)),
-        CommandLineForm::Lines => Ok(with_program(form, lines(text)?)),
-        CommandLineForm::Json => Ok(with_program(form, json_text::strings(text)?)),
-        CommandLineForm::Unit => unit(text),
+    let mut words = match form {
+        CommandLineForm::ZeroBytes => with_program(form, split(text, '\0')?),
+        CommandLineForm::Lines => with_program(form, lines(text)?),
+        CommandLineForm::Json => with_program(form, json_text::strings(text)?),
+        CommandLineForm::Unit => {
+            let found = evaluated(text, form, given)?;
+            return match found.is_empty() {
+                true => Err(no_command(text)),
+                false => Ok(found),
+            };
+        }
         // These forms have options instead of words.
         CommandLineForm::ConfigFile | CommandLineForm::MonitorScript => {
-            Ok(Words::new(form, None, Vec::new()))
+            Words::new(form, None, Vec::new())
         }
-        CommandLineForm::Shell => shell(text),
-    }
+        CommandLineForm::Shell => return shell(text, given),
+    };
+    words.mark();
+    Ok(vec![words])
 }
 
 fn form_of(text: &str) -> CommandLineForm {
@@ -270,45 +287,8 @@ fn with_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
     Words::new(form, program, words)
 }
 
-fn unit(text: &str) -> Result<Words, ReadFailure> {
-    let mut start = 0;
-    // The end of the last value: its continuation lines are not settings.
-    let mut end = 0;
-    for line in text.split_inclusive('\n') {
-        let blank = line.len() - line.trim_start().len();
-        let setting = line.trim_start().strip_prefix("ExecStart=");
-        if let Some(value) = setting.filter(|_| start >= end) {
-            let marks = value.len() - value.trim_start_matches(['-', '@', ':', '+', '!']).len();
-            let at = start + blank + "ExecStart=".len() + marks;
-            end = at + value_length(&text[at..]);
-            let commands = commands(text, Span::new(at, end), Quoting::Unit)?;
-            let words: Vec<Text> = commands.into_iter().flatten().collect();
-            if words.iter().any(|word| is_program(word.as_str())) {
-                return Ok(from_program(CommandLineForm::Unit, words, is_program));
-            }
-        }
-        start += line.len();
-    }
-    Err(no_command(text))
-}
-
-/// Length of a unit's value: to the end of its line, including lines joined by a backslash.
-fn value_length(text: &str) -> usize {
-    let mut length = 0;
-    let mut goes_on = true;
-    for line in text.split_inclusive('\n') {
-        let is_comment = length > 0 && line.trim_start().starts_with(['#', ';']);
-        if !goes_on {
-            break;
-        }
-        length += line.len();
-        goes_on = is_comment || line.trim_end().ends_with('\\');
-    }
-    length
-}
-
 /// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
-fn from_program(
+pub(super) fn from_program(
     form: CommandLineForm,
     mut words: Vec<Text>,
     is_program: fn(&str) -> bool,
@@ -323,7 +303,7 @@ fn from_program(
 }
 
 /// True for a command that runs a program with options, or with words that may be options.
-fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
+pub(super) fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
     let Some(at) = words.iter().position(|word| is_program(word.as_str())) else {
         return false;
     };
@@ -338,169 +318,84 @@ fn is_start(words: &[Text]) -> bool {
     runs(words, is_program) || runs(words, is_program_variable)
 }
 
-/// True unless the text is a makefile or a batch file, whose variables have other rules.
-fn is_script(text: &str) -> bool {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let is_foreign = |line: &str| {
-        let after = line.trim_start_matches(is_name);
-        let operator = after.trim_start();
-        let is_assignment = [":=", "::=", "?="]
-            .iter()
-            .any(|it| operator.starts_with(it))
-            || after.starts_with([' ', '\t'])
-                && ["= ", "+= "].iter().any(|it| operator.starts_with(it));
-        after.len() < line.len() && is_assignment
-            || line.to_ascii_lowercase().starts_with("@echo off")
+/// The starts in a text whose variables have values, or `None` if nothing needs an evaluation.
+fn evaluated(
+    text: &str,
+    form: CommandLineForm,
+    given: &BTreeMap<String, String>,
+) -> Result<Vec<Words>, ReadFailure> {
+    let mut found = if form == CommandLineForm::Unit {
+        explore(text, form, |_| unit::evaluate(text, given))?
+    } else if is_makefile(text) {
+        explore(text, form, |ways| {
+            makefile::evaluate(text, is_start, ways, given)
+        })?
+    } else if is_batch(text) {
+        explore(text, form, |_| Ok(batch::evaluate(text, given)))?
+    } else {
+        let mut whole = Text::empty(0);
+        whole.push_verbatim(text, Span::new(0, text.len()));
+        explore(text, form, |ways| {
+            evaluate(whole.clone(), is_start, ways, given, Evaluated::default())
+        })?
     };
-    let has_recipe = || {
-        let mut lines = text.lines().zip(text.lines().skip(1));
-        let is_rule = |line: &str| {
-            let target = line.split_once(':');
-            target.is_some_and(|(target, _)| {
-                !target.is_empty() && !target.contains(['"', '\'', '=', '#'])
-            })
-        };
-        lines.any(|(line, next)| {
-            next.starts_with('\t') && !line.starts_with([' ', '\t']) && is_rule(line)
-        })
-    };
-    text.starts_with("#!") || !text.lines().any(is_foreign) && !has_recipe()
+    found.iter_mut().for_each(Words::mark);
+    Ok(found)
 }
 
-fn shell(text: &str) -> Result<Words, ReadFailure> {
+fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, ReadFailure> {
+    let form = CommandLineForm::Shell;
     let has_expansions = text.contains(['$', '`']);
-    if has_expansions && is_script(text) {
-        let script = evaluate(text, is_start)?;
-        if script.commands.iter().any(|words| is_start(words)) {
-            let words = one_start(text, script.commands, &[])?;
-            let scattered = scattered(&words.arguments, text);
-            return Ok(Words {
-                holes: script.holes,
-                shared: script.shared.into_iter().chain(scattered).collect(),
-                ..words
-            });
-        }
-    }
-    let mut all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
-    let used = expand(text, &mut all, is_program);
-    if !has_expansions && !all.iter().any(|words| is_start(words)) {
-        let script = evaluate(text, is_start)?;
-        if script.commands.iter().any(|words| is_start(words)) {
-            all = script.commands;
-        }
-    }
-    one_start(text, all, &used)
-}
-
-/// The places of options whose value does not stand beside them: an edit of one would leave the other.
-fn scattered(arguments: &[Text], file: &str) -> Vec<Span> {
-    let pairs = arguments.windows(2);
-    let pairs = pairs
-        .filter(|pair| pair[0].as_str().starts_with('-') && !pair[1].as_str().starts_with('-'));
-    let is_scattered = |[first, second]: &[Span; 2]| {
-        let between = file.get(first.end..second.start);
-        between.is_none_or(|between| !between.bytes().all(|it| b" \t\r\n\\'\"".contains(&it)))
-    };
-    let pairs = pairs.map(|pair| [pair[0].whole(), pair[1].whole()]);
-    pairs.filter(is_scattered).flatten().collect()
-}
-
-/// The command that starts QEMU, of which there must be one.
-fn one_start(text: &str, all: Vec<Vec<Text>>, used: &[String]) -> Result<Words, ReadFailure> {
-    let starts = |is_program: fn(&str) -> bool| -> Vec<&Vec<Text>> {
-        all.iter().filter(|words| runs(words, is_program)).collect()
-    };
-    let (mut found, mut is_program) = (starts(is_program), is_program as fn(&str) -> bool);
-    if found.is_empty() {
-        is_program = is_program_variable;
-        found = starts(is_program);
-    }
-    // Often another target of a makefile starts the same guest for a debugger: the same variable, and no disks of its own.
-    let is_harmless = |word: &str| {
-        let Some(name) = variable_name(word) else {
-            return !may_be_disk(word);
-        };
-        let lower = name.to_ascii_lowercase();
-        is_program_variable(word)
-            || lower.contains("gdb")
-            || lower.contains("debug")
-            || used.iter().any(|known| known == name)
-    };
-    let is_repetition = |words: &&Vec<Text>| {
-        let before = std::iter::once("").chain(words.iter().map(Text::as_str));
-        before
-            .zip(words.iter())
-            .all(|(before, word)| has_value(before) || is_harmless(word.as_str()))
-    };
-    if found.len() > 1 && found.iter().filter(|words| !is_repetition(words)).count() == 1 {
-        found.retain(|words| !is_repetition(words));
-    }
-    // In a log each start of the guest is one command, and the last is the current guest.
     let is_log = text.contains(": starting up libvirt version");
-    match found.as_slice() {
-        [] => {
-            let is_options = |words: &Vec<Text>| words[0].as_str().starts_with('-');
-            if all.is_empty() || !all.iter().all(is_options) {
-                return Err(no_command(text));
-            }
-            let arguments = all.into_iter().flatten().collect();
-            Ok(Words::new(CommandLineForm::Shell, None, arguments))
+    let is_foreign = !is_log && (has_expansions || is_makefile(text) || is_batch(text));
+    if is_foreign {
+        let found = evaluated(text, form, given)?;
+        if !found.is_empty() {
+            return Ok(found);
         }
-        [only] => Ok(Words {
-            daemons: daemons(whole(only, &all)?),
-            ..from_program(CommandLineForm::Shell, (*only).clone(), is_program)
-        }),
-        [.., last] if is_log => Ok(from_program(
-            CommandLineForm::Shell,
-            (*last).clone(),
-            is_program,
-        )),
-        [_, second, ..] => Err(ReadFailure::new(
-            second[0].whole(),
-            format!(
-                "the file starts QEMU {} times, but only one command line per file is supported",
-                found.len()
-            ),
-        )
-        .help("put each into a separate file")),
     }
-}
-
-/// All commands, unless options follow that are not part of the command of QEMU.
-fn whole<'a>(qemu: &[Text], all: &'a [Vec<Text>]) -> Result<&'a [Vec<Text>], ReadFailure> {
-    let next = all
-        .iter()
-        .skip_while(|words| !std::ptr::eq(words.as_slice(), qemu))
-        .nth(1);
-    let is_option = |word: &&Text| {
-        let mut bytes = word.as_str().bytes();
-        bytes.next() == Some(b'-') && bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
-    };
-    match next.map(|words| &words[0]).filter(is_option) {
-        Some(option) => Err(ReadFailure::new(
-            option.whole(),
-            format!(
-                "`{}` is not part of the command: the command of QEMU ends before this line",
-                option.as_str()
-            ),
-        )
-        .help("end each line before it with a backslash, and move comments out of the command")),
-        None => Ok(all),
+    let all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
+    let is_options = |words: &Vec<Text>| words[0].as_str().starts_with('-');
+    if !all.is_empty() && all.iter().all(is_options) {
+        let arguments = all.into_iter().flatten().collect();
+        let mut words = Words::new(form, None, arguments);
+        words.mark();
+        return Ok(vec![words]);
     }
-}
-
-/// The options of the storage daemons among the commands.
-fn daemons(all: &[Vec<Text>]) -> Vec<Vec<Text>> {
-    let options = |words: &Vec<Text>| {
-        let at = words.iter().position(|word| is_daemon(word.as_str()))?;
-        Some(words[at + 1..].to_vec())
+    if all.len() > 1 && !is_foreign && !is_log {
+        let found = evaluated(text, form, given)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let command = |words: Vec<Text>| Command {
+        site: words[0].whole().start,
+        words,
+        owner: None,
     };
-    all.iter().filter_map(options).collect()
-}
-
-/// True if the word names a storage daemon of QEMU.
-fn is_daemon(word: &str) -> bool {
-    word.rsplit('/').next().unwrap_or(word) == "qemu-storage-daemon"
+    let mut commands: Vec<Command> = all.into_iter().map(command).collect();
+    if is_log {
+        // Each start of the guest is one command, and the last is the current guest.
+        let last = commands.iter().rposition(|it| runs(&it.words, is_program));
+        commands = last
+            .map(|nth| commands.swap_remove(nth))
+            .into_iter()
+            .collect();
+    }
+    let mut found = explore(text, form, |_| {
+        Ok(Evaluated {
+            commands: commands.clone(),
+            ..Evaluated::default()
+        })
+    })?;
+    found.iter_mut().for_each(|words| {
+        words.is_evaluated = false;
+        words.mark();
+    });
+    match found.is_empty() {
+        true => Err(no_command(text)),
+        false => Ok(found),
+    }
 }
 
 fn no_command(text: &str) -> ReadFailure {

@@ -267,6 +267,7 @@ impl Parser<'_> {
             kind,
             span,
             key_span,
+            has_open_key: false,
             whole: Span::new(key_span.start, span.end),
             number: 0,
         });

@@ -1,10 +1,12 @@
 //! Forms of command lines: files, shells, JSON, key=value.
 
 mod arithmetic;
+mod batch;
 mod expansion;
 pub(crate) mod form;
 pub(crate) mod hole;
 pub(crate) mod json_text;
+mod makefile;
 pub(crate) mod option;
 pub(crate) mod pairs;
 pub(crate) mod properties;
@@ -12,7 +14,8 @@ mod script;
 mod script_text;
 mod shell_commands;
 mod shell_state;
-pub(crate) mod shell_variables;
 pub(crate) mod shell_words;
+pub(crate) mod starts;
 pub(crate) mod text;
+mod unit;
 pub(crate) mod value;

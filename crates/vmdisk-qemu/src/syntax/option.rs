@@ -6,7 +6,6 @@ use super::json_text;
 use super::pairs;
 use super::properties::{Properties, Property};
 use super::text::Text;
-use super::value::is_open;
 use crate::failure::ReadFailure;
 use crate::limits::{MAX_NAME, MAX_OPTIONS, MAX_PROPERTIES, MAX_PROPERTIES_OF_OPTION, exceeded};
 
@@ -19,8 +18,8 @@ pub(crate) struct WrittenOption {
     pub(crate) span: Span,
     /// Its parsed value, for options whose value has parts.
     pub(crate) properties: Option<Properties>,
-    /// The value of an option that names a file of options.
-    pub(crate) text: Option<String>,
+    /// The value of an option that names a file of options, or an unknown word.
+    pub(crate) text: Option<Text>,
 }
 
 impl WrittenOption {
@@ -31,8 +30,8 @@ impl WrittenOption {
         properties
             .flat_map(Properties::iter)
             .filter_map(|property| {
-                let is_implied = property.key_span.is_empty() && is_open(property.value.as_str());
-                match is_open(&property.key) {
+                let is_implied = property.key_span.is_empty() && property.is_open();
+                match property.has_open_key {
                     true => Some(property.key_span),
                     false => is_implied.then_some(property.span),
                 }
@@ -186,11 +185,14 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
 /// The name of a placeholder such as `"$@"`, which is replaced before QEMU sees it.
 pub(crate) const UNKNOWN_WORD: &str = "$";
 
-/// True for a placeholder: a word that a shell would expand, or an ellipsis.
-fn is_unknown_word(text: &str) -> bool {
-    let is_expansion =
-        (text.starts_with(['$', '`', '%']) || text.starts_with("{{")) && !text.contains(['/', '.']);
-    is_expansion || text.starts_with("$(") || matches!(text, "..." | "[...]" | "…" | "[…]")
+/// True for a word that may be anything: it begins with an unknown part and does not look like a path, or is an ellipsis.
+fn is_unknown_word(word: &Text) -> bool {
+    let text = word.as_str();
+    let is_path = || {
+        word.hole_at(0)
+            .is_some_and(|(end, _)| text[end..].contains(['/', '.']))
+    };
+    word.hole_at(0).is_some() && !is_path() || matches!(text, "..." | "[...]" | "…" | "[…]")
 }
 
 /// True for a value that QEMU reads as JSON. Two braces are a placeholder.
@@ -257,12 +259,12 @@ pub(crate) fn options(
             continue;
         }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
-            let is_unknown = is_unknown_word(text);
+            let is_unknown = is_unknown_word(word);
             options.push(WrittenOption {
                 name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
                 span: word.whole(),
                 properties: (!is_unknown).then(|| pairs::file_name(word)),
-                text: is_unknown.then(|| text.to_owned()),
+                text: is_unknown.then(|| word.clone()),
             })?;
             continue;
         };
@@ -309,9 +311,7 @@ pub(crate) fn options(
             name: name.to_owned(),
             span,
             properties,
-            text: value
-                .filter(|_| name == "readconfig")
-                .map(|value| value.as_str().to_owned()),
+            text: value.filter(|_| name == "readconfig"),
         })?;
     }
     Ok((options.into_options(), faults))

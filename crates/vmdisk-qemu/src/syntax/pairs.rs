@@ -36,7 +36,8 @@ pub(crate) fn pairs(text: &Text, implied: Option<&str>) -> Properties {
                     value: content,
                     kind: Kind::Plain,
                     span,
-                    key_span: text.span(key_range),
+                    key_span: text.span(key_range.clone()),
+                    has_open_key: has_hole(text, &key_range),
                     whole: span,
                     number: 0,
                 },
@@ -68,6 +69,7 @@ pub(crate) fn file_name(text: &Text) -> Properties {
         kind: Kind::Plain,
         span,
         key_span: Span::empty(span.start),
+        has_open_key: false,
         whole: span,
         number: 0,
     };
@@ -80,7 +82,7 @@ fn flag(text: &Text, key: &str, range: std::ops::Range<usize>) -> Property {
         Some(key) if matches!(key, "wait" | "delay" | "share" | "rw") => (key, "off"),
         Some(_) | None => (key, "on"),
     };
-    let span = text.span(range);
+    let span = text.span(range.clone());
     let mut value = Text::empty(span.start);
     value.push_escape(word, span);
     Property {
@@ -89,9 +91,16 @@ fn flag(text: &Text, key: &str, range: std::ops::Range<usize>) -> Property {
         kind: Kind::Plain,
         span,
         key_span: span,
+        has_open_key: has_hole(text, &range),
         whole: span,
         number: 0,
     }
+}
+
+/// True if a part of a range is unknown.
+fn has_hole(text: &Text, range: &std::ops::Range<usize>) -> bool {
+    let mut holes = text.holes();
+    holes.any(|(hole, _)| hole.start < range.end && range.start < hole.end)
 }
 
 /// A value with its doubled commas reduced, and its end.

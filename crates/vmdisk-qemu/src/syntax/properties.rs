@@ -32,10 +32,19 @@ pub(crate) struct Property {
     pub(crate) span: Span,
     /// The span of the key.
     pub(crate) key_span: Span,
+    /// True if a part of the key is unknown.
+    pub(crate) has_open_key: bool,
     /// The range to delete with the member.
     pub(crate) whole: Span,
     /// Its number among the values of all options.
     pub(crate) number: usize,
+}
+
+impl Property {
+    /// True if a part of its value is unknown.
+    pub(crate) fn is_open(&self) -> bool {
+        self.value.has_hole()
+    }
 }
 
 /// The form of an option, which additions must follow.

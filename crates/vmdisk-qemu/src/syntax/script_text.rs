@@ -41,6 +41,23 @@ impl Script {
         }
     }
 
+    /// The text of a span on one line, not too long.
+    pub(super) fn quote(&self, span: Span) -> String {
+        let is_inside = |token: &&Token| {
+            let place = self.text.span(token.range.clone());
+            span.start <= place.start && place.end <= span.end
+        };
+        let first = self
+            .tokens
+            .partition_point(|it| self.text.span(it.range.clone()).start < span.start);
+        let words = self.tokens[first.min(self.tokens.len())..]
+            .iter()
+            .take_while(is_inside);
+        let words = words.map(|it| self.text.as_str()[it.range.clone()].trim());
+        let words: Vec<&str> = words.filter(|it| !it.is_empty()).take(12).collect();
+        words.join(" ").chars().take(80).collect()
+    }
+
     /// The span of the tokens in a range.
     pub(super) fn span(&self, tokens: Range<usize>) -> Span {
         let start = self.tokens.get(tokens.start).map_or(0, |it| it.range.start);

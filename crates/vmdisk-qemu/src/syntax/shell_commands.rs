@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::arithmetic;
 use super::expansion::{self, Mode};
+use super::hole::Command;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined};
 use super::shell_words::TokenKind;
@@ -212,6 +213,10 @@ impl Shell {
 
     /// Runs a command with known and unknown words.
     pub(super) fn run(&mut self, words: Vec<Text>) -> Done {
+        self.assumed = None;
+        if self.owners.is_empty() {
+            self.site = words[0].whole().start;
+        }
         let name = words[0].as_str().to_owned();
         let name = name.as_str();
         self.line.push(program(name).to_owned());
@@ -226,7 +231,7 @@ impl Shell {
             "return" => return (Flow::Return, None),
             "[" | "test" => {
                 let end = rest.len() - usize::from(name == "[" && !rest.is_empty());
-                return (Flow::Next, self.test(&rest[..end]));
+                return (Flow::Next, self.status_of_test(&rest[..end]));
             }
             "let" => {
                 let mut value = None;
@@ -259,7 +264,12 @@ impl Shell {
             }
         }
         let is_last = name == "exec" && words.len() > 1;
-        self.out.commands.push(words);
+        let owner = self.owners.last().cloned();
+        self.out.commands.push(Command {
+            words,
+            owner,
+            site: self.site,
+        });
         (if is_last { Flow::Exit } else { Flow::Next }, None)
     }
 
@@ -296,6 +306,7 @@ impl Shell {
                 self.read_file = Some(file);
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
+                self.assumed = (name == "getopts").then_some(false);
                 for word in rest {
                     self.set_unknown(word.as_str(), &format!("`{name}` sets it"));
                 }

@@ -1,13 +1,13 @@
 //! The variables of a script, known and unknown, on the way that the evaluation takes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
 use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
-use super::hole::{Evaluated, Hole};
+use super::hole::{Decisions, Evaluated, Hole};
 use super::script_text::Script;
 use super::text::Text;
 
@@ -23,6 +23,8 @@ pub(super) struct Value {
     pub(super) unknown: Option<String>,
     /// The values that it may have, if they are known and few.
     pub(super) may_be: Vec<String>,
+    /// The branches that set it, by the start of their text.
+    pub(super) choice: Option<usize>,
     is_used: bool,
 }
 
@@ -49,6 +51,7 @@ impl Value {
             is_assumed: false,
             unknown: None,
             may_be: Vec::new(),
+            choice: None,
             is_used: false,
         }
     }
@@ -99,8 +102,18 @@ pub(super) struct Shell {
     /// The former values of the local variables of each open function.
     pub(super) locals: Vec<Changes>,
     pub(super) out: Evaluated,
+    /// The branches that are taken.
+    pub(super) decisions: Decisions,
+    /// The values of variables that the user gave.
+    pub(super) given: BTreeMap<String, String>,
     /// True if a default of a variable was used that nothing in the script sets.
     pub(super) has_assumed: bool,
+    /// Whether the last command succeeds without arguments and variables of the caller.
+    pub(super) assumed: Option<bool>,
+    /// The open functions.
+    pub(super) owners: Vec<String>,
+    /// Where the outermost open function was called.
+    pub(super) site: usize,
     /// A file that the script reads: it may set any variable.
     pub(super) read_file: Option<String>,
     /// The programs on the current line, and whether its output goes into a file.
@@ -112,33 +125,28 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// The values that the last unknown expansion may have.
-    pub(super) fn may_be(&mut self, values: Vec<String>) {
-        if let Some(hole) = self.out.holes.last_mut() {
-            hole.values = values;
-        }
+    /// The last unknown expansion.
+    pub(super) fn last_hole(&mut self) -> Option<&mut Hole> {
+        self.out.holes.last_mut()
     }
 
     pub(super) fn hole(&mut self, name: &str, span: Span, reason: impl Into<String>) -> Text {
-        let mut text = Text::empty(span.start);
-        text.push_escape(name, span);
-        self.out.holes.push(Hole {
-            name: name.to_owned(),
-            span,
-            reason: reason.into(),
-            values: Vec::new(),
-        });
-        text
+        self.out.hole(name, span, reason)
     }
 
     pub(super) fn caller_arguments(&mut self, span: Span) -> Text {
-        let mut text = Text::empty(span.start);
-        text.push_escape("$@", span);
+        let text = self.hole("$@", span, "they are the arguments of the script");
+        if let Some(hole) = self.last_hole() {
+            hole.assumed = Some("");
+        }
         text
     }
 
     /// The value of a variable.
     pub(super) fn get(&mut self, name: &str) -> Option<Value> {
+        if let Some(given) = self.given.get(name) {
+            return Some(Value::word(literal(given)));
+        }
         let value = self.variables.get_mut(name);
         let Some(value) = value else {
             let file = self.read_file.as_ref()?;
@@ -212,7 +220,7 @@ impl Shell {
     }
 
     /// Continues after branches of which one was taken.
-    pub(super) fn join(&mut self, branches: &[Option<Changes>], place: Span) -> Flow {
+    pub(super) fn join(&mut self, branches: &[Option<Changes>], key: usize, place: Span) -> Flow {
         let open: Vec<&Changes> = branches.iter().flatten().collect();
         if open.is_empty() {
             return Flow::Exit;
@@ -228,7 +236,7 @@ impl Shell {
                 .iter()
                 .map(|changes| changes.get(name).unwrap_or(&before).clone())
                 .collect();
-            let joined = self.joined(name, &values, place);
+            let joined = self.joined(name, &values, key, place);
             self.put(name, joined);
         }
         Flow::Next
@@ -239,6 +247,7 @@ impl Shell {
         &mut self,
         name: &str,
         values: &[Option<Value>],
+        key: usize,
         place: Span,
     ) -> Option<Value> {
         let first = values.first()?;
@@ -259,6 +268,7 @@ impl Shell {
         let texts = texts.filter(|texts| texts.len() <= 4).unwrap_or_default();
         let unknown = Value {
             may_be: texts.into_iter().collect(),
+            choice: Some(key),
             ..Value::unknown("a branch sets it".to_owned())
         };
         let known: Option<Vec<&Value>> = values.iter().map(Option::as_ref).collect();
@@ -275,7 +285,10 @@ impl Shell {
         let hole = self.hole(&display, place, "a branch sets it");
         let certain = value.text().len();
         let rest = unknown.may_be.iter().filter_map(|it| it.get(certain..));
-        self.may_be(rest.map(|it| it.trim_start().to_owned()).collect());
+        let rest = rest.map(|it| it.trim_start().to_owned()).collect();
+        if let Some(hole) = self.last_hole() {
+            (hole.values, hole.choice) = (rest, unknown.choice);
+        }
         if value.is_list {
             value.words.push(hole);
         } else if let Some(word) = value.words.first_mut() {

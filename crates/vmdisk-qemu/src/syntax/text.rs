@@ -13,6 +13,8 @@ struct Piece {
     source: Span,
     /// True if the bytes are identical on both sides; otherwise the whole piece corresponds to the whole source span.
     is_verbatim: bool,
+    /// The number of the hole that it stands for.
+    hole: Option<u32>,
 }
 
 /// The decoded text of a piece of a command line, with the source span of every byte.
@@ -72,6 +74,7 @@ impl Text {
                 at: self.value.len(),
                 source: span,
                 is_verbatim: true,
+                hole: None,
             });
         }
         self.value.push_str(bytes);
@@ -79,15 +82,47 @@ impl Text {
 
     /// Appends the decoded text of an escape in the file.
     pub(crate) fn push_escape(&mut self, value: &str, span: Span) {
+        self.push_piece(value, span, None);
+    }
+
+    /// Appends the name of a value that is unknown.
+    pub(crate) fn push_hole(&mut self, name: &str, span: Span, hole: u32) {
+        self.push_piece(name, span, Some(hole));
+    }
+
+    fn push_piece(&mut self, value: &str, source: Span, hole: Option<u32>) {
         if value.is_empty() {
             return;
         }
         self.pieces.push(Piece {
             at: self.value.len(),
-            source: span,
+            source,
             is_verbatim: false,
+            hole,
         });
         self.value.push_str(value);
+    }
+
+    /// The holes of the text, each with its range and its number.
+    pub(crate) fn holes(&self) -> impl Iterator<Item = (Range<usize>, u32)> {
+        self.pieces.iter().enumerate().filter_map(|(nth, piece)| {
+            let hole = piece.hole?;
+            let end = self.pieces.get(nth + 1);
+            Some((piece.at..end.map_or(self.value.len(), |next| next.at), hole))
+        })
+    }
+
+    /// True if a part of the text is unknown.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.hole.is_some())
+    }
+
+    /// The hole at an offset, with its end.
+    pub(crate) fn hole_at(&self, offset: usize) -> Option<(usize, u32)> {
+        let nth = self.piece_at(offset);
+        let hole = self.pieces.get(nth)?.hole?;
+        let end = self.pieces.get(nth + 1);
+        Some((end.map_or(self.value.len(), |next| next.at), hole))
     }
 
     /// Appends a part of another text of the same file.
@@ -122,10 +157,24 @@ impl Text {
                     at: self.value.len(),
                     source,
                     is_verbatim: piece.is_verbatim,
+                    hole: piece.hole,
                 }),
             }
             self.value.push_str(&other.value[from..to]);
         }
+    }
+
+    /// Appends a part of another text as the decoded text at `place`.
+    pub(crate) fn push_moved(&mut self, other: &Text, range: Range<usize>, place: Span) {
+        let mut at = range.start;
+        for (hole, number) in other.holes() {
+            if hole.start >= at && hole.end <= range.end {
+                self.push_escape(&other.value[at..hole.start], place);
+                self.push_hole(&other.value[hole.clone()], place, number);
+                at = hole.end;
+            }
+        }
+        self.push_escape(&other.value[at..range.end], place);
     }
 
     /// A part as a separate text.

@@ -1,7 +1,6 @@
 //! The meaning of the text of a value.
 
 use vmdisk_model::{Bytes, Switch};
-pub(crate) use vmdisk_source::has_expansion as is_open;
 
 use super::properties::Property;
 

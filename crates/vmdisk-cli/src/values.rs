@@ -1,0 +1,96 @@
+//! Values for the variables of scripts, and the choice among their starts.
+
+use clap::Args;
+use vmdisk::{Document, Values};
+
+use crate::render::message::Message;
+use crate::sanitize::line;
+use crate::stop::Stop;
+
+/// Values for the variables of a script.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ValueArgs {
+    /// Value of a variable of a script, makefile or unit that its text does not tell; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = value)]
+    set: Vec<(String, String)>,
+}
+
+impl ValueArgs {
+    pub(crate) fn values(&self) -> Values {
+        self.set.iter().cloned().collect()
+    }
+}
+
+/// Reads `NAME=VALUE`.
+fn value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    match !name.is_empty() && name.chars().all(is_name) {
+        true => Ok((name.to_owned(), value.to_owned())),
+        false => Err(format!("`{name}` is not the name of a variable")),
+    }
+}
+
+/// The start that was asked for, by its number or its name; without one the only start, or that of a run without arguments
+/// and variables, with a warning that names the others.
+pub(crate) fn choose(
+    document: Document,
+    asked: Option<&str>,
+    warnings: &mut Vec<Message>,
+) -> Result<Document, Stop> {
+    let mut starts = document.into_starts();
+    let list = |except: Option<usize>| -> Vec<String> {
+        let list = starts.iter().enumerate();
+        let list = list.filter(|(nth, _)| Some(*nth) != except);
+        list.map(|(nth, start)| format!("--start {}: {}", nth + 1, line(&start.start_in_words())))
+            .collect()
+    };
+    if let Some(asked) = asked {
+        let number = asked.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
+        let mut named = starts.iter().enumerate();
+        let mut named = named
+            .by_ref()
+            .filter(|(_, start)| start.start_owner() == Some(asked));
+        let found = match (named.next(), named.next()) {
+            (Some((nth, _)), None) => Some(nth),
+            _ => number.filter(|nth| *nth < starts.len()),
+        };
+        let Some(nth) = found else {
+            let message = Message {
+                notes: list(None),
+                ..Message::error(format!("`{}` is not one start of the file", line(asked)))
+            };
+            return Err(message.into());
+        };
+        return Ok(starts.swap_remove(nth));
+    }
+    if starts.len() == 1 {
+        return Ok(starts.remove(0));
+    }
+    let is_one = starts
+        .iter()
+        .all(|it| it.start_line() == starts[0].start_line());
+    let mut defaults = starts
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.is_default_start());
+    match (defaults.next(), defaults.next()) {
+        (Some((nth, _)), None) if is_one => {
+            let title = "the script is read as if run without arguments and variables";
+            warnings.push(Message {
+                notes: list(Some(nth)),
+                ..Message::warning(title)
+            });
+            Ok(starts.swap_remove(nth))
+        }
+        _ => {
+            let title = format!("the file starts QEMU in {} ways", starts.len());
+            let message = Message {
+                notes: list(None),
+                help: Some("choose one with `--start`".to_owned()),
+                ..Message::error(title)
+            };
+            Err(message.into())
+        }
+    }
+}

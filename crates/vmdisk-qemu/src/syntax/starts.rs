@@ -1,0 +1,259 @@
+//! The starts of QEMU in a script: each command, once for each way through the branches before it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use vmdisk_source::Span;
+
+use super::form::{CommandLineForm, Words, from_program, is_program, is_program_variable, runs};
+use super::hole::{Choice, Command, Decisions, Evaluated, may_be_disk};
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// A start of QEMU among those of its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The function or target that it stands in.
+    pub owner: Option<String>,
+    /// Its place in the file: of the call of its function, or of the command.
+    pub offset: usize,
+    /// The conditions under which the script reaches it so.
+    pub conditions: Vec<String>,
+    /// True if a run without arguments and variables of the caller reaches it so.
+    pub is_default: bool,
+}
+
+/// Evaluations of a script, at most.
+const MAX_EVALUATIONS: usize = 16;
+
+/// Bytes of script that are evaluated for its branches, at most.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Starts of a file, at most.
+const MAX_STARTS: usize = 32;
+
+/// Evaluates a script for each way through the branches that its starts depend on.
+pub(crate) fn explore(
+    text: &str,
+    form: CommandLineForm,
+    evaluate: impl Fn(&Decisions) -> Result<Evaluated, ReadFailure>,
+) -> Result<Vec<Words>, ReadFailure> {
+    let mut found: Vec<Words> = Vec::new();
+    let mut known: BTreeMap<usize, Choice> = BTreeMap::new();
+    let mut queue = vec![Decisions::new()];
+    let most = (MAX_TEXT / (text.len() + 1)).clamp(1, MAX_EVALUATIONS);
+    let mut evaluations = 0;
+    let mut places = HashSet::new();
+    while let Some(decisions) = queue.pop() {
+        evaluations += 1;
+        let script = evaluate(&decisions)?;
+        for (key, choice) in &script.choices {
+            known.entry(*key).or_insert_with(|| choice.clone());
+        }
+        let is_run = |(key, nth): (&usize, &usize)| known[key].is_loop && *nth == 0;
+        let may_split = !decisions.iter().any(is_run);
+        let mut next = None;
+        for nth in starts_of(&script, &places) {
+            places.insert(script.commands[nth].words[0].whole());
+            let command = &script.commands[nth];
+            let open = open_choice(command, &script, &decisions).filter(|_| may_split);
+            let open = open.filter(|key| {
+                let count = known[key].conditions.len();
+                evaluations + queue.len() + count <= most
+            });
+            match open {
+                Some(key) => next = next.or(Some(key)),
+                None => add(
+                    &mut found,
+                    start((text, form), &script, nth, &decisions, &known)?,
+                )?,
+            }
+        }
+        if let Some(key) = next {
+            let choice = &known[&key];
+            // The last of the queue is next.
+            let mut ways: Vec<usize> = (0..choice.conditions.len()).rev().collect();
+            ways.sort_by_key(|way| choice.default == Some(*way));
+            for way in ways {
+                let mut decisions = decisions.clone();
+                decisions.insert(key, way);
+                queue.push(decisions);
+            }
+        }
+    }
+    found.sort_by_key(|words| words.program.as_ref().map(|it| it.whole().start));
+    Ok(found)
+}
+
+fn add(found: &mut Vec<Words>, words: Words) -> Result<(), ReadFailure> {
+    let is_same = |other: &Words| {
+        other.program == words.program
+            && other.arguments == words.arguments
+            && other.start.offset == words.start.offset
+    };
+    if found.iter().any(is_same) {
+        return Ok(());
+    }
+    if found.len() == MAX_STARTS {
+        let message = format!("the file starts QEMU in more than {MAX_STARTS} ways");
+        let span = words.program.map_or(Span::empty(0), |it| it.whole());
+        return Err(ReadFailure::new(span, message).help("put some of them into another file"));
+    }
+    found.push(words);
+    Ok(())
+}
+
+/// The numbers of the commands that start QEMU: by its name, or by a variable that is named so.
+///
+/// One at a known place is a start in each of its ways, also without options.
+fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
+    let of = |is_program: fn(&str) -> bool| -> Vec<usize> {
+        let commands = script.commands.iter().enumerate();
+        let is_known =
+            |words: &[Text]| is_program(words[0].as_str()) && known.contains(&words[0].whole());
+        let commands =
+            commands.filter(|(_, it)| runs(&it.words, is_program) || is_known(&it.words));
+        commands.map(|(nth, _)| nth).collect()
+    };
+    match of(is_program) {
+        none if none.is_empty() => of(is_program_variable),
+        some => some,
+    }
+}
+
+/// Options whose value decides over disks or the machine.
+const DECISIVE: [&str; 20] = [
+    "-M",
+    "-accel",
+    "-blockdev",
+    "-cdrom",
+    "-device",
+    "-drive",
+    "-fda",
+    "-fdb",
+    "-global",
+    "-hda",
+    "-hdb",
+    "-hdc",
+    "-hdd",
+    "-m",
+    "-machine",
+    "-object",
+    "-readconfig",
+    "-sd",
+    "-set",
+    "-smp",
+];
+
+/// A branch that is not decided, and that decides over the disks or the machine of a command.
+fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> Option<usize> {
+    let mut before = "";
+    let mut is_after_program = false;
+    for word in &command.words {
+        let text = word.as_str();
+        for (range, hole) in word.holes() {
+            let Some(hole) = script.holes.get(hole as usize) else {
+                continue;
+            };
+            let Some(key) = hole.choice.filter(|key| !decisions.contains_key(key)) else {
+                continue;
+            };
+            let option = before
+                .strip_prefix('-')
+                .map(|it| it.trim_start_matches('-'));
+            let is_value = option.is_some() && !text.starts_with('-');
+            let is_decisive = match (is_after_program, is_value) {
+                (false, _) => true,
+                (true, true) => DECISIVE.iter().any(|it| it.strip_prefix('-') == option),
+                (true, false) => range.start > 0 || hole.may_be_disk(),
+            };
+            if is_decisive && script.choices.contains_key(&key) {
+                return Some(key);
+            }
+        }
+        is_after_program |= is_program(text) || is_program_variable(text);
+        before = match before.starts_with('-') && !may_be_disk(before) && text.starts_with('$') {
+            true => "",
+            false => text,
+        };
+    }
+    None
+}
+
+/// The words of a command that starts QEMU.
+fn start(
+    (text, form): (&str, CommandLineForm),
+    script: &Evaluated,
+    nth: usize,
+    decisions: &Decisions,
+    known: &BTreeMap<usize, Choice>,
+) -> Result<Words, ReadFailure> {
+    let command = &script.commands[nth];
+    if let Some(next) = script.commands.get(nth + 1) {
+        refuse_loose_option(&next.words)?;
+    }
+    let is_named = command.words.iter().any(|word| is_program(word.as_str()));
+    let is_program = if is_named {
+        is_program
+    } else {
+        is_program_variable
+    };
+    let words = from_program(form, command.words.clone(), is_program);
+    let scattered = scattered(&words.arguments, text);
+    let condition = |(key, way): (&usize, &usize)| known[key].conditions[*way].clone();
+    let is_default = |(key, way): (&usize, &usize)| known[key].default == Some(*way);
+    Ok(Words {
+        daemons: daemons(&script.commands),
+        holes: script.holes.clone(),
+        shared: script.shared.iter().copied().chain(scattered).collect(),
+        start: Start {
+            owner: command.owner.clone(),
+            offset: command.site,
+            conditions: decisions.iter().map(condition).collect(),
+            is_default: decisions.iter().all(is_default),
+        },
+        is_evaluated: true,
+        ..words
+    })
+}
+
+/// Refuses options after the command of QEMU that are not part of it.
+fn refuse_loose_option(next: &[Text]) -> Result<(), ReadFailure> {
+    let Some(first) = next.first() else {
+        return Ok(());
+    };
+    let mut bytes = first.as_str().bytes();
+    if bytes.next() != Some(b'-') || !bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` is not part of the command: the command of QEMU ends before this line",
+        first.as_str()
+    );
+    Err(ReadFailure::new(first.whole(), message)
+        .help("end each line before it with a backslash, and move comments out of the command"))
+}
+
+/// The places of options whose value does not stand beside them: an edit of one would leave the other.
+fn scattered(arguments: &[Text], file: &str) -> Vec<Span> {
+    let pairs = arguments.windows(2);
+    let pairs = pairs
+        .filter(|pair| pair[0].as_str().starts_with('-') && !pair[1].as_str().starts_with('-'));
+    let is_scattered = |[first, second]: &[Span; 2]| {
+        let between = file.get(first.end..second.start);
+        between.is_none_or(|between| !between.bytes().all(|it| b" \t\r\n\\^'\"".contains(&it)))
+    };
+    let pairs = pairs.map(|pair| [pair[0].whole(), pair[1].whole()]);
+    pairs.filter(is_scattered).flatten().collect()
+}
+
+/// The options of the storage daemons among the commands.
+fn daemons(all: &[Command]) -> Vec<Vec<Text>> {
+    let options = |command: &Command| {
+        let words = &command.words;
+        let is_daemon =
+            |word: &Text| word.as_str().rsplit('/').next() == Some("qemu-storage-daemon");
+        let at = words.iter().position(is_daemon)?;
+        Some(words[at + 1..].to_vec())
+    };
+    all.iter().filter_map(options).collect()
+}

@@ -1,0 +1,182 @@
+//! The commands of a systemd unit with the values of its variables.
+
+use std::collections::{BTreeMap, HashMap};
+
+use vmdisk_source::Span;
+
+use super::hole::{Command, Evaluated, UNSET};
+use super::shell_words::{Quoting, commands};
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// The commands of `ExecStart=`.
+pub(super) fn evaluate(
+    file: &str,
+    given: &BTreeMap<String, String>,
+) -> Result<Evaluated, ReadFailure> {
+    let mut unit = Unit {
+        variables: HashMap::new(),
+        file_of_variables: None,
+        given,
+        out: Evaluated::default(),
+    };
+    let settings = settings(file);
+    for (key, value) in &settings {
+        match *key {
+            "Environment" => unit.environment(file, *value)?,
+            "EnvironmentFile" => unit.file_of_variables = value.slice(file).map(str::to_owned),
+            _ => {}
+        }
+    }
+    for (_, value) in settings.iter().filter(|(key, _)| *key == "ExecStart") {
+        let text = value.slice(file).unwrap_or_default();
+        let marks = text.len() - text.trim_start_matches(['-', '@', ':', '+', '!']).len();
+        let span = Span::new(value.start + marks, value.end);
+        let words = commands(file, span, Quoting::Unit)?.into_iter().flatten();
+        let words: Vec<Text> = words.flat_map(|word| unit.words(&word)).collect();
+        unit.out.commands.push(Command {
+            words,
+            owner: None,
+            site: span.start,
+        });
+    }
+    Ok(unit.out)
+}
+
+/// The settings with their values, which may continue on further lines.
+fn settings(file: &str) -> Vec<(&str, Span)> {
+    let mut found = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for line in file.split_inclusive('\n') {
+        if start >= end
+            && let Some((key, value)) = line.split_once('=')
+            && !key.trim_start().starts_with(['#', ';', '['])
+        {
+            let at = start + line.len() - value.len();
+            end = at + value_length(&file[at..]);
+            found.push((
+                key.trim(),
+                Span::new(at, at + file[at..end].trim_end().len()),
+            ));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Length of a unit's value: to the end of its line, including lines joined by a backslash.
+fn value_length(text: &str) -> usize {
+    let mut length = 0;
+    let mut goes_on = true;
+    for line in text.split_inclusive('\n') {
+        let is_comment = length > 0 && line.trim_start().starts_with(['#', ';']);
+        if !goes_on {
+            break;
+        }
+        length += line.len();
+        goes_on = is_comment || line.trim_end().ends_with('\\');
+    }
+    length
+}
+
+struct Unit<'g> {
+    variables: HashMap<String, Text>,
+    file_of_variables: Option<String>,
+    given: &'g BTreeMap<String, String>,
+    out: Evaluated,
+}
+
+impl Unit<'_> {
+    fn environment(&mut self, file: &str, value: Span) -> Result<(), ReadFailure> {
+        for word in commands(file, value, Quoting::Unit)?.into_iter().flatten() {
+            if let Some((name, _)) = word.as_str().split_once('=') {
+                let value = word.part(name.len() + 1..word.as_str().len());
+                let value = self.expand(&value);
+                self.variables.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of one word: `$NAME` alone stands for any number of them.
+    fn words(&mut self, word: &Text) -> Vec<Text> {
+        let text = word.as_str();
+        let name = text.strip_prefix('$').unwrap_or_default();
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return vec![self.expand(word)];
+        }
+        let value = self.value(name, text, word.whole());
+        if value.has_hole() {
+            return vec![value];
+        }
+        let mut words = Vec::new();
+        let mut at = 0;
+        for part in value.as_str().split_inclusive(char::is_whitespace) {
+            let length = part.trim_end().len();
+            if length > 0 {
+                words.push(value.part(at..at + length));
+            }
+            at += part.len();
+        }
+        words
+    }
+
+    /// A word with the values of `${NAME}`; what systemd fills in is unknown.
+    fn expand(&mut self, word: &Text) -> Text {
+        let text = word.as_str();
+        let mut out = Text::empty(word.whole().start);
+        let mut at = 0;
+        while let Some(found) = text[at..].find(['$', '%']) {
+            let start = at + found;
+            let rest = &text[start..];
+            out.push_part(word, at..start);
+            let close = rest.find('}').filter(|_| rest.starts_with("${"));
+            let letter = rest[1..].chars().next().filter(char::is_ascii_alphabetic);
+            at = start + close.map_or(1, |close| close + 1);
+            if let Some(close) = close {
+                let site = word.span(start..at);
+                let value = self.value(&rest[2..close], &rest[..=close], site);
+                out.push_moved(&value, 0..value.as_str().len(), site);
+            } else if rest.starts_with("$$") {
+                at = start + 2;
+                out.push_escape("$", word.span(start..at));
+            } else if rest.starts_with('%') && letter.is_some() && is_written(word, start) {
+                at = start + 2;
+                let hole = self
+                    .out
+                    .hole(&rest[..2], word.span(start..at), "systemd sets it");
+                out.push_part(&hole, 0..2);
+            } else {
+                out.push_part(word, start..at);
+            }
+        }
+        out.push_part(word, at..text.len());
+        out
+    }
+
+    fn value(&mut self, name: &str, written: &str, site: Span) -> Text {
+        if let Some(given) = self.given.get(name) {
+            let mut text = Text::empty(site.start);
+            text.push_escape(given, site);
+            return text;
+        }
+        if let Some(value) = self.variables.get(name) {
+            return value.clone();
+        }
+        let (reason, assumed) = match &self.file_of_variables {
+            Some(file) => (format!("`{file}`, which is not read, may set it"), None),
+            None => (UNSET.to_owned(), Some("")),
+        };
+        let hole = self.out.hole(written, site, reason);
+        if let Some(last) = self.out.holes.last_mut() {
+            last.assumed = assumed;
+        }
+        hole
+    }
+}
+
+/// True for a percent sign that is not written as two.
+fn is_written(word: &Text, at: usize) -> bool {
+    word.span(at..at + 1).len() == 1
+}

@@ -1,0 +1,139 @@
+//! The starts of QEMU in one script.
+
+use vmdisk_source::Span;
+
+use crate::{Diagnostic, Document, LintReport, Source};
+
+impl Document {
+    /// This document, and those of the further starts of QEMU in its text.
+    pub fn starts(&self) -> impl Iterator<Item = &Document> {
+        std::iter::once(self).chain(&self.further)
+    }
+
+    /// As [`starts`](Self::starts), each as a document of its own.
+    pub fn into_starts(mut self) -> Vec<Document> {
+        let further = std::mem::take(&mut self.further);
+        std::iter::once(self).chain(further).collect()
+    }
+
+    /// The function or target that starts QEMU so.
+    pub fn start_owner(&self) -> Option<&str> {
+        self.start()?.owner.as_deref()
+    }
+
+    /// The line from which QEMU is started so.
+    pub fn start_line(&self) -> Option<usize> {
+        let offset = Span::empty(self.start()?.offset);
+        Some(self.unnamed_place(offset, true).start.line as usize)
+    }
+
+    /// True if a run without arguments and variables of the caller starts QEMU so.
+    pub fn is_default_start(&self) -> bool {
+        self.start().is_none_or(|start| start.is_default)
+    }
+
+    /// The start in words: `line 4, in run, if [ -n "$CD" ]`.
+    pub fn start_in_words(&self) -> String {
+        let mut words = format!("line {}", self.start_line().unwrap_or(1));
+        if let Some(owner) = self.start_owner() {
+            words.push_str(&format!(", in `{owner}`"));
+        }
+        for condition in self.start().iter().flat_map(|start| &start.conditions) {
+            words.push_str(&format!(", `{condition}`"));
+        }
+        words
+    }
+
+    fn start(&self) -> Option<&vmdisk_qemu::Start> {
+        match &self.source {
+            Source::QemuCommandLine(document) => Some(&document.start),
+            Source::LibvirtXml(_) | Source::Spec(_) => None,
+        }
+    }
+
+    fn uses(&self, span: Span) -> bool {
+        match &self.source {
+            Source::QemuCommandLine(document) => document.uses(span),
+            Source::LibvirtXml(_) | Source::Spec(_) => false,
+        }
+    }
+}
+
+/// One report of all starts. What several starts share is there once; what only some have names them.
+pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintReport {
+    let mut all = LintReport::default();
+    let starts: Vec<&Document> = document.starts().collect();
+    for (nth, report) in reports.iter().enumerate() {
+        let is_new =
+            |known: &[Diagnostic], one: &Diagnostic| !known.iter().any(|it| is_same(it, one));
+        for one in &report.diagnostics {
+            if is_new(&all.diagnostics, one) {
+                let mut one = one.clone();
+                name_starts(&mut one, &starts, &reports);
+                all.diagnostics.push(one);
+            }
+        }
+        for one in &report.allowed {
+            if is_new(&all.allowed, one) {
+                all.allowed.push(one.clone());
+            }
+        }
+        let name = |document: &Document, index: usize| {
+            document
+                .domain()
+                .disks
+                .get(index)
+                .map(|disk| disk.name().to_owned())
+        };
+        for missed in &report.not_checked {
+            let mut missed = missed.clone();
+            // The names of disks are those of the first start.
+            let disk = missed.at.disk();
+            if disk.is_some_and(|disk| name(starts[0], disk) != name(starts[nth], disk)) {
+                missed.at = vmdisk_model::FieldPath::Domain(vmdisk_model::DomainField::Devices);
+            }
+            if !all.not_checked.contains(&missed) {
+                all.not_checked.push(missed);
+            }
+        }
+    }
+    let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    all.diagnostics.sort_by_key(order);
+    all.allowed.sort_by_key(order);
+    all.not_checked.sort_by_key(|missed| missed.rule.name);
+    all
+}
+
+fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a.place.span == b.place.span && a.rule == b.rule && a.title == b.title
+}
+
+/// Names the starts that a finding is about, unless it is about all. A fix would change every start that uses its text, so
+/// each of them must have it.
+fn name_starts(one: &mut Diagnostic, starts: &[&Document], reports: &[LintReport]) {
+    let same = |report: &LintReport| {
+        let mut same = report.diagnostics.iter().filter(|it| is_same(it, one));
+        same.next().map(|it| it.fix.clone())
+    };
+    let found: Vec<_> = reports.iter().map(same).collect();
+    let spans: Vec<Span> = one
+        .fix
+        .iter()
+        .flat_map(|fix| &fix.edits)
+        .map(|edit| edit.span)
+        .collect();
+    let uses = |start: &Document| spans.iter().any(|span| start.uses(*span));
+    let mut pairs = starts.iter().zip(&found);
+    if pairs.any(|(start, fix)| uses(start) && fix.as_ref() != Some(&one.fix)) {
+        one.fix = None;
+    }
+    if found.iter().any(Option::is_none) {
+        let with = starts.iter().zip(&found).filter(|(_, fix)| fix.is_some());
+        let words: Vec<String> = with
+            .map(|(start, _)| start.start_in_words())
+            .take(4)
+            .collect();
+        one.notes
+            .push(format!("QEMU is started so in {}", words.join("; ")));
+    }
+}
