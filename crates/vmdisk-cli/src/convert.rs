@@ -44,10 +44,14 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
         read::file(&args.file)?
     };
     if let Some(text) = spec::text_of(&bytes) {
+        if let Ok(document) = vmdisk::read_bytes(&bytes) {
+            refuse_filled_in(&document, &input)?;
+        }
         return run_spec(args, &input, text, io, colors);
     }
     let mut assumed = Vec::new();
     let mut document = read_document(args, &input, &bytes, &mut assumed)?;
+    refuse_filled_in(&document, &input)?;
     let mut warnings = Vec::new();
     let mut chosen = Vec::new();
     let stays_xml = matches!(
@@ -193,6 +197,11 @@ fn refuse_lost(places: &Places<'_>, losses: &[Loss]) -> Result<(), Stop> {
         true => Ok(()),
         false => Err(Stop(refused)),
     }
+}
+
+/// Refuses a template, and names its placeholders.
+fn refuse_filled_in(document: &Document, input: &Input) -> Result<(), Stop> {
+    refuse_lost(&Places::new(document, input), &vmdisk::filled_in(document))
 }
 
 fn dropped(places: &Places<'_>, loss: &Loss) -> Message {

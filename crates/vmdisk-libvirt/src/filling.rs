@@ -1,5 +1,7 @@
 //! Texts that can stand where a template has a placeholder.
 
+use std::collections::BTreeSet;
+
 use vmdisk_source::Span;
 use vmdisk_source::template::{Placeholder, Position};
 
@@ -9,7 +11,7 @@ use crate::vocabulary::{self, ChildSpec, ElementSpec, ValueSpec};
 use crate::xml::{Attribute, Node};
 
 /// Texts of all kinds: names, numbers, paths, targets and machines.
-const TEXTS: [&str; 12] = [
+const TEXTS: [&str; 13] = [
     "x",
     "7",
     "/srv/x.qcow2",
@@ -20,21 +22,28 @@ const TEXTS: [&str; 12] = [
     "hdd",
     "q35",
     "pc-i440fx-2.1",
+    "none",
     "1048576",
     "00000000-0000-4000-8000-000000000007",
 ];
-const NUMBERS: [&str; 10] = [
-    "0",
+const NUMBERS: [&str; 14] = [
     "1",
+    "0",
     "2",
     "3",
+    "4",
+    "5",
+    "6",
     "7",
+    "8",
     "16",
     "512",
     "4096",
     "1048576",
     "4294967295",
 ];
+/// Number of numbers of the text that are tried, each with the next one.
+const MAX_NUMBERS: usize = 24;
 /// Parts of names and numbers.
 const PARTS: [&str; 5] = ["7", "x", "1", "0", ""];
 
@@ -79,6 +88,12 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
             let usual = usual(spec.name, written.name());
             let is_whole =
                 span.start <= written.value_span().start && written.value_span().end <= span.end;
+            if is_whole && !matches!(value, ValueSpec::Text | ValueSpec::Words(_)) {
+                let numbers = numbers(text);
+                let new = numbers.filter(|it| value.check(it).is_ok() && !found.contains(it));
+                let new: Vec<String> = new.collect();
+                found.extend(new);
+            }
             if is_whole && !usual.is_empty() {
                 found.retain(|text| text != usual);
                 found.insert(0, usual.to_owned());
@@ -90,6 +105,14 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
             _ => elements(spec),
         },
     }
+}
+
+/// The numbers in a text, and those after them: a count is compared with others.
+fn numbers(text: &str) -> impl Iterator<Item = String> {
+    let all = text.split(|c: char| !c.is_ascii_digit());
+    let all: BTreeSet<u64> = all.filter_map(|it| it.parse().ok()).collect();
+    let all = all.into_iter().take(MAX_NUMBERS);
+    all.flat_map(|it| [it.to_string(), it.saturating_add(1).to_string()])
 }
 
 /// A value that goes with most others, and is tried first with those of other placeholders.

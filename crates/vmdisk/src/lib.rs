@@ -141,7 +141,7 @@ pub use lint::{
     lint_beside, lint_generated,
 };
 pub use losses::{
-    Loss, disks_passed_through, losses, not_about_disks, not_about_disks_in_arguments,
+    Loss, disks_passed_through, filled_in, losses, not_about_disks, not_about_disks_in_arguments,
     not_about_disks_in_xml, passed_arguments,
 };
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};

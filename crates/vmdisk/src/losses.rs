@@ -30,6 +30,9 @@ pub struct Loss {
 impl Loss {
     /// The setting that avoids the loss, in the syntax of the document.
     pub fn help(&self, document: &Document) -> Option<String> {
+        if document.template().is_some() {
+            return Some("convert what the template renders to".to_owned());
+        }
         let (nth, depth) = match self.at {
             FieldPath::Image(nth, depth, ImageField::Format) => (nth, depth),
             FieldPath::Disk(nth, DiskField::Source) => {
@@ -119,6 +122,37 @@ pub fn losses(document: &Document) -> Vec<Loss> {
         Source::QemuCommandLine(source) => of_command_line(document, source),
         Source::Spec(_) => Vec::new(),
     }
+}
+
+/// What a template fills in later: no other syntax has it, and no one knows what the guest is without it.
+pub fn filled_in(document: &Document) -> Vec<Loss> {
+    let Some(template) = document.template() else {
+        return Vec::new();
+    };
+    let loss = |span: Span, what: String| {
+        let mut fields = document.open_fields().into_iter().flatten();
+        let is_around = |at: &&FieldPath| document.nearest_place(**at).span.overlaps(span);
+        let field = fields.find(is_around).copied();
+        let at = field.unwrap_or(FieldPath::Domain(DomainField::Devices));
+        let place = document.place_of_span(at, span, true);
+        let changes_guest = true;
+        Loss {
+            what,
+            at,
+            place,
+            changes_guest,
+        }
+    };
+    let placeholders = template.placeholders.iter();
+    let placeholders = placeholders.map(|it| loss(it.span, format!("the value of `{}`", it.name)));
+    let choices = template.choices.iter().map(|choice| {
+        let condition = choice.condition.slice(&document.text).unwrap_or_default();
+        loss(
+            choice.condition,
+            format!("the text after `{}`", condition.trim()),
+        )
+    });
+    placeholders.chain(choices).collect()
 }
 
 /// The disks among the arguments that libvirt passes to QEMU unread. Only another libvirt domain, and a command line with

@@ -269,6 +269,16 @@ impl Tryout<'_> {
                     found,
                 );
             }
+            // A value that is refused says nothing of others.
+            let is_refused = |(span, _): &(Span, usize)| {
+                let rules = ["invalid-value", "spec-refused"];
+                rules
+                    .iter()
+                    .any(|rule| others.contains_key(&(*rule, span.start)))
+            };
+            if variant.filled.iter().any(is_refused) {
+                continue;
+            }
             let is_left_out = |at: usize| {
                 let mut out = variant.left_out.iter();
                 out.any(|span| span.start <= at && at < span.end)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use vmdisk::rules::Missing;
-use vmdisk::{LintOptions, LintReport, lint, read};
+use vmdisk::{FixScope, LintOptions, LintReport, lint, read};
 
 /// A part of the text of a fixture.
 enum Part<'t> {
@@ -258,4 +258,112 @@ fn a_template_has_the_findings_of_all_texts_that_it_renders_to() {
         templates >= 40 && reported > 80,
         "{reported} of {templates}"
     );
+}
+
+#[test]
+fn a_fix_leaves_all_placeholders_and_statements_as_they_are() {
+    let mut mended = 0;
+    for (name, text) in &fixtures() {
+        let (template, _) = written(text, &ENGINES[1], 0);
+        let options = LintOptions::default();
+        let fixed = vmdisk::fix(&template, &options, FixScope::SafeAndUnsafe)
+            .unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        mended += fixed.mended.len();
+        let tokens = |text: &str| {
+            let marks = text.match_indices(['{', '<']).map(|(at, _)| &text[at..]);
+            let marks =
+                marks.filter(|it| ["{{", "{%", "<%"].iter().any(|mark| it.starts_with(mark)));
+            let end = |it: &str| {
+                ["%>", "}}", "%}"]
+                    .iter()
+                    .filter_map(|mark| it.find(mark))
+                    .min()
+            };
+            let tokens: Vec<String> = marks
+                .map(|it| it[..end(it).unwrap_or(0)].to_owned())
+                .collect();
+            tokens
+        };
+        assert_eq!(tokens(&fixed.document.text), tokens(&template), "{name}");
+    }
+    assert!(mended >= 5, "{mended}");
+}
+
+#[test]
+fn a_template_that_cannot_be_read_is_named() {
+    let engines = [
+        ("{{ x }}{% y %}", "a Jinja template"),
+        ("{{ .X }}{{ if .Y }}", "a Go template"),
+        ("<% x %>", "an ERB template"),
+        ("%{ if x ~}", "a Terraform template"),
+        ("{{#x}}", "a Mustache template"),
+        ("${X}", "a template with `${NAME}`"),
+        ("@X@", "a template with `@NAME@`"),
+        ("%(x)s", "a format string"),
+        ("<?php x ?>", "a PHP template"),
+    ];
+    for (token, name) in engines {
+        let failure = read(&format!("<domain>{token}<a></b></domain>")).expect_err(token);
+        let help = failure.help.unwrap_or_default();
+        assert!(help.contains(name), "{token}: {help}");
+    }
+}
+
+#[test]
+fn text_that_nothing_fills_in_is_no_template() {
+    let plain = [
+        "<source protocol='rbd' name='pool/image@snap'/>",
+        "<source file='/srv/a%20b%2fc'/>",
+        "<target dev='vnet%d'/>",
+        "<source file='json:{&quot;driver&quot;:&quot;raw&quot;,&quot;a&quot;:{&quot;b&quot;:1}}'/>",
+        "<description>{ a b } 100 % of $5</description>",
+        "<uuid>{d0b1c2d3-0000-4000-8000-000000000001}</uuid>",
+        "<description>a # b</description>",
+    ];
+    for text in plain {
+        let text = format!("<domain type='kvm'><!-- {{{{ x }}}} $Y -->{text}</domain>");
+        let document = read(&text).expect("it is well-formed");
+        let template = document.template();
+        assert!(
+            template.is_none_or(|it| it.placeholders.is_empty()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() {
+    let disk = |format: &str, path: &str, target: &str| {
+        format!(
+            "<disk type='file'><driver name='qemu' type='{format}' cache='none'/><source file='{path}'/>\
+             <target dev='{target}' bus='virtio'/></disk>"
+        )
+    };
+    for (format, path, target) in [
+        ("__FORMAT__", "/srv/a", "vda"),
+        ("raw", "__IMAGE__", "vda"),
+        ("raw", "DISK0", "vda"),
+        ("raw", "DISK_PATH", "TBD"),
+        ("FORMAT", "/srv/__NAME__.img", "#DEV#"),
+    ] {
+        let report = lint_text(&disk(format, path, target), target);
+        let found = found(&report);
+        assert!(
+            found.is_empty() && report.placeholders > 0,
+            "{format} {path} {target}: {found:?}"
+        );
+    }
+    for (format, path, target, rule) in [
+        ("RAW", "/srv/a", "vda", "invalid-value"),
+        ("raw", "images/a.img", "vda", "relative-path"),
+        ("raw", "/srv/a", "disk1", "target-name-refused"),
+        ("qcow3", "/srv/__NAME__", "vda", "invalid-value"),
+    ] {
+        let report = lint_text(&disk(format, path, target), target);
+        let has_rule = found(&report).iter().any(|(name, _)| *name == rule);
+        assert!(
+            has_rule && report.placeholders == 0,
+            "{format} {path} {target}"
+        );
+    }
 }

@@ -67,6 +67,12 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     };
     let texts: Vec<String> = all.iter().map(write).collect();
     deliver(io, args.output.as_deref(), &texts.join("\n"))?;
+    for template in starts.iter().filter_map(Document::template) {
+        let number = template.placeholders.len();
+        io.say(&format!(
+            "a template was traced without the values of its {number} placeholders; trace the rendered text for the rest\n"
+        ));
+    }
     let mut found = all.iter().flat_map(|traced| findings(&traced.guest));
     if found.any(|finding| finding.rule.name == "spec-refused") {
         return Err(

@@ -43,6 +43,7 @@ mod signals;
 mod specs;
 mod storage;
 mod streams;
+mod templates;
 mod unchecked;
 mod virt_lint;
 

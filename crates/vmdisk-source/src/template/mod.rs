@@ -145,7 +145,10 @@ impl Template {
     pub fn of(text: &str, syntax: Syntax) -> Option<Self> {
         let is_mark = |byte: u8| matches!(byte, b'{' | b'$' | b'%' | b'@' | b'[') || byte == b'#';
         // Nearly every text has no mark. Without an early end, the compiler compares many bytes at once.
-        if !text.bytes().fold(false, |any, byte| any | is_mark(byte)) && !text.contains("<?=") {
+        if !text.bytes().fold(false, |any, byte| any | is_mark(byte))
+            && !text.contains("<?=")
+            && !text.contains("<?php")
+        {
             return None;
         }
         let tokens = tokens(text, syntax);
@@ -337,7 +340,7 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
             }
         }
     }
-    join_conditions(text, &mut tokens);
+    join_conditions(text, syntax, &mut tokens);
     tokens
 }
 
@@ -364,7 +367,7 @@ fn line_statement(text: &str, at: usize) -> Option<usize> {
 }
 
 /// Joins the statements in one value, and what is between them, to one placeholder.
-fn join_conditions(text: &str, tokens: &mut Vec<Token>) {
+fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
     let mut joined: Vec<Token> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for token in tokens.drain(..) {
@@ -390,7 +393,11 @@ fn join_conditions(text: &str, tokens: &mut Vec<Token>) {
             String::from_utf8(bytes).unwrap_or_default()
         };
         let has_value = joined[first..].iter().any(|it| it.kind == Kind::Value);
-        let is_text = !all.contains(['<', '>']) && (has_value || !all.trim().is_empty());
+        let is_one = match syntax {
+            Syntax::Xml => !all.contains(['<', '>']),
+            Syntax::Yaml => !all.contains('\n'),
+        };
+        let is_text = is_one && (has_value || !all.trim().is_empty());
         let is_value = joined[first].position == Some(Position::Value);
         if is_value && is_text {
             joined.truncate(first + 1);

@@ -1,0 +1,44 @@
+//! Templates at the command line.
+
+use crate::Place;
+
+const TEMPLATE: &str = "{% set pool = '/srv' %}\n<domain type='kvm'>\n<name>{{ name }}</name>\n<memory>{{ memory }}</memory>\n\
+    <devices>\n<disk type='file'>\n<driver name='qemu' type='{{ format }}' cache='unsafe'/>\n\
+    <source file='{{ pool }}/a.img'/>\n<target dev='vda' bus='virtio'/>\n</disk>\n</devices>\n</domain>\n";
+
+#[test]
+fn a_template_is_checked_without_its_values_and_not_converted() {
+    let place = Place::with(&[("a.xml", TEMPLATE), ("b.xml", TEMPLATE)]);
+    let run = place.run(&["lint", "--format", "concise", "-v", "a.xml"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.stdout.contains("a.xml:7:48: error[cache-unsafe]"),
+        "{run:?}"
+    );
+    assert!(!run.stdout.contains("invalid-value"), "{run:?}");
+    for said in [
+        "the value of `{{ format }}`",
+        "a template was checked without the values of 4 placeholders",
+    ] {
+        assert!(run.stderr.contains(said), "{said}: {run:?}");
+    }
+    let both = place.run(&["lint", "a.xml", "b.xml"]);
+    let said = "2 templates were checked without the values of 8 placeholders";
+    assert!(both.stderr.contains(said), "{both:?}");
+    let fixed = place.run(&["lint", "--fix", "--unsafe-fixes", "a.xml"]);
+    assert_eq!(
+        place.read("a.xml"),
+        TEMPLATE.replace("unsafe", "writeback"),
+        "{fixed:?}"
+    );
+    for form in ["qemu", "libvirt-xml", "spec", "disk-xml"] {
+        let run = place.run(&["convert", "--to", form, "b.xml"]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{form}: {run:?}");
+        for name in ["name", "memory", "format", "pool"] {
+            let said = format!("the value of `{{{{ {name} }}}}` cannot be carried over");
+            assert!(run.stderr.contains(&said), "{form} {name}: {run:?}");
+        }
+    }
+    let trace = place.run(&["trace", "b.xml"]);
+    assert!(trace.stderr.contains("4 placeholders"), "{trace:?}");
+}
