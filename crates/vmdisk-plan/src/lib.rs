@@ -81,7 +81,9 @@ mod spec;
 mod steps;
 
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
-pub use plan::{Choice, ChoiceSource, Plan, PlanError, RULES, facts_after, plan, plan_into};
+pub use plan::{
+    Choice, ChoiceSource, Decided, Plan, PlanError, RULES, decide, facts_after, plan, plan_into,
+};
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
     DiskSpec, EmptySpec, EncryptionSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,

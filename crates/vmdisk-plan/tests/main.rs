@@ -2,6 +2,7 @@
 
 mod choices;
 mod common;
+mod decide;
 mod grid;
 mod machine;
 mod network;

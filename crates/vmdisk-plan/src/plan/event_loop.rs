@@ -38,7 +38,8 @@ pub(crate) fn plan_event_loops(planner: &mut Planner<'_>) {
     // How many disks each iothread serves; asked-for ones count first, so that the others avoid them.
     let mut load: BTreeMap<u32, usize> = planner.existing.iothreads();
     let has_own = !load.is_empty();
-    let per_disk = match has_own {
+    // The iothreads of a guest that exists, and the processors for them, are its owner's to share out.
+    let per_disk = match planner.existing.is_there() {
         true => 1,
         false => threads_per_disk(planner, count, &wishes),
     };

@@ -5,6 +5,7 @@ mod block_size;
 mod bus;
 mod cache;
 mod choice;
+mod decide;
 mod discard;
 mod error_policy;
 mod event_loop;
@@ -25,6 +26,7 @@ use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
+pub use decide::{Decided, decide};
 pub(crate) use existing::machine_of;
 pub(crate) use guest::is_pc;
 pub use nocow::facts_after;

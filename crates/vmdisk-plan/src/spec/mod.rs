@@ -54,6 +54,7 @@ pub use network::{
 };
 pub use path::{SpecPath, SpecSegment};
 
+pub(crate) use of_domain::disk_as_set;
 pub(crate) use value::{Word, size_text};
 
 use node::{describe, one_line};

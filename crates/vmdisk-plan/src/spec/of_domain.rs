@@ -302,25 +302,66 @@ fn iothread_of(domain: &Domain, disk: &Disk) -> Option<IoThreadSpec> {
     }
 }
 
+/// A disk whose unset options are written with their effective values where a plan would choose others.
 fn disk_of(
     domain: &Domain,
     nth: usize,
     disk: &Disk,
     report: &mut DroppedFields,
 ) -> Option<DiskSpec> {
-    let at = |field| FieldPath::Disk(nth, field);
-    let Disk { frontend, backend } = disk;
-    let device = frontend.effective_device();
-    let backend_spec = backend_of(nth, disk, report)?;
-    let is_served = matches!(backend_spec, BackendSpec::VhostUserBlk(_));
-    let is_empty = matches!(backend_spec, BackendSpec::Empty(_));
-    let has_no_aio = matches!(
-        backend_spec,
+    let mut spec = set_options_of(domain, nth, disk, report)?;
+    spec.queues = spec.queues.or(queues_of(domain, disk));
+    if matches!(
+        spec.backend,
+        BackendSpec::VhostUserBlk(_) | BackendSpec::Empty(_)
+    ) {
+        return Some(spec);
+    }
+    spec.cache = Some(disk.backend.effective_cache());
+    if disk.frontend.effective_device() == Device::Disk {
+        spec.io = spec.io.or((!has_no_aio(&spec)).then_some(AioMode::Threads));
+        spec.discard = spec.discard.or(Some(Discard::Ignore));
+    }
+    Some(spec)
+}
+
+/// True if the storage of a disk is opened without a choice of asynchronous I/O.
+const fn has_no_aio(spec: &DiskSpec) -> bool {
+    matches!(
+        spec.backend,
         BackendSpec::Network(_)
             | BackendSpec::Nvme(_)
             | BackendSpec::VhostVdpa(_)
             | BackendSpec::Directory(_)
-    );
+    )
+}
+
+/// A disk with the options that are set, and no others.
+///
+/// # Errors
+/// What it is, if no spec can express it.
+pub(crate) fn disk_as_set(domain: &Domain, nth: usize, disk: &Disk) -> Result<DiskSpec, String> {
+    let mut report = DroppedFields::default();
+    set_options_of(domain, nth, disk, &mut report).ok_or_else(|| {
+        let changes = report.0.into_iter().rfind(|dropped| dropped.changes_guest);
+        changes.map_or_else(|| "such a disk".to_owned(), |dropped| dropped.what)
+    })
+}
+
+/// A disk with the options that are set, and no others; `None` if no spec can express it.
+fn set_options_of(
+    domain: &Domain,
+    nth: usize,
+    disk: &Disk,
+    report: &mut DroppedFields,
+) -> Option<DiskSpec> {
+    let at = |field| FieldPath::Disk(nth, field);
+    let Disk {
+        frontend,
+        backend: _,
+    } = disk;
+    let device = frontend.effective_device();
+    let backend_spec = backend_of(nth, disk, report)?;
     let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
         (TargetBus::Virtio, _) => BusSpec::Virtio,
         (TargetBus::Scsi, FrontendKind::VirtioScsi) => BusSpec::VirtioScsi,
@@ -356,22 +397,12 @@ fn disk_of(
         let controller = domain.scsi_controller_of(disk);
         spec.queues = controller.and_then(|controller| controller.queues);
     }
-    spec.queues = spec.queues.or(queues_of(domain, disk));
-    if has_no_aio && spec.io.take().is_some() {
+    if has_no_aio(&spec) && spec.io.take().is_some() {
         let what = "`io`, which only affects files and devices,";
         report.report_dropped(at(DiskField::Aio), what, false);
     }
-    if is_empty {
-        spec.cache = backend.cache;
-    } else if is_served {
+    if matches!(spec.backend, BackendSpec::VhostUserBlk(_)) {
         spec.cache = None;
-    } else {
-        // Unset options are written if a plan would choose otherwise.
-        spec.cache = Some(backend.effective_cache());
-        if device == Device::Disk {
-            spec.io = spec.io.or((!has_no_aio).then_some(AioMode::Threads));
-            spec.discard = spec.discard.or(Some(Discard::Ignore));
-        }
     }
     Some(spec)
 }
