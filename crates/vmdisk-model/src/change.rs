@@ -28,6 +28,13 @@ impl Change {
         }
     }
 
+    /// The field.
+    pub const fn at(&self) -> FieldPath {
+        match self {
+            Change::Set { at, .. } | Change::Remove { at } => *at,
+        }
+    }
+
     /// Removes the field at `at`.
     pub const fn remove(at: FieldPath) -> Self {
         Change::Remove { at }

@@ -59,6 +59,11 @@ const CHOSEN: [DiskField; 12] = [
     DiskField::QueueSize,
 ];
 
+/// What is decided for the first disk.
+fn one(guest: &Domain, facts: &Facts, target: &Target) -> Result<Decided, Vec<PlanError>> {
+    decide(guest, &[0], facts, target).remove(0)
+}
+
 /// The disk without its event loops, of which a plan for a new guest makes more.
 fn without_loops(disk: &Disk) -> Disk {
     let mut disk = disk.clone();
@@ -89,8 +94,8 @@ fn decisions_are_those_of_a_plan() {
                     FieldType::clear(field);
                 }
             }
-            let decided = decide(&guest, 0, &facts, &target)
-                .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
+            let decided =
+                one(&guest, &facts, &target).unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
             let (was, is) = (
                 without_loops(&plan.domain.disks[0]),
                 without_loops(&decided.disk),
@@ -115,7 +120,7 @@ fn what_a_disk_sets_is_kept_and_decides_the_rest() {
     let mut disk = planned(&["raw:/ext4/full.img"]).domain.disks[0].clone();
     disk.backend.cache = Some(CacheMode::Writethrough);
     disk.backend.aio = None;
-    let decided = decide(&alone(&disk), 0, &host(), &Target::default()).unwrap();
+    let decided = one(&alone(&disk), &host(), &Target::default()).unwrap();
     assert_eq!(decided.disk.backend.cache, Some(CacheMode::Writethrough));
     let of = |option: &str| {
         decided
@@ -134,11 +139,11 @@ fn the_iothread_of_a_guest_serves_a_disk_that_has_none() {
     let mut guest = planned(&["raw:/ext4/full.img"]).domain;
     guest.disks[0] = without_loops(&guest.disks[0]);
     guest.iothreads = vec![IoThread::new(IoThreadId(3))];
-    let decided = decide(&guest, 0, &host(), &Target::default()).unwrap();
+    let decided = one(&guest, &host(), &Target::default()).unwrap();
     assert_eq!(decided.disk.frontend.iothread, Some(IoThreadId(3)));
     // Without any, one is added with its definition.
     guest.iothreads.clear();
-    let decided = decide(&guest, 0, &host(), &Target::default()).unwrap();
+    let decided = one(&guest, &host(), &Target::default()).unwrap();
     assert_eq!(decided.disk.frontend.iothread, Some(IoThreadId(1)));
     let of_guest = |change: &&vmdisk_model::Change| format!("{change:?}").contains("IoThreads");
     assert_eq!(decided.changes.iter().filter(of_guest).count(), 1);
@@ -148,7 +153,8 @@ fn the_iothread_of_a_guest_serves_a_disk_that_has_none() {
 fn no_options_are_chosen_for_what_no_spec_expresses() {
     let guest = alone(&planned(&["raw:/ext4/full.img"]).domain.disks[0]);
     let refused = |guest: &Domain, index| {
-        decide(guest, index, &Facts::default(), &Target::default()).unwrap_err()[0].to_string()
+        let decided = decide(guest, &[index], &Facts::default(), &Target::default());
+        decided[0].as_ref().unwrap_err()[0].to_string()
     };
     assert_eq!(refused(&guest, 1), "the guest has no disk number 1");
     let mut xen = guest;
@@ -156,5 +162,24 @@ fn no_options_are_chosen_for_what_no_spec_expresses() {
     assert_eq!(
         refused(&xen, 0),
         "no options are chosen for a disk on bus 'xen'"
+    );
+}
+
+#[test]
+fn a_disk_that_is_refused_leaves_the_others_decided() {
+    let mut guest = planned(&["raw:/ext4/full.img", "raw:/xfs4k/a.img", "device:/dev/sda"]).domain;
+    guest.disks[1].backend.cache = Some(CacheMode::Writeback);
+    guest.disks[1].backend.aio = Some(vmdisk_model::AioMode::Native);
+    guest.disks[2].backend.cache = None;
+    let decided = decide(&guest, &[0, 1, 2], &host(), &Target::default());
+    let errors = decided[1].as_ref().unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "QEMU refuses native AIO with cache writeback; write `cache: none`, or `io: threads`"
+    );
+    assert_eq!(decided[0].as_ref().unwrap().disk.name(), "vda");
+    assert_eq!(
+        decided[2].as_ref().unwrap().disk.backend.cache,
+        Some(CacheMode::None)
     );
 }

@@ -52,9 +52,7 @@ impl Outcome {
         let is_open = |at: FieldPath| open.contains(&at);
         let is_about_open = |finding: &mut Finding| {
             let changes = finding.fix.iter().flat_map(|fix| &fix.changes);
-            let changed = changes.map(|change| match change {
-                Change::Set { at, .. } | Change::Remove { at } => *at,
-            });
+            let changed = changes.map(Change::at);
             finding.span.is_some_and(|span| words.contains(&span))
                 || matches!(finding.rule.check, Check::Model(_))
                     && (is_open(finding.at)

@@ -88,6 +88,7 @@
 
 mod allow;
 mod complete;
+mod decide;
 mod diagnostic;
 mod document;
 mod facts_needed;
@@ -127,6 +128,7 @@ pub use vmdisk_source as source;
 
 pub use allow::{WithAllowances, allow};
 pub use complete::{Completion, complete, unfit_disks};
+pub use decide::{Decisions, DiskDecision, decide};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
     ConfigFilePart, Document, PlannedDocument, Source, Values, breadcrumb, read, read_bytes,
@@ -183,6 +185,7 @@ const _: () = {
     is_shared::<WithAllowances>();
     is_shared::<Resolved>();
     is_shared::<Completion>();
+    is_shared::<Decisions>();
     is_shared::<Loss>();
     is_shared::<ReadFailure>();
     is_shared::<FailedFix>();

@@ -7,7 +7,7 @@ use vmdisk_model::{
 
 use super::choice::{Choice, ChoiceSource};
 use super::{PlanError, plan_into};
-use crate::spec::{Spec, SpecPath, disk_as_set};
+use crate::spec::{DiskSpec, Spec, SpecPath, SpecSegment, disk_as_set};
 
 /// The options of a disk: those that it sets, and those that were chosen where it leaves them open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,11 @@ const DECIDED: &[DiskField] = &[
     DiskField::IoThread,
 ];
 
-/// Chooses the options that the disk with this number leaves open, as [`plan`](super::plan) chooses them for a new disk.
+/// Chooses the options that some disks of a guest leave open, as [`plan`](super::plan) chooses them for new disks.
 ///
-/// Options that the disk sets are kept, and decide others. The rest of the guest is as it is; for a disk alone, `guest` is
-/// a domain of [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly).
+/// `wanted` has the numbers of the disks, ascending. Options that a disk sets are kept, and decide others. The rest of
+/// the guest is as it is; for disks alone, `guest` is a domain of
+/// [`Scope::DisksOnly`](vmdisk_model::Scope::DisksOnly). The result has one entry for each number.
 ///
 /// ```
 /// use vmdisk_facts::{Facts, Target};
@@ -55,7 +56,8 @@ const DECIDED: &[DiskField] = &[
 /// filesystems: [{id: f1, kind: xfs}]
 /// ").unwrap().facts;
 ///
-/// let decided = vmdisk_plan::decide(&guest, 0, &facts, &Target::default()).unwrap();
+/// let decided = &vmdisk_plan::decide(&guest, &[0], &facts, &Target::default())[0];
+/// let decided = decided.as_ref().unwrap();
 /// assert_eq!(decided.disk.backend.cache, Some(CacheMode::None));
 /// // Nothing is known of the kernel and of QEMU.
 /// assert_eq!(decided.disk.backend.aio, Some(AioMode::Threads));
@@ -63,29 +65,93 @@ const DECIDED: &[DiskField] = &[
 /// ```
 ///
 /// # Errors
-/// If the guest has no such disk, if its storage is of a kind that is not decided, and if options that it sets exclude
-/// each other.
+/// For a disk that the guest does not have, for storage of a kind that is not decided, and where options that a disk sets
+/// exclude each other.
 pub fn decide(
     guest: &Domain,
-    index: usize,
+    wanted: &[usize],
     facts: &Facts,
     target: &Target,
-) -> Result<Decided, Vec<PlanError>> {
-    let refused = |message: String| {
-        vec![PlanError {
-            at: SpecPath::default(),
-            message,
-            help: None,
-        }]
-    };
-    let Some(disk) = guest.disks.get(index) else {
-        return Err(refused(format!("the guest has no disk number {index}")));
-    };
-    let spec = disk_as_set(guest, index, disk)
-        .map_err(|what| refused(format!("no options are chosen for {what}")))?;
+) -> Vec<Result<Decided, Vec<PlanError>>> {
+    let mut specs: Vec<Result<DiskSpec, Vec<PlanError>>> = wanted
+        .iter()
+        .map(|index| match guest.disks.get(*index) {
+            Some(disk) => disk_as_set(guest, *index, disk)
+                .map_err(|what| refused(format!("no options are chosen for {what}"))),
+            None => Err(refused(format!("the guest has no disk number {index}"))),
+        })
+        .collect();
     let mut others = guest.clone();
-    others.disks.remove(index);
-    let plan = plan_into(&Spec::new(vec![spec]), &others, facts, target)?;
+    let mut index = 0..;
+    let mut stays = |_: &Disk| {
+        index
+            .next()
+            .is_some_and(|it| wanted.binary_search(&it).is_err())
+    };
+    others.disks.retain(&mut stays);
+    let plan = loop {
+        let disks: Vec<DiskSpec> = specs.iter().flatten().cloned().collect();
+        match plan_into(&Spec::new(disks), &others, facts, target) {
+            Ok(plan) => break plan,
+            Err(errors) => blame(&mut specs, errors),
+        }
+    };
+    let mut planned = Vec::new();
+    planned.resize_with(plan.domain.disks.len(), Vec::new);
+    for choice in plan.choices {
+        if let Some(of_disk) = choice.at.disk().and_then(|nth| planned.get_mut(nth)) {
+            of_disk.push(choice);
+        }
+    }
+    let added = plan.domain.iothreads.iter().map(|thread| thread.id.0).max();
+    let mut planned = plan.domain.disks.into_iter().zip(planned);
+    let pairs = wanted.iter().zip(specs);
+    pairs
+        .map(|(index, spec)| {
+            spec?;
+            let (disk, choices) = planned.next().expect("each disk of a spec is planned");
+            Ok(decided(guest, *index, &disk, choices, added))
+        })
+        .collect()
+}
+
+fn refused(message: String) -> Vec<PlanError> {
+    vec![PlanError {
+        at: SpecPath::default(),
+        message,
+        help: None,
+    }]
+}
+
+/// Gives each error to the disk that it is about, which is not planned again; one about no disk to all of them.
+fn blame(specs: &mut [Result<DiskSpec, Vec<PlanError>>], errors: Vec<PlanError>) {
+    let places: Vec<usize> = (0..specs.len()).filter(|at| specs[*at].is_ok()).collect();
+    for mut error in errors {
+        let nth = match error.at.0.as_slice() {
+            [SpecSegment::Key(_), SpecSegment::Index(nth), ..] => Some(*nth),
+            _ => None,
+        };
+        error.at = SpecPath::default();
+        let of_all = 0..places.len();
+        for nth in nth.map_or(of_all, |nth| nth..nth + 1) {
+            match places.get(nth).map(|at| &mut specs[*at]) {
+                Some(Err(others)) => others.push(error.clone()),
+                Some(spec) => *spec = Err(vec![error.clone()]),
+                None => {}
+            }
+        }
+    }
+}
+
+/// The disk with the options that are chosen in its plan, for which the guest gets so many iothreads.
+fn decided(
+    guest: &Domain,
+    index: usize,
+    planned: &Disk,
+    choices: Vec<Choice>,
+    iothreads: Option<u32>,
+) -> Decided {
+    let disk = &guest.disks[index];
     let mut decided = Decided {
         disk: disk.clone(),
         choices: Vec::new(),
@@ -95,7 +161,7 @@ pub fn decide(
     let is_scsi = disk.frontend.effective_bus() == TargetBus::Scsi;
     let is_the_controllers =
         |field: DiskField| is_scsi && matches!(field, DiskField::Queues | DiskField::IoThread);
-    for choice in plan.choices {
+    for choice in choices {
         let FieldPath::Disk(_, field) = choice.at else {
             continue;
         };
@@ -104,18 +170,16 @@ pub fn decide(
         }
         let at = FieldPath::Disk(index, field);
         if choice.source != ChoiceSource::Asked
-            && let Some(value) = plan.domain.disks[0].get(field)
+            && let Some(value) = planned.get(field)
         {
-            if let FieldValue::IoThread(id) = value
-                && guest.iothreads.is_empty()
-            {
+            if let (FieldValue::IoThread(_), Some(count)) = (&value, iothreads) {
                 let threads = FieldPath::Domain(DomainField::IoThreads);
-                decided.changes.push(Change::set(threads, id.0));
+                decided.changes.push(Change::set(threads, count));
             }
             decided.disk.set(field, value.clone());
             decided.changes.push(Change::set(at, value));
         }
         decided.choices.push(Choice { at, ..choice });
     }
-    Ok(decided)
+    decided
 }

@@ -1,0 +1,103 @@
+//! The options that disks leave open, with the findings that remain.
+
+use vmdisk_facts::{Facts, HostIndex};
+use vmdisk_model::{Change, FieldPath};
+use vmdisk_plan::{Decided, PlanError};
+use vmdisk_source::apply_edits;
+
+use crate::rules::Fix;
+use crate::{Diagnostic, DiskIdentity, Document, LintOptions, ReadAgain, lint};
+
+/// The options of disks of a guest.
+#[derive(Clone, Debug)]
+pub struct Decisions {
+    /// The disks, in the order of the document.
+    pub disks: Vec<DiskDecision>,
+    /// The document with the chosen options; the same document if none could be written into its text.
+    pub document: Document,
+    /// Chosen options that the text cannot be given by edits.
+    pub not_written: Vec<FieldPath>,
+}
+
+/// The options of one disk.
+#[derive(Clone, Debug)]
+pub struct DiskDecision {
+    /// The disk.
+    pub disk: DiskIdentity,
+    /// Its options; or why none are chosen.
+    pub options: Result<Decided, Vec<PlanError>>,
+    /// What the rules report about the disk with these options.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// Chooses the options that the disks of `document` leave open, for the host and the target of the options, and writes
+/// them into its text. `is_wanted` selects disks by their numbers. Options that are set are kept, and the rules judge
+/// them.
+///
+/// ```
+/// use vmdisk::{LintOptions, decide, read};
+///
+/// let text = "<disk type='block' device='disk'>
+///   <driver name='qemu' type='raw'/>
+///   <source dev='/dev/vg0/web1'/>
+///   <target dev='vda' bus='virtio'/>
+/// </disk>
+/// ";
+/// let decisions = decide(&read(text)?, |_| true, &read, &LintOptions::default());
+/// assert!(decisions.document.text.contains("<driver name='qemu' type='raw' cache='none' io='native'"));
+/// let why = &decisions.disks[0].options.as_ref().unwrap().choices[0];
+/// assert!(why.reason.starts_with("block devices do direct I/O"));
+/// # Ok::<(), vmdisk::ReadFailure>(())
+/// ```
+pub fn decide(
+    document: &Document,
+    is_wanted: impl Fn(usize) -> bool,
+    read_again: ReadAgain<'_>,
+    options: &LintOptions<'_>,
+) -> Decisions {
+    let nothing = Facts::default();
+    let facts = options.host.map_or(&nothing, HostIndex::facts);
+    let guest = document.domain();
+    let wanted: Vec<usize> = (0..guest.disks.len())
+        .filter(|nth| is_wanted(*nth))
+        .collect();
+    let decided = vmdisk_plan::decide(guest, &wanted, facts, &options.target);
+    let changes = decided
+        .iter()
+        .flatten()
+        .flat_map(|decided| &decided.changes);
+    // Each disk with an iothread has the change that makes all of them.
+    let mut is_first = true;
+    let is_new = |change: &&Change| {
+        !matches!(change.at(), FieldPath::Domain(_)) || std::mem::take(&mut is_first)
+    };
+    let changes: Vec<Change> = changes.filter(is_new).cloned().collect();
+    let disk = |(index, options): (&usize, _)| DiskDecision {
+        disk: DiskIdentity {
+            index: *index,
+            target: guest.disks[*index].frontend.target.clone(),
+        },
+        options,
+        findings: Vec::new(),
+    };
+    let mut disks: Vec<DiskDecision> = wanted.iter().zip(decided).map(disk).collect();
+    let (written, not_written): (Vec<Change>, Vec<Change>) = changes
+        .into_iter()
+        .partition(|change| document.can_make(&Fix::safe([change.clone()])));
+    let edits = document.edits_of(&Fix::safe(written)).unwrap_or_default();
+    let text = apply_edits(document.own_text(), &edits).ok();
+    let after = text.and_then(|text| read_again(&text).ok());
+    let after = after.unwrap_or_else(|| document.clone());
+    for finding in lint(&after, options).diagnostics {
+        let nth = finding.disk.as_ref().map(|disk| disk.index);
+        let place = disks.binary_search_by_key(&nth, |it| Some(it.disk.index));
+        if let Ok(place) = place {
+            disks[place].findings.push(finding);
+        }
+    }
+    Decisions {
+        disks,
+        document: after,
+        not_written: not_written.iter().map(Change::at).collect(),
+    }
+}
