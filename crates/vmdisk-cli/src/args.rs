@@ -66,6 +66,10 @@ pub(crate) enum Command {
     Generate(Deferred<GenerateArgs>),
     /// Convert libvirt XML, a QEMU command line or a spec to one of the other forms.
     Convert(Deferred<ConvertArgs>),
+    /// Choose the options that disks leave open, for existing images on this host, with the reasons.
+    ///
+    /// Options that a disk sets are kept. Exits with 2 if nothing can be decided for a disk.
+    Decide(Deferred<DecideArgs>),
     /// Show the I/O path of disks, from the guest's device to the drives.
     Trace(Deferred<TraceArgs>),
     /// Collect facts about this host: file systems, devices, versions.
@@ -417,6 +421,47 @@ pub(crate) enum TraceFormat {
     Json,
     /// A picture.
     Svg,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DecideArgs {
+    /// Libvirt XML or a QEMU command line; - is standard input.
+    #[arg(value_name = "FILE", required_unless_present = "disk")]
+    pub(crate) file: Option<PathBuf>,
+    /// Target of a disk, or the id of its device; by default all disks are decided.
+    #[arg(value_name = "DISK")]
+    pub(crate) name: Option<String>,
+    /// An existing disk in one line, such as qcow2:/srv/web1.qcow2,bus=virtio.
+    #[arg(long, value_name = "KIND:LOCATION,…", conflicts_with = "file")]
+    pub(crate) disk: Option<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Number or name of the start of QEMU to decide for, if a script or makefile has several.
+    #[arg(long, value_name = "N|NAME")]
+    pub(crate) start: Option<String>,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
+    /// XML of a pool or volume, to locate disks of type volume; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) storage: Vec<PathBuf>,
+    /// Output format.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = DecideFormat::Text)]
+    pub(crate) format: DecideFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecideFormat {
+    /// The reason for each option, the remaining findings, and the disks as XML.
+    Text,
+    /// The disks as XML.
+    Xml,
+    /// The changes of the file as a patch for `git apply`.
+    Diff,
+    /// For programs; `vmdisk schema decide` describes it.
+    Json,
 }
 
 #[derive(Args, Debug)]
@@ -826,6 +871,8 @@ pub(crate) enum SchemaFormat {
     Statistics,
     /// Output of `vmdisk trace --format json`.
     Trace,
+    /// Output of `vmdisk decide --format json`.
+    Decide,
     /// The configuration file `vmdisk.toml`.
     Config,
     /// The file of `vmdisk baseline create`.

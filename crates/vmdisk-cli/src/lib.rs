@@ -22,6 +22,7 @@ mod color;
 mod config;
 mod contents;
 mod convert;
+mod decide;
 mod deferred;
 mod edit;
 mod exit;
@@ -125,6 +126,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Lint(args) => lint::run(&args.0, io, colors),
         Command::Generate(args) => generate::run(&args.0, io, colors),
         Command::Convert(args) => convert::run(&args.0, io, colors),
+        Command::Decide(args) => decide::run(&args.0, io, colors),
         Command::Trace(args) => trace::run(&args.0, io, colors),
         Command::Facts(args) => facts::run(&args.0, io, colors),
         Command::Capabilities(args) => capabilities::run(&args.0, io),

@@ -83,6 +83,7 @@ mod steps;
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
 pub use plan::{
     Choice, ChoiceSource, Decided, Plan, PlanError, RULES, decide, facts_after, plan, plan_into,
+    set_options,
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,

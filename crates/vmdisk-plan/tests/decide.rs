@@ -183,3 +183,32 @@ fn a_disk_that_is_refused_leaves_the_others_decided() {
         Some(CacheMode::None)
     );
 }
+
+#[test]
+fn a_file_with_the_header_of_another_format_is_not_taken_for_allocated() {
+    let mut facts = host();
+    let guest = alone(&planned(&["raw:/ext4/full.img,cache=none"]).domain.disks[0]);
+    let aio = |facts: &Facts| {
+        let mut guest = guest.clone();
+        guest.disks[0].backend.aio = None;
+        one(&guest, facts, &Target::default())
+            .unwrap()
+            .disk
+            .backend
+            .aio
+    };
+    assert_eq!(aio(&facts), Some(vmdisk_model::AioMode::Native));
+    let large = facts
+        .files
+        .iter()
+        .find(|file| file.path.ends_with("large.qcow2"))
+        .unwrap();
+    let header = large.image.clone();
+    let full = facts
+        .files
+        .iter_mut()
+        .find(|file| file.path.ends_with("full.img"))
+        .unwrap();
+    full.image = header;
+    assert_ne!(aio(&facts), Some(vmdisk_model::AioMode::Native));
+}

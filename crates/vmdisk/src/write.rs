@@ -49,6 +49,17 @@ pub fn disk_xml(disk: &Disk) -> Result<String, Unwritable> {
     vmdisk_libvirt::write_disk(disk, &UnmodeledContent::default())
 }
 
+/// The `<disk>` of a document with this number as another model has it, with everything the model does not cover.
+///
+/// # Errors
+/// If a name or path holds a character that XML cannot carry.
+pub fn disk_xml_in(document: &Document, index: usize, disk: &Disk) -> Result<String, Unwritable> {
+    match &document.source {
+        Source::LibvirtXml(source) => vmdisk_libvirt::write_disk(disk, source.kept.disk(index)),
+        Source::QemuCommandLine(_) | Source::Spec(_) => disk_xml(disk),
+    }
+}
+
 /// A document that was read, written anew from its model, with everything the model does not cover
 /// unchanged. To change single values of a file, use fixes.
 ///

@@ -14,7 +14,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// Files of a directory of fixtures whose names end like this, sorted.
-fn files(name: &str, end: &str) -> Vec<PathBuf> {
+pub(crate) fn files(name: &str, end: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory(name)).expect("the fixtures are in the repository");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a directory can be read to its end").path())
@@ -24,7 +24,7 @@ fn files(name: &str, end: &str) -> Vec<PathBuf> {
     files
 }
 
-fn facts_of(path: &Path) -> Facts {
+pub(crate) fn facts_of(path: &Path) -> Facts {
     let text =
         std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let read =

@@ -17,12 +17,13 @@ struct Explanation {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
     /// Every requested or chosen option, the guest's first.
-    choices: Vec<Explained>,
+    choices: Vec<ExplainedOption>,
 }
 
 /// One option.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Explained {
+#[schemars(rename = "Explained")]
+pub(crate) struct ExplainedOption {
     /// Target of the disk; null for the guest.
     disk: Option<String>,
     /// The option, as a spec calls it.
@@ -35,6 +36,27 @@ struct Explained {
     rule: Option<&'static str>,
     /// The basis of the choice: `asked`, `fact` or `default`.
     source: &'static str,
+}
+
+impl ExplainedOption {
+    pub(crate) fn new(disk: Option<String>, choice: &Choice) -> Self {
+        let Choice {
+            at: _, // The name of the disk says it.
+            option,
+            value,
+            reason,
+            rule,
+            source,
+        } = choice;
+        ExplainedOption {
+            disk,
+            option,
+            value: value.clone(),
+            reason: reason.clone(),
+            rule: *rule,
+            source: source.word(),
+        }
+    }
 }
 
 /// Version of the shape.
@@ -60,27 +82,11 @@ fn sorted(plan: &Plan) -> impl Iterator<Item = (Option<&str>, &Choice)> {
 
 /// The choices for programs.
 pub(super) fn json(plan: &Plan) -> String {
-    let explained = |(disk, choice): (Option<&str>, &Choice)| {
-        let Choice {
-            at: _, // The name of the disk says it.
-            option,
-            value,
-            reason,
-            rule,
-            source,
-        } = choice;
-        Explained {
-            disk: disk.map(str::to_owned),
-            option,
-            value: value.clone(),
-            reason: reason.clone(),
-            rule: *rule,
-            source: source.word(),
-        }
-    };
     let explanation = Explanation {
         schema_version: SCHEMA_VERSION,
-        choices: sorted(plan).map(explained).collect(),
+        choices: sorted(plan)
+            .map(|(disk, choice)| ExplainedOption::new(disk.map(str::to_owned), choice))
+            .collect(),
     };
     let mut text =
         serde_json::to_string_pretty(&explanation).expect("it holds only text and lists");
@@ -88,31 +94,34 @@ pub(super) fn json(plan: &Plan) -> String {
     text
 }
 
-/// The choices of a plan: `vda: cache=none because … (fact)`.
+/// The choices of a plan, each as [`line_of`] writes it.
 pub(super) fn choices(plan: &Plan) -> String {
-    let mut out = String::new();
-    for (disk, choice) in sorted(plan) {
-        let Choice {
-            at: _, // The name of the disk says it.
-            option,
-            value,
-            reason,
-            rule,
-            source,
-        } = choice;
-        let what = disk.map_or("guest".into(), line);
-        let _ = write!(out, "{what}: {option}={}: {}", line(value), line(reason));
-        let source = match source {
-            // The reason says so.
-            ChoiceSource::Asked => None,
-            ChoiceSource::Fact | ChoiceSource::Default => Some(source.word().to_owned()),
-        };
-        let page = rule.map(|rule| format!("see `vmdisk explain {rule}`"));
-        let more: Vec<String> = source.into_iter().chain(page).collect();
-        if !more.is_empty() {
-            let _ = write!(out, " ({})", more.join("; "));
-        }
-        out.push('\n');
+    sorted(plan)
+        .map(|(disk, choice)| line_of(&disk.map_or("guest".into(), line), choice))
+        .collect()
+}
+
+/// A choice: `vda: cache=none: … (fact)`.
+pub(crate) fn line_of(what: &str, choice: &Choice) -> String {
+    let Choice {
+        at: _, // `what` says it.
+        option,
+        value,
+        reason,
+        rule,
+        source,
+    } = choice;
+    let mut out = format!("{what}: {option}={}: {}", line(value), line(reason));
+    let source = match source {
+        // The reason says so.
+        ChoiceSource::Asked => None,
+        ChoiceSource::Fact | ChoiceSource::Default => Some(source.word().to_owned()),
+    };
+    let page = rule.map(|rule| format!("see `vmdisk explain {rule}`"));
+    let more: Vec<String> = source.into_iter().chain(page).collect();
+    if !more.is_empty() {
+        let _ = write!(out, " ({})", more.join("; "));
     }
+    out.push('\n');
     out
 }

@@ -62,13 +62,9 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Generate
     };
     let mut messages = Vec::new();
     for (number, text) in args.disks.iter().enumerate() {
-        match DiskSpec::from_one_liner(text) {
+        match one_liner(&one_liner_name(&args.disks, number), text) {
             Ok(disk) => spec.disks.push(disk),
-            Err(errors) => {
-                let name = one_liner_name(&args.disks, number);
-                let shared = SharedText::new(text);
-                messages.extend(errors.iter().map(|error| message(&name, &shared, error)));
-            }
+            Err(errors) => messages.extend(errors),
         }
     }
     if !messages.is_empty() {
@@ -92,6 +88,15 @@ pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<Generate
         file,
         one_liners: &args.disks,
         options,
+    })
+}
+
+/// A disk in one line, or messages about it that have this name.
+pub(crate) fn one_liner(name: &str, text: &str) -> Result<DiskSpec, Vec<Message>> {
+    DiskSpec::from_one_liner(text).map_err(|errors| {
+        let shared = SharedText::new(text);
+        let errors = errors.iter();
+        errors.map(|error| message(name, &shared, error)).collect()
     })
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod documents;
 pub(crate) mod hypervisor;
 mod ignored;
 pub(crate) mod inputs;
+pub(crate) mod one;
 pub(crate) mod owner;
 pub(crate) mod read;
 pub(crate) mod storage;

@@ -12,18 +12,16 @@ use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
-use crate::input::config_files::{self, DocumentWithFiles};
-use crate::input::inputs::{Input, Origin};
-use crate::input::{bounded, read, storage};
+use crate::input::one;
 use crate::io::Io;
 use crate::output::deliver;
-use crate::stop::{Stop, plain};
+use crate::stop::Stop;
 use crate::values::choose;
 use traced::Traced;
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let (input, document) = read_document(args, io)?;
+    let (input, document) = one::read_document(&args.file, &args.values, &args.storage, io)?;
     let mut host = Host::prepare(&args.host, None, io, colors)?;
     if args.host.live {
         host.collect(&document.facts_needed());
@@ -97,49 +95,12 @@ fn exit<'f>(args: &TraceArgs, mut findings: impl Iterator<Item = &'f Diagnostic>
     }
 }
 
-/// The document with its configuration files, and with the volumes of `--storage` located.
-fn read_document(args: &TraceArgs, io: &mut Io<'_>) -> Result<(Input, Document), Stop> {
-    let is_stdin = args.file.as_os_str() == "-";
-    let (file, origin) = match is_stdin {
-        true => ("<stdin>".into(), Origin::Stdin),
-        false => (args.file.clone(), Origin::Named),
-    };
-    let input = Input::new(file, origin).with(&args.values);
-    let bytes = match is_stdin {
-        true => bounded::stream(&mut *io.stdin).map_err(|error| {
-            Stop::new(format!("could not read standard input: {}", plain(&error)))
-        })?,
-        false => read::file(&args.file)?,
-    };
-    let document = read::document(&input, &bytes)?;
-    let DocumentWithFiles {
-        mut document,
-        failed,
-    } = config_files::joined(&input, document)
-        .map_err(|failure| read::message(&input, &bytes, failure))?;
-    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
-        return Err(Stop::from(message));
-    }
-    if !args.storage.is_empty() {
-        document.locate_volumes(&storage::of_files(&args.storage)?);
-    }
-    Ok((input, document))
-}
-
 /// Keeps the path of one disk.
 fn keep_disk(guest: &mut GuestTrace, document: &Document, name: &str) -> Result<(), Stop> {
-    let alias = |index: usize| {
-        let disk = document.domain().disks.get(index);
-        disk.and_then(|disk| disk.frontend.alias.as_deref())
-    };
-    guest.disks.retain(|traced| {
-        traced.disk.target.as_deref() == Some(name) || alias(traced.disk.index) == Some(name)
-    });
+    let wanted = one::disks_called(document, name)?;
+    guest
+        .disks
+        .retain(|traced| wanted.contains(&traced.disk.index));
     guest.others.clear();
-    if guest.disks.is_empty() {
-        let name = crate::sanitize::line(name);
-        return Err(Stop::new(format!("no disk has the name `{name}`"))
-            .help("use the target of a disk, such as vda, or the id of its device"));
-    }
     Ok(())
 }

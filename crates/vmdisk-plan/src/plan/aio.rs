@@ -1,6 +1,6 @@
 //! How requests reach the host's kernel.
 
-use vmdisk_facts::Fact;
+use vmdisk_facts::{Fact, File};
 use vmdisk_model::{
     AioMode, BackendSource, Creation, DiskField, Format, Image, Preallocation, Protocol,
     Qcow2Preallocation,
@@ -121,10 +121,15 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
         Some(Creation::LogicalVolume { .. }) => true,
         Some(Creation::ThinVolume(_)) => false,
         None => {
-            // The sizes are conclusive only for a raw file.
+            // The sizes are conclusive only for a raw file, whatever the disk calls it.
             let file = image
                 .host_path()
                 .and_then(|path| planner.host.index.file(path));
+            let is_raw = |file: &File| match file.image.as_ref().known() {
+                Some(header) => header.virtual_size.as_ref().known() == file.size.as_ref().known(),
+                None => true,
+            };
+            let file = file.filter(|file| is_raw(file));
             match file.map(|file| (&file.size, &file.alloc)) {
                 Some((Fact::Known(size), Fact::Known(allocated))) => {
                     image.format == Some(Format::Raw) && allocated >= size

@@ -6,7 +6,7 @@ use vmdisk_model::{
 };
 
 use super::choice::{Choice, ChoiceSource};
-use super::{PlanError, plan_into};
+use super::{PlanError, plan, plan_into};
 use crate::spec::{DiskSpec, Spec, SpecPath, SpecSegment, disk_as_set};
 
 /// The options of a disk: those that it sets, and those that were chosen where it leaves them open.
@@ -113,6 +113,33 @@ pub fn decide(
             Ok(decided(guest, *index, &disk, choices, added))
         })
         .collect()
+}
+
+/// The disk of a spec with the options that the spec sets, for [`decide`].
+///
+/// # Errors
+/// As [`plan`](super::plan), and if the storage is still to be made.
+pub fn set_options(spec: &DiskSpec) -> Result<Disk, Vec<PlanError>> {
+    let spec = Spec::new(vec![spec.clone()]);
+    let mut plan = plan(&spec, &Facts::default(), &Target::default())?;
+    if !plan.steps.is_empty() {
+        let message = "the storage is still to be made, and only existing storage is decided";
+        return Err(vec![PlanError {
+            help: Some("remove `size`; `vmdisk generate` plans new storage".to_owned()),
+            ..refused(message.to_owned()).remove(0)
+        }]);
+    }
+    let mut disk = plan.domain.disks.remove(0);
+    for choice in &plan.choices {
+        if let FieldPath::Disk(0, field) = choice.at
+            && choice.source != ChoiceSource::Asked
+            && DECIDED.contains(&field)
+            && let Some(field) = disk.field_mut(field)
+        {
+            field.clear();
+        }
+    }
+    Ok(disk)
 }
 
 fn refused(message: String) -> Vec<PlanError> {

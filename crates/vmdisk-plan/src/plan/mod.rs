@@ -26,7 +26,7 @@ use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
-pub use decide::{Decided, decide};
+pub use decide::{Decided, decide, set_options};
 pub(crate) use existing::machine_of;
 pub(crate) use guest::is_pc;
 pub use nocow::facts_after;

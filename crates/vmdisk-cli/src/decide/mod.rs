@@ -1,0 +1,131 @@
+//! `vmdisk decide`.
+
+pub(crate) mod json;
+mod text;
+
+use vmdisk::plan::{PlanError, set_options};
+use vmdisk::{Decisions, DiskDecision, Document, LintOptions, Source, breadcrumb, decide, write};
+
+use crate::args::{DecideArgs, DecideFormat};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::generate::spec::one_liner;
+use crate::host::Host;
+use crate::input::inputs::{Input, Origin};
+use crate::input::{config_files, one};
+use crate::io::Io;
+use crate::output::deliver;
+use crate::render::message::Message;
+use crate::report::diff;
+use crate::stop::Stop;
+use crate::values::choose;
+
+/// Runs the command.
+pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let (input, document) = match (&args.file, &args.disk) {
+        (Some(file), _) => one::read_document(file, &args.values, &args.storage, io)?,
+        (None, Some(text)) => of_one_liner(text)?,
+        (None, None) => unreachable!("one of them is required"),
+    };
+    let mut assumed = Vec::new();
+    let document = choose(document, args.start.as_deref(), &mut assumed)?;
+    for message in assumed {
+        io.say(&format!("{}\n", message.render(colors.stderr)));
+    }
+    if let Source::Spec(_) = document.source {
+        return Err(
+            Stop::new("the options that a spec leaves open are chosen when it is planned")
+                .help("`vmdisk generate --explain` shows the reason for each"),
+        );
+    }
+    let mut host = Host::prepare(&args.host, None, io, colors)?;
+    if args.host.live {
+        host.collect(&document.facts_needed());
+    }
+    let index = host.index();
+    let options = LintOptions {
+        host: index.as_ref(),
+        target: host.target(),
+        policy: args.host.policy.unwrap_or_default(),
+        ..LintOptions::default()
+    };
+    let is_wanted: Box<dyn Fn(usize) -> bool> = match &args.name {
+        Some(name) => {
+            let wanted = one::disks_called(&document, name)?;
+            Box::new(move |nth| wanted.contains(&nth))
+        }
+        None => Box::new(|_| true),
+    };
+    let files = config_files::texts(&document);
+    let of_start = |document: &Document| document.start_in_words();
+    let read_again = |own: &str| {
+        let read = vmdisk::read_with_config_files(own, &files, &input.values)?;
+        let mut starts = read.into_starts();
+        let same = starts
+            .iter()
+            .position(|start| of_start(start) == of_start(&document));
+        Ok(starts.swap_remove(same.unwrap_or_default()))
+    };
+    let decisions = decide(&document, is_wanted, &read_again, &options);
+    let text = match args.format {
+        DecideFormat::Text => text::write(&decisions),
+        DecideFormat::Json => json::write(&input.path(), &decisions),
+        DecideFormat::Xml => {
+            let disks = decisions.disks.iter();
+            disks.filter_map(|disk| xml_of(&decisions, disk)).collect()
+        }
+        DecideFormat::Diff => {
+            let (before, after) = (document.own_text(), decisions.document.own_text());
+            diff::unified(&input.file, before, after)
+        }
+    };
+    deliver(io, args.output.as_deref(), &text)?;
+    let names: Vec<String> = decisions
+        .not_written
+        .iter()
+        .map(|at| breadcrumb(document.domain(), *at))
+        .collect();
+    if args.format == DecideFormat::Diff && !names.is_empty() {
+        let what = format!(
+            "not in the diff, because the text cannot be edited there: {}",
+            names.join(", ")
+        );
+        io.say(&format!(
+            "{}\n",
+            Message::warning(what).render(colors.stderr)
+        ));
+    }
+    let is_decided = decisions.disks.iter().all(|disk| disk.options.is_ok());
+    Ok(if is_decided {
+        Exit::Clean
+    } else {
+        Exit::CouldNot
+    })
+}
+
+/// A disk of `--disk`, with the options that it sets.
+fn of_one_liner(text: &str) -> Result<(Input, Document), Stop> {
+    let disk = one_liner("--disk", text).map_err(Stop)?;
+    let disk = set_options(&disk).map_err(|errors| {
+        let message = |error: &PlanError| Message {
+            help: error.help.clone(),
+            ..Message::error(error.message.clone())
+        };
+        Stop(errors.iter().map(message).collect())
+    })?;
+    let read = write::disk_xml(&disk).map_err(|error| error.to_string());
+    let document = read.and_then(|xml| vmdisk::read(&xml).map_err(|failure| failure.message));
+    let document = document.map_err(Stop::new)?;
+    Ok((Input::new("--disk".into(), Origin::Stdin), document))
+}
+
+/// The name of a disk.
+fn name_of<'a>(decisions: &'a Decisions, disk: &DiskDecision) -> &'a str {
+    decisions.document.domain().disks[disk.disk.index].name()
+}
+
+/// A disk with its options, as XML; `None` if nothing is decided, or a name is none that XML can carry.
+fn xml_of(decisions: &Decisions, disk: &DiskDecision) -> Option<String> {
+    let decided = disk.options.as_ref().ok()?;
+    write::disk_xml_in(&decisions.document, disk.disk.index, &decided.disk).ok()
+}

@@ -1,0 +1,44 @@
+//! Decisions for people: a line for each option, the findings that remain, and the disk as it should be.
+
+use std::fmt::Write;
+
+use vmdisk::Decisions;
+
+use crate::generate::explain;
+use crate::sanitize::{line, lines};
+
+/// The decisions as text; the disks are XML.
+pub(super) fn write(decisions: &Decisions) -> String {
+    let mut out = String::new();
+    for disk in &decisions.disks {
+        let name = line(super::name_of(decisions, disk));
+        match &disk.options {
+            Ok(decided) => {
+                for choice in &decided.choices {
+                    out.push_str(&explain::line_of(&name, choice));
+                }
+            }
+            Err(errors) => {
+                for error in errors {
+                    let _ = writeln!(
+                        out,
+                        "{name}: nothing is decided: {}",
+                        line(&error.to_string())
+                    );
+                }
+            }
+        }
+        for finding in &disk.findings {
+            let (severity, title) = (finding.severity.as_str(), line(&finding.title));
+            let _ = writeln!(out, "{name}: {severity}[{}]: {title}", finding.rule.name);
+        }
+        if let Some(xml) = super::xml_of(decisions, disk) {
+            let _ = write!(out, "\n{}", lines(&xml));
+        }
+        out.push('\n');
+    }
+    if let Some(last) = out.pop() {
+        debug_assert_eq!(last, '\n');
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! The one document of a command, with what it names.
+
+use std::path::{Path, PathBuf};
+
+use vmdisk::Document;
+
+use super::config_files::{self, DocumentWithFiles};
+use super::inputs::{Input, Origin};
+use super::{bounded, read};
+use crate::io::Io;
+use crate::stop::{Stop, plain};
+use crate::values::ValueArgs;
+
+/// The document with its configuration files, and with the volumes of `--storage` located.
+pub(crate) fn read_document(
+    file: &Path,
+    values: &ValueArgs,
+    storage: &[PathBuf],
+    io: &mut Io<'_>,
+) -> Result<(Input, Document), Stop> {
+    let is_stdin = file.as_os_str() == "-";
+    let (name, origin) = match is_stdin {
+        true => ("<stdin>".into(), Origin::Stdin),
+        false => (file.to_owned(), Origin::Named),
+    };
+    let input = Input::new(name, origin).with(values);
+    let bytes = match is_stdin {
+        true => bounded::stream(&mut *io.stdin).map_err(|error| {
+            Stop::new(format!("could not read standard input: {}", plain(&error)))
+        })?,
+        false => read::file(file)?,
+    };
+    let document = read::document(&input, &bytes)?;
+    let DocumentWithFiles {
+        mut document,
+        failed,
+    } = config_files::joined(&input, document)
+        .map_err(|failure| read::message(&input, &bytes, failure))?;
+    if let Some(Err(message)) = failed.map(|checked| checked.outcome) {
+        return Err(Stop::from(message));
+    }
+    if !storage.is_empty() {
+        document.locate_volumes(&super::storage::of_files(storage)?);
+    }
+    Ok((input, document))
+}
+
+/// The numbers of the disks with a name, which is a target or the id of a device.
+pub(crate) fn disks_called(document: &Document, name: &str) -> Result<Vec<usize>, Stop> {
+    let disks = document.domain().disks.iter().enumerate();
+    let is_called = |name: &str, called: &Option<String>| called.as_deref() == Some(name);
+    let found: Vec<usize> = disks
+        .filter(|(_, disk)| {
+            is_called(name, &disk.frontend.target) || is_called(name, &disk.frontend.alias)
+        })
+        .map(|(index, _)| index)
+        .collect();
+    if found.is_empty() {
+        let name = crate::sanitize::line(name);
+        return Err(Stop::new(format!("no disk has the name `{name}`"))
+            .help("use the target of a disk, such as vda, or the id of its device"));
+    }
+    Ok(found)
+}
