@@ -88,6 +88,8 @@ const KINDS: &[Kind] = &[
             "trace --format text --facts facts.json a.xml",
             "trace --format json a.xml",
             "trace --format svg a.xml",
+            "decide --format text --facts facts.json a.xml",
+            "decide --format json a.xml",
             "facts redact --salt-file salt a.xml",
             "baseline create a.xml",
         ],
@@ -110,6 +112,7 @@ const KINDS: &[Kind] = &[
             "convert --to qemu a.args",
             "convert --to spec a.args",
             "trace --format json a.args",
+            "decide --format diff a.args",
         ],
     },
     Kind {
@@ -473,6 +476,7 @@ fn fault_of(output: &Output, run: &str) -> Option<String> {
         "lint --format full",
         "lint --format concise",
         "trace --format text",
+        "decide --format text",
         "facts show",
         "bench report --format text",
     ]

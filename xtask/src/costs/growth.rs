@@ -50,6 +50,10 @@ const RUNS: &[&str] = &[
     "trace --format json bad.xml",
     "trace --format svg bad.xml",
     "trace --facts chain.json on-devices.xml",
+    "decide --format text good.args",
+    "decide --format xml threads.xml",
+    "decide --format diff good.xml",
+    "decide --format json bad.xml",
     "generate --to libvirt-xml guest.yaml",
     "generate --to disk-xml guest.yaml",
     "generate --to qemu guest.yaml",
@@ -67,11 +71,12 @@ const RUNS: &[&str] = &[
 ];
 
 /// Commands, each with the option whose every value must be in [`RUNS`].
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 7] = [
     ("lint", "--format"),
     ("convert", "--to"),
     ("generate", "--to"),
     ("trace", "--format"),
+    ("decide", "--format"),
     ("image", "--format"),
     ("facts diff", "--format"),
 ];

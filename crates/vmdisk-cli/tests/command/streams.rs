@@ -96,6 +96,7 @@ fn the_file_dash_is_standard_output() {
         &["generate", "--disk", "raw:/srv/a.img"],
         &["image", "a.xml"],
         &["trace", "a.xml"],
+        &["decide", "a.xml", "--format", "diff"],
     ] {
         let plain = place.run(arguments);
         let dash = place.run(&[arguments, &["-o", "-"]].concat());
