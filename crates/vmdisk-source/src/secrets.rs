@@ -66,35 +66,58 @@ pub fn mask_message_about(message: &str, text: &str) -> String {
 }
 
 fn mask_in(text: &str, words: Words) -> Cow<'_, str> {
-    // Most messages have no sign. Without an early end, the compiler compares many bytes at once.
-    if !text.bytes().fold(false, |any, byte| any | is_sign(byte)) {
-        return Cow::Borrowed(text);
+    Secrets::found(text, words).mask(text, 0..text.len())
+}
+
+/// The places of the secrets of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Vec<Range<usize>>);
+
+impl Secrets {
+    /// The secrets of a file.
+    pub fn of(text: &str) -> Self {
+        Secrets::found(text, Words::Source)
     }
-    let ranges = secrets(text, words);
-    if ranges.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for range in ranges {
-        if range.end <= at {
-            continue;
+
+    fn found(text: &str, words: Words) -> Self {
+        // Most messages have no sign. Without an early end, the compiler compares many bytes at once.
+        if !text.bytes().fold(false, |any, byte| any | is_sign(byte)) {
+            return Secrets::default();
         }
-        let start = range.start.max(at);
-        out.push_str(&text[at..start]);
-        out.extend(
-            text[start..range.end]
-                .chars()
-                .map(|character| match character {
-                    // Lines stay lines.
-                    '\n' | '\r' | '\t' => character,
-                    _ => '*',
-                }),
-        );
-        at = range.end;
+        let mut merged: Vec<Range<usize>> = Vec::new();
+        for range in secrets(text, words) {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        Secrets(merged)
     }
-    out.push_str(&text[at..]);
-    Cow::Owned(out)
+
+    /// A part of the text with a mark for each character of a secret, so that columns hold.
+    pub fn mask<'t>(&self, text: &'t str, part: Range<usize>) -> Cow<'t, str> {
+        let first = self.0.partition_point(|range| range.end <= part.start);
+        let ranges = self.0[first..].iter();
+        let mut ranges = ranges.take_while(|range| range.start < part.end).peekable();
+        if ranges.peek().is_none() {
+            return Cow::Borrowed(&text[part]);
+        }
+        let mut out = String::with_capacity(part.len());
+        let mut at = part.start;
+        for range in ranges {
+            let (start, end) = (range.start.max(at), range.end.min(part.end));
+            out.push_str(&text[at..start]);
+            let mark = |character| match character {
+                // Lines stay lines.
+                '\n' | '\r' | '\t' => character,
+                _ => '*',
+            };
+            out.extend(text[start..end].chars().map(mark));
+            at = end;
+        }
+        out.push_str(&text[at..part.end]);
+        Cow::Owned(out)
+    }
 }
 
 /// True for the bytes that a secret follows.
@@ -102,49 +125,151 @@ const fn is_sign(byte: u8) -> bool {
     matches!(byte, b'=' | b':' | b'>')
 }
 
-/// The places of secrets, in order.
+/// The places of secrets, by their starts.
 fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut quotes = Quotes::default();
+    let mut scan = Scan {
+        text,
+        has_nul: text.contains('\0'),
+        ..Scan::default()
+    };
     for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| is_sign(*byte)) {
+        scan.read_to(at);
         let rest = &text[at..];
         let is_prose = words == Words::Message && rest.starts_with(": ");
         match byte {
-            b'>' => found.extend(element(text, at)),
+            b'>' => found.extend(scan.element(at)),
             _ if !is_prose && is_secret_name(&text[..at], byte, words) => {
-                found.extend(value(text, at + 1, quotes.is_open(text, at)));
+                found.extend(scan.value(at + 1));
             }
-            _ if rest.starts_with("://") => {
-                found.extend(in_address(text, at + 3, quotes.is_open(text, at)));
-            }
+            _ if rest.starts_with("://") => scan.address(at + 3, &mut found),
             _ => {}
         }
     }
+    found.retain(|range| !range.is_empty());
     found.sort_by_key(|range| range.start);
     found
 }
 
-/// Which quote is open on a line.
+/// The state of one pass over a text. What was found around a sign is kept for the next ones, so that no text is read
+/// again for each of its signs.
 #[derive(Default)]
-struct Quotes {
-    open: Option<u8>,
-    /// The length of the text that has been looked at.
+struct Scan<'t> {
+    text: &'t str,
+    has_nul: bool,
+    /// The length of the text that has been read.
     seen: usize,
+    /// The quote that is open on the line.
+    quote: Option<u8>,
+    /// The last tag: its start, and once it is known, whether its element is a secret.
+    tag: Option<(usize, Option<bool>)>,
+    /// The last texts without quotes of their own: those that a blank ends, and those that it does not.
+    plain: [Plain; 2],
 }
 
-impl Quotes {
-    /// True if a quote is open at an offset, which is not before that of the last call.
-    fn is_open(&mut self, text: &str, at: usize) -> bool {
-        for byte in text.as_bytes()[self.seen..at].iter().copied() {
-            self.open = match (byte, self.open) {
+/// A text without quotes of its own.
+#[derive(Clone, Default)]
+struct Plain {
+    range: Range<usize>,
+    last_at: Option<usize>,
+    question: Option<usize>,
+}
+
+impl Scan<'_> {
+    fn read_to(&mut self, at: usize) {
+        for (place, byte) in self.text.as_bytes()[..at]
+            .iter()
+            .enumerate()
+            .skip(self.seen)
+        {
+            self.quote = match (*byte, self.quote) {
                 (b'\n', _) => None,
-                (b'"' | b'\'', None) => Some(byte),
+                (b'"' | b'\'', None) => Some(*byte),
                 (byte, Some(open)) if byte == open => None,
                 (_, open) => open,
             };
+            if *byte == b'<' {
+                self.tag = Some((place + 1, None));
+            }
         }
         self.seen = at;
-        self.open.is_some()
+    }
+
+    /// The text without quotes of its own from `start` on.
+    fn plain(&mut self, start: usize, has_blanks: bool) -> &Plain {
+        let text = self.text;
+        let plain = &mut self.plain[usize::from(has_blanks)];
+        let find = |range: Range<usize>| Some(range.start + text[range].find('?')?);
+        if !plain.range.contains(&start) {
+            let end = start + plain_length(&text[start..], has_blanks);
+            *plain = Plain {
+                range: start..end,
+                last_at: text[start..end].rfind('@').map(|at| start + at),
+                question: find(start..end),
+            };
+        } else if plain.question.is_some_and(|at| at < start) {
+            plain.question = find(start..plain.range.end);
+        }
+        plain
+    }
+
+    /// The value that begins at `start` or behind blanks.
+    fn value(&mut self, start: usize) -> Option<Range<usize>> {
+        let rest = self.text[start..].trim_start_matches([' ', '\t']);
+        let start = self.text.len() - rest.len();
+        // An object or a list is not a secret; its members may be.
+        if rest.starts_with(['{', '[']) {
+            return None;
+        }
+        if let Some(quote) = QUOTES.iter().find(|quote| rest.starts_with(**quote)) {
+            let length = closing(&rest[quote.len()..], quote);
+            let start = start + quote.len();
+            let end = length.map_or(self.text.len(), |length| start + length);
+            return Some(start..end);
+        }
+        let has_blanks = self.quote.is_some() || self.has_nul;
+        let end = self.plain(start, has_blanks).range.end;
+        Some(start..end)
+    }
+
+    /// The secrets of an address: what follows the user's name, and the query.
+    fn address(&mut self, start: usize, found: &mut Vec<Range<usize>>) {
+        let text = self.text;
+        let is_quoted = self.quote.is_some();
+        let Plain {
+            range,
+            last_at,
+            question,
+        } = self.plain(start, is_quoted);
+        let address = &text[start..range.end.max(start)];
+        let server = &address[..address.find(['/', '?', '#']).unwrap_or(address.len())];
+        // A password may hold a slash that should have been escaped.
+        let last_at = last_at.filter(|at| *at >= start && server.contains([':', '%']));
+        let login = server.rfind('@').or(last_at.map(|at| at - start));
+        // Where the `@` was cut off, what is no port may be a password.
+        let end = login.unwrap_or(server.len());
+        let sign = address[..end].find([':', '%']);
+        if let Some(sign) = sign.filter(|sign| login.is_some() || is_no_port(server, sign + 1)) {
+            found.push(start + sign + 1..start + end);
+        }
+        found.extend(question.map(|at| at + 1..range.end));
+    }
+
+    /// The text of an element of XML whose tag ends here, if its name says that it is secret.
+    fn element(&mut self, end: usize) -> Option<Range<usize>> {
+        let (start, is_secret) = self.tag.as_mut()?;
+        let tag = &self.text[*start..end];
+        let is_secret = *is_secret.get_or_insert_with(|| {
+            let name = tag.split_whitespace().next();
+            name.is_some_and(|name| ["cookie", "password", "passphrase"].contains(&name))
+        });
+        if !is_secret || tag.ends_with('/') {
+            return None;
+        }
+        self.tag = None;
+        let rest = &self.text[end + 1..];
+        let length = rest.find('<').unwrap_or(rest.len());
+        Some(end + 1..end + 1 + length)
     }
 }
 
@@ -166,24 +291,6 @@ fn is_secret_name(before: &str, sign: u8, words: Words) -> bool {
         "key" => name == last && sign == b'=' && outside.ends_with([':', '?', '&']),
         _ => is_known,
     }
-}
-
-/// The value that begins at `start` or behind blanks.
-fn value(text: &str, start: usize, is_quoted: bool) -> Option<Range<usize>> {
-    let rest = &text[start..];
-    let start = start + rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    let rest = &text[start..];
-    // An object or a list is not a secret; its members may be.
-    if rest.starts_with(['{', '[']) {
-        return None;
-    }
-    if let Some(quote) = QUOTES.iter().find(|quote| rest.starts_with(**quote)) {
-        let start = start + quote.len();
-        let end = closing(&text[start..], quote).map_or(text.len(), |at| start + at);
-        return Some(start..end).filter(|range| !range.is_empty());
-    }
-    let end = start + plain_length(rest, is_quoted || text.contains('\0'));
-    (end > start).then_some(start..end)
 }
 
 /// Where a quoted value ends.
@@ -226,43 +333,9 @@ fn plain_length(text: &str, has_blanks: bool) -> usize {
     end
 }
 
-/// The secrets of an address: what follows the user's name, and the query.
-fn in_address(text: &str, start: usize, is_quoted: bool) -> Vec<Range<usize>> {
-    let address = &text[start..start + plain_length(&text[start..], is_quoted)];
-    let mut found = Vec::new();
-    let server = &address[..address.find(['/', '?', '#']).unwrap_or(address.len())];
-    // A password may hold a slash that should have been escaped.
-    let login = match (server.rfind('@'), address.rfind('@')) {
-        (Some(at), _) => Some(at),
-        (None, Some(at)) if server.contains([':', '%']) => Some(at),
-        (None, _) => None,
-    };
-    // Where the `@` was cut off, what is no port may be a password.
-    let end = login.unwrap_or(server.len());
-    if let Some(sign) = address[..end].find([':', '%'])
-        && (login.is_some() || is_no_port(server, sign + 1))
-    {
-        found.push(start + sign + 1..start + end);
-    }
-    if let Some(query) = address.find('?') {
-        found.push(start + query + 1..start + address.len());
-    }
-    found.retain(|range| !range.is_empty());
-    found
-}
-
 /// True if what follows a server's colon is not a port, and the server not an address of IPv6.
 fn is_no_port(server: &str, start: usize) -> bool {
     !server.starts_with('[') && server[start..].contains(|digit: char| !digit.is_ascii_digit())
-}
-
-/// The text of an element of XML that is named so.
-fn element(text: &str, end: usize) -> Option<Range<usize>> {
-    let tag = &text[text[..end].rfind('<')? + 1..end];
-    let name = tag.split_whitespace().next()?;
-    let is_secret = ["cookie", "password", "passphrase"].contains(&name);
-    let length = text[end + 1..].find('<').unwrap_or(text.len() - end - 1);
-    (is_secret && !tag.ends_with('/') && length > 0).then(|| end + 1..end + 1 + length)
 }
 
 #[cfg(test)]
@@ -302,6 +375,35 @@ mod tests {
             ("auth-token: x # y", "auth-token: * # y"),
         ] {
             assert_eq!(mask(text), masked, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_masked_by_the_secrets_of_the_whole() {
+        let text = "a password='é\nb' ://u:pw@h";
+        let all = mask(text).into_owned();
+        let secrets = Secrets::of(text);
+        let places = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        for (nth, start) in places().enumerate() {
+            for (length, end) in places().skip(nth).enumerate() {
+                let part: String = all.chars().skip(nth).take(length).collect();
+                assert_eq!(secrets.mask(text, start..end), part);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_of_signs_is_read_once() {
+        for (before, repeated) in [
+            ("<password ", ">"),
+            ("<cookie a='", "/>"),
+            ("", "://a:b"),
+            ("", "://a?"),
+            ("", "password="),
+            ("\0", "password=://"),
+        ] {
+            let text = format!("{before}{}", repeated.repeat(100_000));
+            assert!(!mask(&text).is_empty());
         }
     }
 

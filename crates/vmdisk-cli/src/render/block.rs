@@ -6,7 +6,7 @@ use vmdisk_source::{Edit, LineIndex, Position, Span};
 
 use crate::render::window::{Window, excerpt, shown_part};
 use crate::sanitize;
-use vmdisk_source::secrets::{mask, mask_message};
+use vmdisk_source::secrets::{Secrets, mask, mask_message};
 
 /// Further places shown at most; the rest is counted.
 const MAX_RELATED: usize = 6;
@@ -44,6 +44,7 @@ impl Heading {
 pub(crate) struct Quoted<'a> {
     pub(crate) text: &'a str,
     pub(crate) lines: &'a LineIndex,
+    pub(crate) secrets: &'a Secrets,
     pub(crate) span: Span,
     pub(crate) label: Option<&'a str>,
     /// False shows the position alone.
@@ -141,7 +142,7 @@ impl Block<'_> {
         clusters
             .into_iter()
             .map(|(span, members)| {
-                let window = Window::around(quoted.text, span)?;
+                let window = Window::around(quoted.text, quoted.secrets, span)?;
                 Some((
                     window,
                     quoted.lines.position(quoted.text, span.start),
@@ -194,6 +195,7 @@ impl<'a> Windows<'a> {
         let Quoted {
             text,
             lines: index,
+            secrets,
             span,
             label,
             snippet,
@@ -220,24 +222,24 @@ impl<'a> Windows<'a> {
         }
         let mut shown = None;
         if snippet {
-            shown = Window::around(text, bounds);
+            shown = Window::around(text, secrets, bounds);
             if shown.is_none() {
                 far.splice(0..0, near.drain(..));
-                shown = Window::around(text, span);
+                shown = Window::around(text, secrets, span);
                 bounds = span;
             }
             if shown.is_none() {
                 windows
                     .notes
-                    .push(format!("it reads {}", excerpt(text, span)));
+                    .push(format!("it reads {}", excerpt(text, secrets, span)));
             }
         }
         for (at, label) in far {
-            match Window::around(text, at) {
+            match Window::around(text, secrets, at) {
                 Some(window) => windows.far.push((window, line_of(at.start), at, label)),
                 None => windows
                     .notes
-                    .push(format!("{label}: {}", excerpt(text, at))),
+                    .push(format!("{label}: {}", excerpt(text, secrets, at))),
             }
         }
         let more = block.related.len().saturating_sub(MAX_RELATED);

@@ -2,6 +2,7 @@
 
 use vmdisk::report::DocumentReport;
 use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
+use vmdisk_source::secrets::Secrets;
 
 use crate::render::block::{Block, Heading, Quoted};
 use crate::render::{View, page_url};
@@ -11,20 +12,27 @@ use crate::report::input::{InputReport, confidence_note, unwritten_note};
 pub(crate) fn file(input: &InputReport, report: &DocumentReport, view: &View<'_>) -> String {
     let mut out = String::new();
     let path = input.path.as_str();
+    let secrets = Secrets::of(&report.text);
     for finding in view.findings(input) {
-        out.push_str(&block(path, report, finding, view));
+        out.push_str(&block(path, report, &secrets, finding, view));
         out.push('\n');
     }
     if view.show_allowed {
         for finding in &report.allowed {
-            out.push_str(&block(path, report, finding, view));
+            out.push_str(&block(path, report, &secrets, finding, view));
             out.push('\n');
         }
     }
     out
 }
 
-fn block(path: &str, report: &DocumentReport, finding: &Diagnostic, view: &View<'_>) -> String {
+fn block(
+    path: &str,
+    report: &DocumentReport,
+    secrets: &Secrets,
+    finding: &Diagnostic,
+    view: &View<'_>,
+) -> String {
     let Diagnostic {
         rule,
         severity,
@@ -86,6 +94,7 @@ fn block(path: &str, report: &DocumentReport, finding: &Diagnostic, view: &View<
         quoted: Some(Quoted {
             text: &report.text,
             lines: &report.lines,
+            secrets,
             span: place.span,
             label: label.as_deref(),
             snippet: !is_brief,

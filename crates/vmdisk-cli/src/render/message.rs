@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vmdisk_source::secrets::Secrets;
 use vmdisk_source::{LineIndex, Position, Span};
 
 use crate::render::block::{Block, Heading, Quoted};
@@ -37,15 +38,16 @@ pub(crate) struct MessageText {
     pub(crate) related: Vec<(Span, String)>,
 }
 
-/// A text with its lines. There may be a message about each of its elements, so they share it.
+/// A text with its lines and secrets. There may be a message about each of its elements, so they share it.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedText(Arc<(String, LineIndex)>);
+pub(crate) struct SharedText(Arc<(String, LineIndex, Secrets)>);
 
 impl SharedText {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let lines = LineIndex::new(&text);
-        SharedText(Arc::new((text, lines)))
+        let secrets = Secrets::of(&text);
+        SharedText(Arc::new((text, lines, secrets)))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -103,6 +105,7 @@ impl Message {
             quoted: text.map(|text| Quoted {
                 text: text.text.text(),
                 lines: text.text.lines(),
+                secrets: &text.text.0.2,
                 span: text.span,
                 label: text.label.as_deref(),
                 snippet: true,

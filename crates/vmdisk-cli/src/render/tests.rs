@@ -408,6 +408,7 @@ fn any_place_in_any_text_is_rendered_without_a_panic() {
             quoted: Some(crate::render::block::Quoted {
                 text: &text,
                 lines: &lines,
+                secrets: &vmdisk_source::secrets::Secrets::default(),
                 span: main,
                 label: Some("label"),
                 snippet: true,

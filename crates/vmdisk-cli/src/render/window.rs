@@ -7,24 +7,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use vmdisk_source::Span;
+use vmdisk_source::secrets::Secrets;
 
 use crate::sanitize;
-use vmdisk_source::secrets;
 
 /// A line with more bytes than this before, in or behind a place is not quoted.
 const MAX_LINE: usize = 2048;
 
 /// A place over more bytes than this is shown by its first line.
 const MAX_SPAN: usize = 1024;
-
-/// Bytes before a quoted part that are searched for the name of a secret that extends into it.
-const BEFORE: usize = 2048;
-
-/// Bytes behind a quoted part that are searched for the end of a secret.
-const AFTER: usize = 2048;
-
-/// Maximum number of further bytes that are searched for the start of a word.
-const MAX_WORD: usize = 64 * 1024;
 
 /// Whole lines of a text, with every hazard and every secret replaced character by character.
 pub(crate) struct Window<'a> {
@@ -35,7 +26,7 @@ pub(crate) struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// The lines that `span` touches; `None` if they are too long to be quoted.
-    pub(crate) fn around(text: &'a str, span: Span) -> Option<Self> {
+    pub(crate) fn around(text: &'a str, secrets: &Secrets, span: Span) -> Option<Self> {
         let before = bytes_before(text, span.start);
         let start = match before.rfind('\n') {
             Some(at) => span.start - before.len() + at + 1,
@@ -52,7 +43,7 @@ impl<'a> Window<'a> {
         if raw.len() > MAX_SPAN + 2 * MAX_LINE {
             return None;
         }
-        let clean = clean(masked(text, start, end));
+        let clean = clean(secrets.mask(text, start..end));
         Some(Window { start, raw, clean })
     }
 
@@ -74,33 +65,6 @@ impl<'a> Window<'a> {
             })
         };
         Some(within(span.start)?..within(span.end)?)
-    }
-}
-
-/// A part of a text with its secrets masked, those too that begin before it or end behind it.
-fn masked(text: &str, start: usize, end: usize) -> Cow<'_, str> {
-    let mut from = start.saturating_sub(BEFORE);
-    let least = from.saturating_sub(MAX_WORD);
-    let bytes = text.as_bytes();
-    while from > least && !bytes[from - 1].is_ascii_whitespace() {
-        from -= 1;
-    }
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    // The `@` behind a password may be outside.
-    let mut to = end.saturating_add(AFTER).min(text.len());
-    while !text.is_char_boundary(to) {
-        to -= 1;
-    }
-    let part = text.get(start..end).unwrap_or_default();
-    match secrets::mask(text.get(from..to).unwrap_or_default()) {
-        Cow::Borrowed(_) => Cow::Borrowed(part),
-        Cow::Owned(masked) => {
-            let before = text.get(from..start).unwrap_or_default().chars().count();
-            let shown = masked.chars().skip(before).take(part.chars().count());
-            Cow::Owned(shown.collect())
-        }
     }
 }
 
@@ -130,7 +94,7 @@ pub(crate) fn shown_part(text: &str, span: Span) -> Span {
 }
 
 /// A few characters around a place in a line too long to be quoted.
-pub(crate) fn excerpt(text: &str, span: Span) -> String {
+pub(crate) fn excerpt(text: &str, secrets: &Secrets, span: Span) -> String {
     const AROUND: usize = 40;
     let span = shown_part(text, span);
     let mut start = span.start.saturating_sub(AROUND);
@@ -141,7 +105,7 @@ pub(crate) fn excerpt(text: &str, span: Span) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let quoted = masked(text, start, end);
+    let quoted = secrets.mask(text, start..end);
     format!("…{}…", sanitize::line(quoted.trim()))
 }
 
@@ -175,19 +139,19 @@ mod tests {
     #[test]
     fn a_window_is_the_whole_lines_of_its_place() {
         let text = "one\ntwo\nthree\nfour";
-        let window = Window::around(text, span_of(text, "wo\nth")).unwrap();
+        let window = Window::around(text, &Secrets::default(), span_of(text, "wo\nth")).unwrap();
         assert_eq!(window.text(), "two\nthree\n");
         assert_eq!(window.range(span_of(text, "three")), Some(4..9));
         assert_eq!(window.range(span_of(text, "four")), None);
         assert_eq!(window.range(span_of(text, "one")), None);
-        let last = Window::around(text, Span::empty(text.len())).unwrap();
+        let last = Window::around(text, &Secrets::default(), Span::empty(text.len())).unwrap();
         assert_eq!(last.text(), "four");
     }
 
     #[test]
     fn places_stay_right_behind_replaced_characters() {
         let text = "a\u{9b}\u{1b}\u{202e}<x>";
-        let window = Window::around(text, span_of(text, "<x>")).unwrap();
+        let window = Window::around(text, &Secrets::default(), span_of(text, "<x>")).unwrap();
         assert_eq!(window.text(), "a\u{fffd}\u{241b}\u{fffd}<x>");
         let range = window.range(span_of(text, "<x>")).unwrap();
         assert_eq!(&window.text()[range], "<x>");
@@ -197,8 +161,8 @@ mod tests {
     fn a_very_long_line_gives_an_excerpt_instead() {
         let text = format!("{}é<disk/>{}", "x".repeat(9_000), "y".repeat(9_000));
         let span = span_of(&text, "<disk/>");
-        assert!(Window::around(&text, span).is_none());
-        let excerpt = excerpt(&text, span);
+        assert!(Window::around(&text, &Secrets::default(), span).is_none());
+        let excerpt = excerpt(&text, &Secrets::default(), span);
         assert!(
             excerpt.contains("é<disk/>y") && excerpt.len() < 250,
             "{excerpt}"
