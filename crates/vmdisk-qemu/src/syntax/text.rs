@@ -61,9 +61,13 @@ impl Text {
 
     /// Appends bytes of the file unchanged.
     pub(crate) fn push_verbatim(&mut self, file: &str, span: Span) {
-        let Some(bytes) = span.slice(file).filter(|bytes| !bytes.is_empty()) else {
+        self.push_run(span.slice(file).unwrap_or_default(), span);
+    }
+
+    fn push_run(&mut self, bytes: &str, span: Span) {
+        if bytes.is_empty() {
             return;
-        };
+        }
         if let Some(last) = self.pieces.last_mut()
             && last.is_verbatim
             && last.source.end == span.start
@@ -127,6 +131,9 @@ impl Text {
 
     /// Appends a part of another text of the same file.
     pub(crate) fn push_part(&mut self, other: &Text, range: Range<usize>) {
+        if let Some(span) = other.span_in_file(&range) {
+            return self.push_run(other.value.get(range).unwrap_or_default(), span);
+        }
         let first = other.piece_at(range.start);
         for nth in first..other.pieces.len() {
             let piece = other.pieces[nth];
@@ -191,8 +198,25 @@ impl Text {
             .saturating_sub(1)
     }
 
+    /// The position of a part in the file, if the text is a part of the file unchanged: most words are.
+    fn span_in_file(&self, range: &Range<usize>) -> Option<Span> {
+        match self.pieces[..] {
+            [piece] if piece.is_verbatim => {
+                let start = piece.source.start;
+                Some(Span::new(
+                    start + range.start,
+                    start + range.end.max(range.start),
+                ))
+            }
+            _ => None,
+        }
+    }
+
     /// The position of a part in the file.
     pub(crate) fn span(&self, range: Range<usize>) -> Span {
+        if let Some(span) = self.span_in_file(&range) {
+            return span;
+        }
         if self.pieces.is_empty() {
             return Span::empty(self.start);
         }
