@@ -8,6 +8,7 @@ pub struct LibraryGuide;
 pub mod fix_cases;
 pub mod fuzz;
 pub mod help_cases;
+pub mod interfaces;
 mod libvirts;
 mod qemus;
 mod running;

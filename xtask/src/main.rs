@@ -113,6 +113,8 @@ enum Chore {
         /// Directory of the unpacked QEMUs [default: target/qemus]
         folder: Option<PathBuf>,
     },
+    /// Record the default interface of the machines of all installed QEMUs, which must be of one version
+    Interfaces,
     /// Compare the speed of `vmdisk lint -j1` with `xmllint` on 1,000 generated domains
     Race {
         /// Number of rounds; each runs every command once
@@ -149,6 +151,7 @@ fn main() -> anyhow::Result<()> {
         }
         Chore::Guest => hostlab::flushes::run(),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Interfaces => qemus::record_interfaces(),
         Chore::Kernel => hostlab::kernel(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),

@@ -79,6 +79,17 @@ pub(crate) fn record(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Records the default interfaces of machines.
+pub(crate) fn record_interfaces() -> anyhow::Result<()> {
+    let file = "crates/vmdisk-qemu/src/interfaces.txt";
+    fs::write(
+        crate::repository().join(file),
+        vmdisk_tests::interfaces::table(),
+    )?;
+    println!("{file}");
+    Ok(())
+}
+
 /// Downloads and unpacks missing versions.
 pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     ensure!(

@@ -9,6 +9,7 @@ use vmdisk_source::{SourceMap, Span};
 
 use crate::board::Board;
 use crate::firmware::FlashFirmware;
+use crate::interface::DefaultInterface;
 use crate::slots::Slots;
 use crate::syntax::form::CommandLineForm;
 use crate::syntax::hole::Hole;
@@ -53,6 +54,7 @@ pub struct Document {
     /// The field of each option, by the index of the option.
     pub(crate) owners: BTreeMap<usize, FieldPath>,
     pub(crate) board: Board,
+    pub(crate) default_interface: DefaultInterface,
     /// True if the machine is written, or the program has a default one: `pc`.
     pub(crate) has_machine: bool,
     pub(crate) options: Vec<WrittenOption>,

@@ -3,6 +3,7 @@
 use crate::document::OtherOption;
 use crate::firmware::FoundFirmware;
 use crate::index::Index;
+use crate::interface::DefaultInterface;
 use crate::lower::Lowered;
 use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
@@ -51,6 +52,7 @@ pub(crate) fn leftovers(
 ) -> Vec<OtherOption> {
     let mut found = Leftovers {
         form: parsed.form(),
+        default_interface: lowered.default_interface(),
         is_firmware: false,
         list: Vec::new(),
     };
@@ -69,9 +71,7 @@ pub(crate) fn leftovers(
                 let has_data = holes.any(is_disk);
                 let name = word.map_or("", Text::as_str);
                 found.push(option, name.to_owned(), has_data);
-                if let Some(last) = found.list.last_mut() {
-                    last.is_unknown = true;
-                }
+                found.mark_unknown(true);
             }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {
@@ -113,6 +113,11 @@ pub(crate) fn leftovers(
                 found.part(option, &key.unwrap_or_default(), false);
             }
             ("mtdblock", _) => found.part(option, "", true),
+            ("hda" | "hdb" | "hdc" | "hdd" | "cdrom" | "", _) => {
+                let is_unknown = found.default_interface == DefaultInterface::Unknown;
+                found.part(option, "", is_unknown);
+                found.mark_unknown(is_unknown);
+            }
             (name, _) if COVERED.contains(&name) => {}
             _ => found.part(option, "", false),
         }
@@ -122,6 +127,7 @@ pub(crate) fn leftovers(
 
 struct Leftovers {
     form: CommandLineForm,
+    default_interface: DefaultInterface,
     /// True if the option is a part of the firmware; of `-machine`, only its flash is.
     is_firmware: bool,
     list: Vec<OtherOption>,
@@ -136,6 +142,13 @@ impl Leftovers {
             is_unknown: false,
             is_firmware: self.is_firmware,
         });
+    }
+
+    /// Marks the last part as one that may be a disk.
+    fn mark_unknown(&mut self, is_unknown: bool) {
+        if let Some(last) = self.list.last_mut() {
+            last.is_unknown |= is_unknown;
+        }
     }
 
     /// Records an option, or a part of it.
@@ -215,7 +228,11 @@ impl Leftovers {
     fn drive(&mut self, option: &WrittenOption, drive: Members<'_>) {
         match drive.value("if") {
             // A machine without a default interface creates no device.
-            None => self.part(option, "without if", false),
+            None => {
+                let is_unknown = self.default_interface == DefaultInterface::Unknown;
+                self.part(option, "without if", is_unknown);
+                self.mark_unknown(is_unknown);
+            }
             Some(interface @ ("pflash" | "none")) => {
                 let name = drive.value("id").or(drive.value("file"));
                 let name = name.unwrap_or_default();

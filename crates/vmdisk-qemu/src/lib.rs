@@ -24,6 +24,7 @@ mod file_name;
 mod firmware;
 mod guest;
 mod index;
+mod interface;
 mod json;
 mod key_value;
 mod leftover;

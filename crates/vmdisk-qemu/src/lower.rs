@@ -11,6 +11,7 @@ use crate::device::floppy::read_floppy_boot_order;
 use crate::device::read::DiskReader;
 use crate::device::read_controller::read_controllers;
 use crate::index::Index;
+use crate::interface::DefaultInterface;
 use crate::machine_read::read_machine;
 use crate::notes::{FinishedNotes, Notes};
 use crate::object::read_iothread::{IoThreadIds, read_iothreads, read_main_loop};
@@ -24,6 +25,7 @@ use crate::syntax::form::architecture;
 pub(crate) struct Lowered<'a> {
     domain: Domain,
     board: Board,
+    default_interface: DefaultInterface,
     notes: Notes<'a>,
     iothread_names: BTreeMap<IoThreadId, String>,
 }
@@ -46,6 +48,8 @@ impl<'a> Lowered<'a> {
         domain.memory_backing = read_memory_backing(index, &mut notes);
         let (controllers, mut buses) = read_controllers(board, index, &mut ids, &mut notes);
         domain.controllers = controllers;
+        let default_interface = DefaultInterface::of(parsed.program(), &domain, board);
+        buses.default_interface = default_interface;
         domain.disks =
             DiskReader::new(index, &mut buses, &mut groups, &mut ids, &mut notes).read_all();
         read_daemons(parsed.daemons(), &mut domain, &mut notes);
@@ -69,6 +73,7 @@ impl<'a> Lowered<'a> {
         Lowered {
             domain,
             board,
+            default_interface,
             notes,
             iothread_names: ids.names(),
         }
@@ -87,6 +92,10 @@ impl<'a> Lowered<'a> {
 
     pub(crate) const fn board(&self) -> Board {
         self.board
+    }
+
+    pub(crate) const fn default_interface(&self) -> DefaultInterface {
+        self.default_interface
     }
 
     /// The field of an option.

@@ -4,6 +4,7 @@ mod any_domain;
 #[path = "corpus/main.rs"]
 mod corpus;
 mod limits;
+mod machines;
 mod normal;
 mod reading;
 #[path = "write/main.rs"]

@@ -13,6 +13,7 @@ mod help;
 mod hostile;
 mod hotplug;
 mod injection;
+mod interfaces;
 mod matrix;
 mod network;
 mod qemu;

@@ -11,6 +11,7 @@ use vmdisk_model::{
 use super::driver::DiskDriver;
 use crate::board::Board;
 use crate::index::Index;
+use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::properties::Property;
@@ -20,6 +21,8 @@ use crate::syntax::value::{is_on, number_of};
 #[derive(Debug)]
 pub(crate) struct Buses<'a> {
     board: Board,
+    /// The interface of a `-drive` without `if`.
+    pub(crate) default_interface: DefaultInterface,
     /// Controllers: their kind and their index.
     controllers: HashMap<&'a str, (ControllerType, u32)>,
     /// Controllers that have an index, and the start of the search for the next free one.
@@ -49,6 +52,7 @@ impl<'a> Buses<'a> {
     pub(super) fn new(board: Board, index: &Index<'a>) -> Self {
         let mut buses = Buses {
             board,
+            default_interface: DefaultInterface::Unknown,
             controllers: HashMap::new(),
             indexes: HashSet::new(),
             next: HashMap::new(),
@@ -82,11 +86,6 @@ impl<'a> Buses<'a> {
             }
         }
         buses
-    }
-
-    /// The board that has the buses.
-    pub(super) const fn board(&self) -> Board {
-        self.board
     }
 
     /// The index in the id of a controller, if it is free.

@@ -9,8 +9,8 @@ use vmdisk_model::{
 use super::read::DiskReader;
 use super::read_value::read_value;
 use crate::blockdev::nodes::Nodes;
-use crate::board::Board;
 use crate::index::NodeAt;
+use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::object::read_throttle::iotune_of;
 use crate::syntax::value::{is_on, number_of};
@@ -166,13 +166,12 @@ impl<'a> DiskReader<'_, 'a> {
             Some("sd") => TargetBus::Sd,
             // Drives for a -device, firmware, flash of a board; and values that QEMU refuses.
             Some(_) => return None,
-            None => match self.buses.board() {
-                Board::Mmio if self.index.is_microvm() => return None,
-                Board::PcieVirt | Board::Ccw | Board::Mmio => TargetBus::Virtio,
-                Board::Pseries => TargetBus::Scsi,
-                Board::Q35 | Board::I440fx | Board::OtherPci | Board::Unknown => {
-                    self.buses.default_ide().1
-                }
+            None => match self.buses.default_interface {
+                DefaultInterface::Ide => self.buses.default_ide().1,
+                DefaultInterface::Scsi => TargetBus::Scsi,
+                DefaultInterface::Virtio => TargetBus::Virtio,
+                DefaultInterface::Sd => TargetBus::Sd,
+                DefaultInterface::None | DefaultInterface::Unknown => return None,
             },
         })
     }

@@ -8,6 +8,7 @@ use vmdisk_source::Span;
 use crate::board::Board;
 use crate::document::Document;
 use crate::index::Index;
+use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::syntax::properties::Property;
 
@@ -99,8 +100,14 @@ pub(super) fn base_of(driver: &str) -> &str {
 pub(super) fn is_loose(line: &Line<'_>, drive: Members<'_>) -> bool {
     match drive.value("if") {
         Some(interface) => interface == "none",
-        None => line.board() == Board::Mmio && line.index.is_microvm(),
+        None => line.document.default_interface == DefaultInterface::None,
     }
+}
+
+/// True for a `-drive` that creates a device.
+pub(super) fn has_own_device(line: &Line<'_>, drive: Members<'_>) -> bool {
+    let is_unknown = line.document.default_interface == DefaultInterface::Unknown;
+    !(is_loose(line, drive) || is_unknown && drive.value("if").is_none())
 }
 
 /// The names of the nodes that an option defines.

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
+use crate::interface::DefaultInterface;
+
 use super::line::{Line, is_loose, line_rule, node_names};
 use crate::syntax::properties::{Properties, Property};
 
@@ -112,7 +114,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None => report_unnamed(line, report, option),
         }
     }
-    if line.index.is_microvm() {
+    if line.document.default_interface == DefaultInterface::None {
         for name in SHORT {
             for (option, _) in line.index.of_name(name) {
                 report_unnamed(line, report, option);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::line::{Line, is_loose};
+use super::line::{Line, has_own_device};
 use crate::members::Members;
 use crate::syntax::properties::Property;
 use crate::syntax::value::is_on;
@@ -34,7 +34,7 @@ pub(super) fn second_users<'a>(line: &Line<'a>) -> Vec<SecondUse<'a>> {
         }
         let legacy = line.index.drive(name);
         let legacy = legacy.and_then(|drive| line.index.properties(drive));
-        let has_device = legacy.is_some_and(|drive| !is_loose(line, drive));
+        let has_device = legacy.is_some_and(|drive| has_own_device(line, drive));
         let first = if has_device {
             None
         } else {

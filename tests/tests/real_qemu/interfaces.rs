@@ -1,0 +1,43 @@
+//! The default interfaces of machines.
+
+use std::collections::BTreeSet;
+
+use vmdisk_tests::interfaces::{PROGRAMS, family, interface, machines};
+use vmdisk_tests::{real, repository};
+
+/// Machines of one program and interface that are started.
+const TRIED: usize = 2;
+
+#[test]
+fn a_drive_without_if_gets_the_recorded_device() {
+    let path = repository().join("crates/vmdisk-qemu/src/interfaces.txt");
+    let text = std::fs::read_to_string(path).expect("the recording is in the repository");
+    let mut started = 0;
+    for program in PROGRAMS {
+        let Some(machines) = machines(program) else {
+            continue;
+        };
+        let own = text.lines().filter(|line| {
+            let programs = line.split(' ').next().unwrap_or_default();
+            programs.split(',').any(|it| it == *program)
+        });
+        for line in own {
+            let words: Vec<&str> = line.split(' ').skip(1).collect();
+            let families: BTreeSet<&str> = words[1..]
+                .iter()
+                .map(|it| it.trim_end_matches('*'))
+                .collect();
+            let tried = machines
+                .iter()
+                .filter(|(name, _)| families.contains(family(name)));
+            for (machine, _) in tried.take(TRIED) {
+                // Machines that need a kernel or firmware start with some.
+                let found = interface(program, machine);
+                assert_eq!(found.as_deref(), Some(words[0]), "{program} -M {machine}");
+                started += 1;
+            }
+        }
+    }
+    let needs = "qemu-system-arm, -mips, -misc, -ppc and -sparc";
+    real(started > 60, "default interfaces", needs);
+}
