@@ -77,7 +77,10 @@ pub(crate) fn read_machine(
         // Without a machine `ide.0` means that of a PC.
         board = Board::I440fx;
     }
-    let is_other = |program: &str| !is_kvm(program) && architecture(program).is_none();
+    let is_other = |program: &str| {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        name.starts_with("qemu-system-") && architecture(program).is_none()
+    };
     if domain.machine.is_none() && program.is_some_and(is_other) {
         // The default machine of an instruction set that libvirt does not know.
         board = Board::OtherPci;
