@@ -49,7 +49,7 @@ pub(crate) fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Mea
     let workspace = Workspace::with_changes_in(directory, &directory.join("changes"));
     let cancel = Cancel::new();
     let mut results = Vec::new();
-    for kind in EngineKind::ALL {
+    for kind in EngineKind::ALL.iter().copied() {
         let cells: Vec<CellView<'_>> = plan.views().filter(|cell| cell.engine == kind).collect();
         if cells.is_empty() {
             continue;

@@ -924,7 +924,7 @@ fn policy_parser() -> impl TypedValueParser<Value = Policy> {
 }
 
 fn group_parser() -> impl TypedValueParser<Value = FactGroup> {
-    PossibleValuesParser::new(FactGroup::ALL.map(FactGroup::name))
+    PossibleValuesParser::new(FactGroup::ALL.iter().map(|group| group.name()))
         .map(|word| FactGroup::from_name(&word).unwrap_or(FactGroup::Core))
 }
 

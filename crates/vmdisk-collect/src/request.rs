@@ -62,52 +62,29 @@ impl Request {
     }
 }
 
-/// A group of facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FactGroup {
-    /// Facts in files and from the kernel: the host, and the requested paths.
-    Core,
-    /// LVM's thin pools and settings; starts `lvs` and `lvmconfig`, which need root.
-    Lvm,
-    /// The device mapper's tables: encryption, thin pools and multipath; starts `dmsetup`, which needs root.
-    Dm,
-    /// The supported formats of NVMe namespaces; starts `nvme`, which needs root.
-    Nvme,
-    /// The properties of ZFS datasets and volumes; starts `zfs`.
-    Zfs,
-    /// The exact versions and capabilities of QEMU programs; starts each of them without a guest.
-    Programs,
-    /// A trial guest with KVM; starts QEMU, which is killed after ten seconds.
-    Kvm,
+vmdisk_source::words! {
+    /// A group of facts.
+    pub enum FactGroup as name {
+        /// Facts in files and from the kernel: the host, and the requested paths.
+        Core = "core",
+        /// LVM's thin pools and settings; starts `lvs` and `lvmconfig`, which need root.
+        Lvm = "lvm",
+        /// The device mapper's tables: encryption, thin pools and multipath; starts `dmsetup`, which needs root.
+        Dm = "dm",
+        /// The supported formats of NVMe namespaces; starts `nvme`, which needs root.
+        Nvme = "nvme",
+        /// The properties of ZFS datasets and volumes; starts `zfs`.
+        Zfs = "zfs",
+        /// The exact versions and capabilities of QEMU programs; starts each of them without a guest.
+        Programs = "programs",
+        /// A trial guest with KVM; starts QEMU, which is killed after ten seconds.
+        Kvm = "kvm",
+    }
 }
 
 impl FactGroup {
-    /// All groups, in report order.
-    pub const ALL: [Self; 7] = [
-        Self::Core,
-        Self::Lvm,
-        Self::Dm,
-        Self::Nvme,
-        Self::Zfs,
-        Self::Programs,
-        Self::Kvm,
-    ];
-
-    /// Returns the name used in facts and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Lvm => "lvm",
-            Self::Dm => "dm",
-            Self::Nvme => "nvme",
-            Self::Zfs => "zfs",
-            Self::Programs => "programs",
-            Self::Kvm => "kvm",
-        }
-    }
-
     /// Returns the group with a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|group| group.name() == name)
+        Self::ALL.iter().copied().find(|group| group.name() == name)
     }
 }

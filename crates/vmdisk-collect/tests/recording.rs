@@ -88,7 +88,7 @@ fn an_empty_request_repeats_the_request_of_the_recording() {
     let recording = tempfile::tempdir().unwrap();
     let mut request = Request::new("2026-11-20T05:00:00Z");
     request.paths = vec![image];
-    request.groups = FactGroup::ALL.into_iter().collect();
+    request.groups = FactGroup::ALL.iter().copied().collect();
     // Only the outcome of a trial guest is recorded.
     request.record = Some(recording.path().to_owned());
     let found = collect(&request);

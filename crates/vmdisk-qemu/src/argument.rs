@@ -1,88 +1,41 @@
 //! One option of a command line with its value.
 
-use std::fmt;
-
 use vmdisk_model::FieldPath;
 
 use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
 
-/// An option of QEMU's command line that this crate writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum QemuOption {
-    /// `-name`.
-    Name,
-    /// `-uuid`: the identity of the guest.
-    Uuid,
-    /// `-nodefaults`: only the listed devices exist.
-    Nodefaults,
-    /// `-machine`.
-    Machine,
-    /// `-accel`.
-    Accel,
-    /// `-m`: memory.
-    Memory,
-    /// `-smp`: CPUs.
-    Smp,
-    /// `-object`: iothreads, memory, throttle groups.
-    Object,
-    /// `-chardev`: sockets.
-    Chardev,
-    /// `-global`: a property of a built-in device.
-    Global,
-    /// `-drive`: an SD card, which cannot be added as a device.
-    Drive,
-    /// `-blockdev`: a node of a backend.
-    Blockdev,
-    /// `-device`: a frontend or controller.
-    Device,
-    /// `--export`: an option of `qemu-storage-daemon` only.
-    Export,
-}
-
-impl QemuOption {
-    /// Every option.
-    pub const ALL: &'static [QemuOption] = &[
-        QemuOption::Name,
-        QemuOption::Uuid,
-        QemuOption::Nodefaults,
-        QemuOption::Machine,
-        QemuOption::Accel,
-        QemuOption::Memory,
-        QemuOption::Smp,
-        QemuOption::Object,
-        QemuOption::Chardev,
-        QemuOption::Global,
-        QemuOption::Drive,
-        QemuOption::Blockdev,
-        QemuOption::Device,
-        QemuOption::Export,
-    ];
-
-    /// The name on the command line.
-    pub const fn as_word(self) -> &'static str {
-        match self {
-            QemuOption::Name => "-name",
-            QemuOption::Uuid => "-uuid",
-            QemuOption::Nodefaults => "-nodefaults",
-            QemuOption::Machine => "-machine",
-            QemuOption::Accel => "-accel",
-            QemuOption::Memory => "-m",
-            QemuOption::Smp => "-smp",
-            QemuOption::Object => "-object",
-            QemuOption::Chardev => "-chardev",
-            QemuOption::Global => "-global",
-            QemuOption::Drive => "-drive",
-            QemuOption::Blockdev => "-blockdev",
-            QemuOption::Device => "-device",
-            QemuOption::Export => "-export",
-        }
-    }
-}
-
-impl fmt::Display for QemuOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_word())
+vmdisk_source::words! {
+    /// An option of QEMU's command line that this crate writes.
+    pub enum QemuOption as as_word {
+        /// `-name`.
+        Name = "-name",
+        /// `-uuid`: the identity of the guest.
+        Uuid = "-uuid",
+        /// `-nodefaults`: only the listed devices exist.
+        Nodefaults = "-nodefaults",
+        /// `-machine`.
+        Machine = "-machine",
+        /// `-accel`.
+        Accel = "-accel",
+        /// `-m`: memory.
+        Memory = "-m",
+        /// `-smp`: CPUs.
+        Smp = "-smp",
+        /// `-object`: iothreads, memory, throttle groups.
+        Object = "-object",
+        /// `-chardev`: sockets.
+        Chardev = "-chardev",
+        /// `-global`: a property of a built-in device.
+        Global = "-global",
+        /// `-drive`: an SD card, which cannot be added as a device.
+        Drive = "-drive",
+        /// `-blockdev`: a node of a backend.
+        Blockdev = "-blockdev",
+        /// `-device`: a frontend or controller.
+        Device = "-device",
+        /// `--export`: an option of `qemu-storage-daemon` only.
+        Export = "-export",
     }
 }
 

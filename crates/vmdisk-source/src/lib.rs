@@ -25,6 +25,7 @@ mod source_map;
 mod span;
 pub mod template;
 mod versioned_syntax;
+mod words;
 
 pub use allowance::Allowance;
 pub use edit::{Edit, EditConflict, apply_edits};

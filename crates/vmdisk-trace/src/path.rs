@@ -37,158 +37,103 @@ impl TraceStep {
     }
 }
 
-/// The kind of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// The device that the guest sees.
-    Device,
-    /// The controller that it is attached to.
-    Controller,
-    /// The thread of QEMU that runs its requests.
-    EventLoop,
-    /// QEMU's block layer: cache mode, discards, limits.
-    BlockLayer,
-    /// The format of an image.
-    Format,
-    /// A file on the host.
-    File,
-    /// A block device that QEMU opens.
-    HostDevice,
-    /// The daemon behind a vhost-user or vDPA device.
-    Daemon,
-    /// A server.
-    Server,
-    /// A file system of the host.
-    FileSystem,
-    /// A partition.
-    Partition,
-    /// A logical volume.
-    LogicalVolume,
-    /// A thin pool.
-    ThinPool,
-    /// Encryption of a block device.
-    Crypt,
-    /// An array.
-    Raid,
-    /// Several paths to one drive.
-    Multipath,
-    /// A file shown as a block device.
-    Loop,
-    /// A cache in front of a drive.
-    Cache,
-    /// Another device of the device mapper.
-    DeviceMapper,
-    /// A drive, or a device without known devices below it.
-    Drive,
-    /// Storage that the facts do not describe.
-    Unknown,
-}
-
-impl Layer {
-    /// The name people use for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layer::Device => "device",
-            Layer::Controller => "controller",
-            Layer::EventLoop => "event loop",
-            Layer::BlockLayer => "block layer",
-            Layer::Format => "format",
-            Layer::File => "file",
-            Layer::HostDevice => "host device",
-            Layer::Daemon => "daemon",
-            Layer::Server => "server",
-            Layer::FileSystem => "file system",
-            Layer::Partition => "partition",
-            Layer::LogicalVolume => "logical volume",
-            Layer::ThinPool => "thin pool",
-            Layer::Crypt => "encryption",
-            Layer::Raid => "RAID",
-            Layer::Multipath => "multipath",
-            Layer::Loop => "loop device",
-            Layer::Cache => "cache",
-            Layer::DeviceMapper => "device mapper",
-            Layer::Drive => "drive",
-            Layer::Unknown => "unknown",
-        }
+vmdisk_source::words! {
+    /// The kind of a step.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Layer as name {
+        /// The device that the guest sees.
+        Device = "device",
+        /// The controller that it is attached to.
+        Controller = "controller",
+        /// The thread of QEMU that runs its requests.
+        EventLoop = "event loop",
+        /// QEMU's block layer: cache mode, discards, limits.
+        BlockLayer = "block layer",
+        /// The format of an image.
+        Format = "format",
+        /// A file on the host.
+        File = "file",
+        /// A block device that QEMU opens.
+        HostDevice = "host device",
+        /// The daemon behind a vhost-user or vDPA device.
+        Daemon = "daemon",
+        /// A server.
+        Server = "server",
+        /// A file system of the host.
+        FileSystem = "file system",
+        /// A partition.
+        Partition = "partition",
+        /// A logical volume.
+        LogicalVolume = "logical volume",
+        /// A thin pool.
+        ThinPool = "thin pool",
+        /// Encryption of a block device.
+        Crypt = "encryption",
+        /// An array.
+        Raid = "RAID",
+        /// Several paths to one drive.
+        Multipath = "multipath",
+        /// A file shown as a block device.
+        Loop = "loop device",
+        /// A cache in front of a drive.
+        Cache = "cache",
+        /// Another device of the device mapper.
+        DeviceMapper = "device mapper",
+        /// A drive, or a device without known devices below it.
+        Drive = "drive",
+        /// Storage that the facts do not describe.
+        Unknown = "unknown",
     }
 }
 
-/// A request of the guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RequestKind {
-    /// Read data.
-    Read,
-    /// Write data.
-    Write,
-    /// Make written data durable.
-    Flush,
-    /// Say that data is no longer needed.
-    Discard,
-}
-
-impl RequestKind {
-    /// Every operation.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RequestKind::Read => "read",
-            RequestKind::Write => "write",
-            RequestKind::Flush => "flush",
-            RequestKind::Discard => "discard",
-        }
+vmdisk_source::words! {
+    /// A request of the guest.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RequestKind as name {
+        /// Read data.
+        Read = "read",
+        /// Write data.
+        Write = "write",
+        /// Make written data durable.
+        Flush = "flush",
+        /// Say that data is no longer needed.
+        Discard = "discard",
     }
 }
 
-/// The result of an operation at a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RequestOutcome {
-    /// It continues to the steps below.
-    Passed,
-    /// It continues in other pieces.
-    Split,
-    /// It continues to each step below.
-    Copied,
-    /// It is served from memory or a cache; written data continues later.
-    Cached,
-    /// It continues, and the caller waits.
-    Blocking,
-    /// It is done here.
-    Honoured,
-    /// Space is freed here, and the steps below are not informed.
-    Freed,
-    /// It is ignored, and reported as done.
-    Dropped,
-    /// It fails.
-    Refused,
-    /// It does not arrive here.
-    Absent,
-    /// A fact is missing.
-    Unknown,
+vmdisk_source::words! {
+    /// The result of an operation at a step.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RequestOutcome as name {
+        /// It continues to the steps below.
+        Passed = "passed",
+        /// It continues in other pieces.
+        Split = "split",
+        /// It continues to each step below.
+        Copied = "copied",
+        /// It is served from memory or a cache; written data continues later.
+        Cached = "cached",
+        /// It continues, and the caller waits.
+        Blocking = "blocking",
+        /// It is done here.
+        Honoured = "honoured",
+        /// Space is freed here, and the steps below are not informed.
+        Freed = "freed",
+        /// It is ignored, and reported as done.
+        Dropped = "dropped",
+        /// It fails.
+        Refused = "refused",
+        /// It does not arrive here.
+        Absent = "absent",
+        /// A fact is missing.
+        Unknown = "unknown",
+    }
 }
 
 impl RequestOutcome {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RequestOutcome::Passed => "passed",
-            RequestOutcome::Split => "split",
-            RequestOutcome::Copied => "copied",
-            RequestOutcome::Cached => "cached",
-            RequestOutcome::Blocking => "blocking",
-            RequestOutcome::Honoured => "honoured",
-            RequestOutcome::Freed => "freed",
-            RequestOutcome::Dropped => "dropped",
-            RequestOutcome::Refused => "refused",
-            RequestOutcome::Absent => "absent",
-            RequestOutcome::Unknown => "unknown",
-        }
-    }
-
     /// True if the steps below see the operation, now or later, as far as is known.
     pub const fn goes_on(self) -> bool {
         match self {
@@ -299,25 +244,16 @@ pub struct CrashLoss {
     pub statements: Vec<Statement>,
 }
 
-/// Whether data survives a crash of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Survival {
-    /// It is still there.
-    Kept,
-    /// It can be lost.
-    Lost,
-    /// A fact is missing.
-    Unknown,
-}
-
-impl Survival {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Survival::Kept => "kept",
-            Survival::Lost => "can be lost",
-            Survival::Unknown => "unknown",
-        }
+vmdisk_source::words! {
+    /// Whether data survives a crash of the host.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Survival as name {
+        /// It is still there.
+        Kept = "kept",
+        /// It can be lost.
+        Lost = "can be lost",
+        /// A fact is missing.
+        Unknown = "unknown",
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Tracer<'a> {
         properties: Vec<Property>,
         results: Results,
     ) -> usize {
-        let mut operations = RequestKind::ALL.into_iter();
+        let mut operations = RequestKind::ALL.iter().copied();
         let effects = results.map(|(outcome, statement)| RequestEffect {
             operation: operations
                 .next()
@@ -208,7 +208,7 @@ pub(crate) fn collect(groups: &[&str], path: &str) -> Vec<String> {
 
 /// Marks each operation as absent at the steps that it does not reach.
 fn end_operations(steps: &mut [TraceStep]) {
-    for operation in RequestKind::ALL {
+    for operation in RequestKind::ALL.iter().copied() {
         let mut is_reached = vec![false; steps.len()];
         let mut todo = vec![0];
         while let Some(number) = todo.pop() {

@@ -195,7 +195,7 @@ impl Factor {
 /// If it is unknown.
 pub(super) fn engine(words: &Words) -> Result<EngineKind, String> {
     let word = Factor::Engine.of(words)?.unwrap_or("storage-daemon");
-    let mut engines = EngineKind::ALL.into_iter();
+    let mut engines = EngineKind::ALL.iter().copied();
     let engine = engines.find(|kind| kind.name() == word);
     Ok(engine.expect("the row has the names of all engines"))
 }

@@ -244,25 +244,15 @@ impl CellView<'_> {
     }
 }
 
-/// The state of the storage when measuring begins; the two states answer different questions.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    /// Created for each sample: timed requests include allocation.
-    FirstTouch,
-    /// Written once over its whole length with incompressible data: everything is allocated.
-    Steady,
-}
-
-impl Phase {
-    /// Returns the name used in plans and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::FirstTouch => "first-touch",
-            Phase::Steady => "steady",
-        }
+vmdisk_source::words! {
+    /// The state of the storage when measuring begins; the two states answer different questions.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Phase as name {
+        /// Created for each sample: timed requests include allocation.
+        FirstTouch = "first-touch",
+        /// Written once over its whole length with incompressible data: everything is allocated.
+        Steady = "steady",
     }
 }
 

@@ -2,67 +2,43 @@
 
 use std::fmt;
 
-/// The check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Check {
-    /// The path is a block device.
-    BlockDevice,
-    /// The path names the same device after the next boot.
-    StableName,
-    /// The device is writable.
-    Writable,
-    /// The device has no partitions.
-    Partitions,
-    /// Nothing is built on the device: no volume, array, mapping or cache.
-    Holders,
-    /// No file system on it is mounted, compared by device number instead of name.
-    Mounts,
-    /// It is not a member of a mounted btrfs, which names only one of its members.
-    Btrfs,
-    /// It is not swap space in use.
-    Swap,
-    /// No process has it open; a running QEMU opens devices without claiming them.
-    OpenElsewhere,
-    /// No process and no other loop device uses the file of a loop device.
-    LoopFile,
-    /// No process holds a lock on it, as QEMU and libvirt do.
-    Locks,
-    /// No guest, mount table or encrypted device of this host is configured to use it.
-    Configured,
-    /// No signature of a file system, volume, array, partition table or anything else is on it.
-    Signature,
-    /// Its first and last MiB are zero.
-    Blank,
-    /// It has a serial number or an equivalent, which the user typed.
-    Serial,
-    /// It carries the marker of `vmdisk bench prepare-device`.
-    Marker,
-    /// The kernel grants exclusive access (`O_EXCL`).
-    Exclusive,
-}
-
-impl Check {
-    /// Returns the name used in reports, which is stable across versions.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Check::BlockDevice => "block-device",
-            Check::StableName => "stable-name",
-            Check::Writable => "writable",
-            Check::Partitions => "partitions",
-            Check::Holders => "holders",
-            Check::Mounts => "mounts",
-            Check::Btrfs => "btrfs",
-            Check::Swap => "swap",
-            Check::OpenElsewhere => "open-elsewhere",
-            Check::LoopFile => "loop-file",
-            Check::Locks => "locks",
-            Check::Configured => "configured",
-            Check::Signature => "signature",
-            Check::Blank => "blank",
-            Check::Serial => "serial",
-            Check::Marker => "marker",
-            Check::Exclusive => "exclusive",
-        }
+vmdisk_source::words! {
+    /// The check.
+    pub enum Check as word {
+        /// The path is a block device.
+        BlockDevice = "block-device",
+        /// The path names the same device after the next boot.
+        StableName = "stable-name",
+        /// The device is writable.
+        Writable = "writable",
+        /// The device has no partitions.
+        Partitions = "partitions",
+        /// Nothing is built on the device: no volume, array, mapping or cache.
+        Holders = "holders",
+        /// No file system on it is mounted, compared by device number instead of name.
+        Mounts = "mounts",
+        /// It is not a member of a mounted btrfs, which names only one of its members.
+        Btrfs = "btrfs",
+        /// It is not swap space in use.
+        Swap = "swap",
+        /// No process has it open; a running QEMU opens devices without claiming them.
+        OpenElsewhere = "open-elsewhere",
+        /// No process and no other loop device uses the file of a loop device.
+        LoopFile = "loop-file",
+        /// No process holds a lock on it, as QEMU and libvirt do.
+        Locks = "locks",
+        /// No guest, mount table or encrypted device of this host is configured to use it.
+        Configured = "configured",
+        /// No signature of a file system, volume, array, partition table or anything else is on it.
+        Signature = "signature",
+        /// Its first and last MiB are zero.
+        Blank = "blank",
+        /// It has a serial number or an equivalent, which the user typed.
+        Serial = "serial",
+        /// It carries the marker of `vmdisk bench prepare-device`.
+        Marker = "marker",
+        /// The kernel grants exclusive access (`O_EXCL`).
+        Exclusive = "exclusive",
     }
 }
 

@@ -261,7 +261,8 @@ fn preset(name: &str) -> Result<String, String> {
 /// Parses the name of an engine.
 fn engine(name: &str) -> Result<EngineKind, String> {
     let known: Vec<EngineKind> = EngineKind::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|kind| *kind != EngineKind::Mock)
         .collect();
     known

@@ -83,7 +83,8 @@ mod tests {
     fn accepted(plan: &Plan, how: &HowArgs) -> Result<(), String> {
         let workspace = Workspace::new(Path::new("/"));
         let engines: Vec<Box<dyn Engine>> = EngineKind::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter_map(|kind| engine(kind, &workspace))
             .collect();
         let estimate = estimate(plan, &settings(how), &engines);

@@ -227,7 +227,7 @@ fn engines_of(plan: &mut Plan, workspace: &Workspace) -> (Vec<Box<dyn Engine>>, 
     let mut found: Vec<Box<dyn Engine>> = Vec::new();
     let mut versions = BTreeMap::new();
     let mut missing: BTreeMap<EngineKind, String> = BTreeMap::new();
-    for kind in EngineKind::ALL {
+    for kind in EngineKind::ALL.iter().copied() {
         if !plan.cells.iter().any(|cell| cell.engine == kind) {
             continue;
         }

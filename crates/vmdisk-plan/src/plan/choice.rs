@@ -62,25 +62,15 @@ pub const RULES: &[&str] = &[
     "vhost-vdpa-needs-direct",
 ];
 
-/// The basis of a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChoiceSource {
-    /// The spec says so.
-    Asked,
-    /// Facts or the target decide.
-    Fact,
-    /// Nothing is known that decides: the value that does no harm anywhere.
-    Default,
-}
-
-impl ChoiceSource {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            ChoiceSource::Asked => "asked",
-            ChoiceSource::Fact => "fact",
-            ChoiceSource::Default => "default",
-        }
+vmdisk_source::words! {
+    /// The basis of a choice.
+    pub enum ChoiceSource as word {
+        /// The spec says so.
+        Asked = "asked",
+        /// Facts or the target decide.
+        Fact = "fact",
+        /// Nothing is known that decides: the value that does no harm anywhere.
+        Default = "default",
     }
 }
 

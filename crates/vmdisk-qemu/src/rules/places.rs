@@ -107,16 +107,17 @@ impl CreationOrder {
     }
 }
 
-/// The kind of a bus for disks and their controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum BusKind {
-    Pci,
-    Ide,
-    Scsi,
-    Usb,
-    Nvme,
-    Floppy,
-    Isa,
+vmdisk_source::words! {
+    /// The kind of a bus for disks and their controllers.
+    pub(super) enum BusKind as name {
+        Pci = "PCI",
+        Ide = "IDE",
+        Scsi = "SCSI",
+        Usb = "USB",
+        Nvme = "NVMe",
+        Floppy = "floppy",
+        Isa = "ISA",
+    }
 }
 
 impl BusKind {
@@ -166,19 +167,6 @@ impl BusKind {
     /// True if the bus of a device with an id has that name; otherwise a number follows.
     pub(super) const fn is_named_by_id(self) -> bool {
         matches!(self, BusKind::Pci | BusKind::Nvme)
-    }
-
-    /// The name in messages.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            BusKind::Pci => "PCI",
-            BusKind::Ide => "IDE",
-            BusKind::Scsi => "SCSI",
-            BusKind::Usb => "USB",
-            BusKind::Nvme => "NVMe",
-            BusKind::Floppy => "floppy",
-            BusKind::Isa => "ISA",
-        }
     }
 }
 

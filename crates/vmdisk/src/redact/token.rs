@@ -6,29 +6,17 @@ use vmdisk_facts::known_bad::virtio_win_version;
 use vmdisk_facts::{NamedFile, named_file};
 use vmdisk_model::{DevicePath, DevicePathKind, Format};
 
-/// How much is taken out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
-    /// Only credentials.
-    Full,
-    /// Also every name that somebody chose.
-    #[default]
-    Shareable,
-    /// Also what no rule needs.
-    Minimal,
-}
-
-impl Level {
-    /// Every level.
-    pub const ALL: &'static [Level] = &[Level::Full, Level::Shareable, Level::Minimal];
-
-    /// The word in files and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Level::Full => "full",
-            Level::Shareable => "shareable",
-            Level::Minimal => "minimal",
-        }
+vmdisk_source::words! {
+    /// How much is taken out.
+    #[derive(Default)]
+    pub enum Level as as_str {
+        /// Only credentials.
+        Full = "full",
+        /// Also every name that somebody chose.
+        #[default]
+        Shareable = "shareable",
+        /// Also what no rule needs.
+        Minimal = "minimal",
     }
 }
 

@@ -1,0 +1,51 @@
+//! Enums whose values have one word each.
+
+/// Declares an enum with the word of each value: `enum Level as name { Low = "low", High = "high", }`.
+///
+/// ```
+/// vmdisk_source::words! {
+///     /// A level.
+///     pub enum Level as name {
+///         /// The lowest.
+///         Low = "low",
+///         /// The highest.
+///         High = "high",
+///     }
+/// }
+/// assert_eq!(Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>(), ["low", "high"]);
+/// assert_eq!(Level::High.to_string(), "high");
+/// ```
+#[macro_export]
+macro_rules! words {
+    (
+        $(#[$($meta:tt)*])*
+        $vis:vis enum $name:ident as $word:ident {
+            $($(#[$($of_value:tt)*])* $value:ident = $text:literal,)+
+        }
+    ) => {
+        $(#[$($meta)*])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name {
+            $($(#[$($of_value)*])* $value,)+
+        }
+
+        #[allow(dead_code, reason = "private enums may need less")]
+        impl $name {
+            /// Every value, in the order of declaration.
+            $vis const ALL: &'static [Self] = &[$(Self::$value,)+];
+
+            /// The word for the value.
+            $vis const fn $word(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.$word())
+            }
+        }
+    };
+}
