@@ -178,7 +178,7 @@ fn a_branch_that_decides_over_disks_gives_one_start_for_each_way() {
             "a.img b.img|a.img c.img",
         ),
         ("case $1 in a) O=-hda\\ a.img ;; *) O=-S ;; esac", "|a.img"),
-        ("while getopts x o; do O=-hda\\ a.img; done", " $O yes"),
+        ("while getopts x o; do O=-hda\\ a.img; done", "| $O yes"),
         (
             "O=-S; while getopts x o; do O=\"-hda $OPTARG\"; done",
             "| $O yes",

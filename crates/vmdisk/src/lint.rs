@@ -321,6 +321,9 @@ fn report(
             report.diagnostics.push(diagnostic);
         }
     }
+    if options.detail == Detail::Everything {
+        document.name_variables(&mut report.not_checked);
+    }
     mask_secrets(&mut report);
     options.selection.set_severities(&mut report.diagnostics);
     options.selection.set_severities(&mut report.allowed);

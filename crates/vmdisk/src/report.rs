@@ -1,7 +1,7 @@
 //! The report about a document: everything that outputs say of it, as data.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::LineIndex;
@@ -48,6 +48,8 @@ pub struct DocumentReport {
     pub unchecked_rules: UncheckedRules,
     /// Each place that a rule could not look at, without those of [`DocumentReport::without_places`].
     pub not_checked: UncheckedPlaces,
+    /// Words of a command line that may be any options, each once.
+    pub unknown_words: Vec<String>,
     /// Number of different placeholders and conditions of a template.
     pub placeholders: usize,
     /// Titles of the findings that were fixed.
@@ -135,6 +137,9 @@ impl DocumentReport {
             placeholders,
         } = report;
         let domain = document.domain().name.clone();
+        let words = document.starts().flat_map(Document::unknown_words);
+        let words: BTreeSet<&str> = words.map(|word| word.name.as_str()).collect();
+        let unknown_words: Vec<String> = words.into_iter().map(str::to_owned).collect();
         let disks = document.starts().map(|it| it.domain().disks.len()).sum();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
         let (text, lines) = match is_quoted {
@@ -149,6 +154,7 @@ impl DocumentReport {
             findings: diagnostics,
             allowed,
             unchecked_rules: UncheckedRules::of(&not_checked),
+            unknown_words,
             placeholders,
             ..DocumentReport::default()
         }

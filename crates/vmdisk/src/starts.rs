@@ -1,7 +1,11 @@
 //! The starts of QEMU in one script.
 
+use std::collections::BTreeSet;
+
+use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_source::Span;
 
+use crate::rules::{Missing, NotChecked};
 use crate::{Diagnostic, Document, LintReport, Source};
 
 impl Document {
@@ -42,6 +46,44 @@ impl Document {
             words.push_str(&format!(", `{condition}`"));
         }
         words
+    }
+
+    /// Words of the command line that may be any options, because a shell fills them in.
+    pub fn unknown_words(&self) -> impl Iterator<Item = &vmdisk_qemu::OtherOption> {
+        let others = match &self.source {
+            Source::QemuCommandLine(document) => document.others.as_slice(),
+            Source::LibvirtXml(_) | Source::Spec(_) => &[],
+        };
+        others.iter().filter(|other| other.is_unknown)
+    }
+
+    /// Names the variables of what was not checked, and adds the unknown words, whose disks were not.
+    pub(crate) fn name_variables(&self, not_checked: &mut Vec<NotChecked>) {
+        let Source::QemuCommandLine(source) = &self.source else {
+            return;
+        };
+        for missed in not_checked.iter_mut() {
+            if missed.missing.why != Missing::OPEN_VALUE {
+                continue;
+            }
+            let span = self.nearest_place(missed.at).span;
+            let names: BTreeSet<&str> = source.holes_in(span).map(|it| it.name.as_str()).collect();
+            if !names.is_empty() {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                missed.missing.what = format!("the value of {}", names.join(" and "));
+            }
+        }
+        let rule = crate::rules::find("invalid-value").expect("the rule is in the table");
+        let words: BTreeSet<&str> = self.unknown_words().map(|it| it.name.as_str()).collect();
+        not_checked.extend(words.into_iter().map(|word| NotChecked {
+            rule,
+            at: FieldPath::Domain(DomainField::Devices),
+            missing: Missing::new(
+                format!("the options of the word `{word}`"),
+                Missing::OPEN_VALUE,
+            ),
+            hosts: Vec::new(),
+        }));
     }
 
     fn start(&self) -> Option<&vmdisk_qemu::Start> {
@@ -90,7 +132,7 @@ pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintRepor
             // The names of disks are those of the first start.
             let disk = missed.at.disk();
             if disk.is_some_and(|disk| name(starts[0], disk) != name(starts[nth], disk)) {
-                missed.at = vmdisk_model::FieldPath::Domain(vmdisk_model::DomainField::Devices);
+                missed.at = FieldPath::Domain(DomainField::Devices);
             }
             if !all.not_checked.contains(&missed) {
                 all.not_checked.push(missed);

@@ -31,6 +31,8 @@ pub(crate) struct Summary {
     pub(crate) rules_not_checked: BTreeSet<&'static str>,
     /// Templates, and the number of their placeholders.
     templates: (usize, usize),
+    /// Words of command lines that may be any options.
+    unknown_words: BTreeSet<String>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
 }
@@ -47,6 +49,9 @@ impl Summary {
             };
             summary.templates.0 += usize::from(report.placeholders > 0);
             summary.templates.1 += report.placeholders;
+            summary
+                .unknown_words
+                .extend(report.unknown_words.iter().cloned());
             summary.fixed += report.mended.len();
             summary.failed_fixes += report.failed_fixes.len();
             report.findings.iter().for_each(|one| summary.add(one));
@@ -127,6 +132,22 @@ impl Summary {
             let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
+        if !self.unknown_words.is_empty() {
+            let words = self
+                .unknown_words
+                .iter()
+                .map(|word| format!("`{}`", line(word)));
+            let words: Vec<String> = words.take(8).collect();
+            let number = match self.unknown_words.len() {
+                1 => "1 word of the command line is".to_owned(),
+                number => format!("{number} words of the command line are"),
+            };
+            let words = words.join(", ");
+            let _ = writeln!(
+                out,
+                "{number} unknown: {words}; give values with --set NAME=VALUE"
+            );
+        }
         if let (files @ 1.., placeholders) = self.templates {
             let files = match files {
                 1 => "a template was".to_owned(),

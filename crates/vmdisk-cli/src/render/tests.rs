@@ -168,6 +168,7 @@ fn sample() -> Vec<InputReport> {
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
     let report = DocumentReport {
+        unknown_words: Vec::new(),
         placeholders: 0,
         domain: Some("web1".to_owned()),
         disks: 2,

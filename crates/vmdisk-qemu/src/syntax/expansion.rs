@@ -311,12 +311,15 @@ impl Expander<'_> {
     }
 
     /// The output of a command. Some people comment within a command line by substitutions without output.
-    fn command(&mut self, start: usize, inner: Range<usize>) -> Value {
-        let inner = self.source.as_str()[inner].trim();
+    fn command(&mut self, start: usize, range: Range<usize>) -> Value {
+        let inner = self.source.as_str()[range.clone()].trim();
         match inner.is_empty() || inner.starts_with('#') || inner == ":" || inner.starts_with(": ")
         {
             true => Value::word(Text::empty(0)),
-            false => self.hole(start, "it is the output of a command"),
+            false => match self.shell.output(self.source.part(range)) {
+                Some(output) => Value::word(output),
+                None => self.hole(start, "it is the output of a command"),
+            },
         }
     }
 
@@ -347,8 +350,16 @@ impl Expander<'_> {
                 None => Ok(Some(Value::word(Text::empty(0)))),
             };
         }
+        if !matches!(index, "" | "@" | "*") && self.shell.maps.contains(name) {
+            let index = index.trim_matches(['"', '\'']);
+            return match index.contains('$') {
+                true => Err(Value::unknown("its index is unknown")),
+                false => Ok(self.shell.get(&format!("{name}[{index}]"))),
+            };
+        }
         let Some(mut value) = self.shell.get(name) else {
-            return Ok(None);
+            let is_skipped = self.shell.skipped.contains(name);
+            return Ok(is_skipped.then(|| Value::word(Text::empty(0))));
         };
         if value.unknown.is_some() {
             return Err(value);

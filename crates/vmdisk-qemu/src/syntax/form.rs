@@ -8,6 +8,7 @@ use vmdisk_source::Span;
 use super::batch::{self, is_batch};
 use super::hole::{Command, Evaluated, Hole, mark};
 use super::json_text;
+use super::language::{declared, foreign, no_command};
 use super::makefile::{self, is_makefile};
 use super::script::evaluate;
 use super::shell_words::{Quoting, commands};
@@ -347,6 +348,9 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
     let form = CommandLineForm::Shell;
     let has_expansions = text.contains(['$', '`']);
     let is_log = text.contains(": starting up libvirt version");
+    if let Some(language) = declared(text) {
+        return Err(foreign(text, language));
+    }
     let is_foreign = !is_log && (has_expansions || is_makefile(text) || is_batch(text));
     if is_foreign {
         let found = evaluated(text, form, given)?;
@@ -396,10 +400,4 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         true => Err(no_command(text)),
         false => Ok(found),
     }
-}
-
-fn no_command(text: &str) -> ReadFailure {
-    let end = text.find('\n').unwrap_or(text.len());
-    ReadFailure::new(Span::new(0, end), "no QEMU command line found")
-        .help("expected a word such as qemu-system-x86_64, or lines of options")
 }

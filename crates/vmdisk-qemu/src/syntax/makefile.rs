@@ -50,6 +50,7 @@ pub(super) fn evaluate(
         rules: Vec::new(),
         branches: Vec::new(),
         included: None,
+        skipped: HashSet::new(),
         used: HashSet::new(),
         local: HashMap::new(),
         given,
@@ -102,6 +103,8 @@ struct Make<'t> {
     branches: Vec<Option<bool>>,
     /// A file that the makefile reads.
     included: Option<String>,
+    /// Variables that it sets only where it is not read.
+    skipped: HashSet<String>,
     /// The variables of the current recipe line.
     used: HashSet<String>,
     local: HashMap<String, Variable>,
@@ -149,7 +152,12 @@ impl Make<'_> {
             }
             let line = whole.trim();
             let (word, rest) = line.split_once([' ', '\t', '(']).unwrap_or((line, ""));
-            if self.condition(word, rest, line) || self.is_read() == Some(false) {
+            if self.condition(word, rest, line) {
+                continue;
+            }
+            if self.is_read() == Some(false) {
+                self.skipped
+                    .extend(assignment(self.file, start, end).map(|(name, ..)| name));
                 continue;
             }
             match word {
@@ -448,6 +456,9 @@ impl Make<'_> {
         }
         let local = self.local.get(&name);
         let Some(variable) = local.or_else(|| self.variables.get(&name)).cloned() else {
+            if self.skipped.contains(&name) {
+                return Text::empty(site.start);
+            }
             let (reason, assumed) = match (&self.included, name.as_str()) {
                 (_, "CURDIR" | "PWD" | "HOME" | "MAKE" | "USER" | "*" | "?" | "+") => {
                     ("make sets it".to_owned(), None)

@@ -163,6 +163,11 @@ const WITHOUT_VALUE: &[&str] = &[
     "xen-attach",
 ];
 
+/// True unless an option has no value.
+pub(super) fn has_value(name: &str) -> bool {
+    !WITHOUT_VALUE.contains(&name)
+}
+
 /// The key of the first part of a value, for options whose value has parts.
 fn implied_key(name: &str) -> Option<Option<&'static str>> {
     Some(match name {
@@ -269,7 +274,7 @@ pub(crate) fn options(
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
-        let value = if WITHOUT_VALUE.contains(&name) {
+        let value = if !has_value(name) {
             None
         } else {
             arguments.next().map(|(_, value)| value.clone())

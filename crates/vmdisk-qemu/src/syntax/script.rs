@@ -38,6 +38,9 @@ pub(crate) fn evaluate(
         decisions: decisions.clone(),
         given: given.clone(),
         out: seed,
+        is_posix: ["#!/bin/sh", "#!/usr/bin/env sh"]
+            .iter()
+            .any(|it| text.as_str().starts_with(it)),
         ..Shell::default()
     };
     let number = |nth: usize| given.get(&nth.to_string()).map(|value| literal(value));
@@ -149,14 +152,15 @@ impl Shell {
                 done = self.pipeline(script, at, true);
             } else {
                 let assumed = self.assumed.take();
-                let mut branches = Branches::new(script, start);
+                let mut branches = Branches::new(script, *at);
                 branches.assumed = vec![assumed.map(|status| status == (operator == "&&"))];
                 let condition = script.span(start..*at - 1);
                 branches.conditions = vec![script.quote(condition)];
                 match self.decisions.get(&branches.key) {
-                    Some(0) => done = (self.chain(script, at, operator), None),
+                    Some(0) => done = self.pipeline(script, at, true),
                     Some(_) => {
                         self.pipeline(script, at, false);
+                        done.1 = Some(operator == "||");
                     }
                     None => {
                         let taken = self.branch(|shell| shell.chain(script, at, operator));
@@ -191,6 +195,7 @@ impl Shell {
         *at += usize::from(is_negated);
         let (mut flow, mut status) = self.command(script, at, live);
         while script.operator(*at) == Some("|") {
+            self.forget_output();
             *at += 1;
             script.skip_lines(at);
             // Each command of a pipe runs in a shell of its own.
@@ -432,6 +437,7 @@ impl Shell {
             conditions: branches.conditions,
             is_loop: branches.is_loop,
         };
+        self.forget_output();
         self.out.choices.insert(branches.key, choice);
         (self.join(&branches.taken, branches.key, place), None)
     }
@@ -605,6 +611,16 @@ impl Shell {
         let assumed = self.assumed.take().filter(|assumed| *assumed != is_while);
         Self::expect(script, at, "do");
         if live && status == Some(is_while) {
+            // Of a loop without an end, the first round is known.
+            let choice = Choice {
+                conditions: vec![
+                    script.quote(script.span(start..*at)),
+                    "one round".to_owned(),
+                ],
+                default: Some(1),
+                is_loop: true,
+            };
+            self.out.choices.insert(key, choice);
             let done = self.list(script, at, true);
             Self::expect(script, at, "done");
             return (done.0, None);
@@ -710,6 +726,7 @@ fn tested(words: &[&str]) -> Option<bool> {
         ["!", rest @ ..] => tested(rest).map(|status| !status),
         ["-n", word] => Some(!word.is_empty()),
         ["-z", word] => Some(word.is_empty()),
+        ["-e" | "-f" | "-d" | "-r" | "-w" | "-s" | "-b", ""] => Some(false),
         [] => Some(false),
         [word] => Some(!word.is_empty()),
         [a, "=" | "==", b] => Some(expansion::matches(b, a)),

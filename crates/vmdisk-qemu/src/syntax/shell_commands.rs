@@ -7,6 +7,7 @@ use super::arithmetic;
 use super::expansion::{self, Mode};
 use super::hole::Command;
 use super::script_text::{MAX_DEPTH, Script};
+use super::shell_output::braces;
 use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined};
 use super::shell_words::TokenKind;
 use super::text::Text;
@@ -29,6 +30,20 @@ impl Shell {
 
     pub(super) fn words(&mut self, script: &Script, at: usize) -> Vec<Text> {
         let range = script.tokens.get(at).map_or(0..0, |it| it.range.clone());
+        let raw = &script.text.as_str()[range.clone()];
+        let has_braces = raw.contains('{') && !self.is_posix;
+        if has_braces
+            && !raw.contains(['"', '\'', '$', '\\', '`'])
+            && let Some(words) = braces(raw)
+        {
+            let place = script.text.span(range);
+            let word = |word: String| {
+                let mut text = Text::empty(place.start);
+                text.push_escape(&word, place);
+                text
+            };
+            return words.into_iter().map(word).collect();
+        }
         expansion::expand(self, &script.text, range, Mode::Words, None)
     }
 
@@ -36,7 +51,7 @@ impl Shell {
     pub(super) fn simple(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
         let mut words: Vec<Text> = Vec::new();
         let mut assigned = Vec::new();
-        let mut is_first = true;
+        let (mut is_first, first) = (true, *at);
         self.has_assumed = false;
         while let Some(token) = script.tokens.get(*at) {
             match &token.kind {
@@ -64,20 +79,46 @@ impl Shell {
                 *at += 1;
             }
             if !live {
+                if let Some((name, ..)) = parts {
+                    self.skipped.insert(word[name].to_owned());
+                }
                 continue;
             }
             match parts {
                 Some((name, ..)) if declares => {
-                    self.declare(&word[name], words[0].as_str());
+                    self.declare(&word[name.clone()], words[0].as_str());
+                    if words.iter().any(|it| it.as_str() == "-A") {
+                        self.maps.insert(word[name].to_owned());
+                    }
                     self.assign(script, position, is_list);
                 }
                 Some(_) => assigned.push((position, is_list)),
-                None if declares => self.declare(word, words[0].as_str()),
+                None if declares && !word.starts_with('-') => {
+                    self.declare(word, words[0].as_str());
+                    if words.iter().any(|it| it.as_str() == "-A") {
+                        self.maps.insert(word.to_owned());
+                    }
+                }
                 None => {
                     is_first = false;
                     words.extend(self.words(script, position));
                 }
             }
+        }
+        let end = script
+            .tokens
+            .get(at.saturating_sub(1))
+            .map_or(0, |it| it.range.end);
+        let has_redirection = || {
+            let next = script
+                .tokens
+                .get(*at)
+                .map_or(script.text.as_str().len(), |it| it.range.start);
+            let start = script.tokens.get(first).map_or(0, |it| it.range.start);
+            script.text.as_str()[start..next.max(end)].contains('>')
+        };
+        if live && !self.captures.is_empty() && has_redirection() {
+            self.forget_output();
         }
         // Before a program, assignments are only for its environment.
         let is_own = |name: &Text| self.functions.contains_key(name.as_str());
@@ -133,7 +174,8 @@ impl Shell {
                 !it.starts_with(|c: char| c.is_ascii_alphanumeric() || "_[".contains(c))
             })
         };
-        let own = own.iter().find(|own| is_whole(own)).map_or(0, String::len);
+        let own = own.iter().find(|own| !adds && is_whole(own));
+        let own = own.map_or(0, String::len);
         let is_known = |value: &Value| value.unknown.is_none() && !value.is_list;
         let is_used_again = text[quote + own..].contains(name);
         let before = self.variables.get(name);
@@ -166,6 +208,13 @@ impl Shell {
         }
         match index {
             None => self.set_word(name, word),
+            Some(index) if self.maps.contains(name) => {
+                let key = index.trim_matches(['"', '\'']).to_owned();
+                match key.contains('$') {
+                    true => self.set_unknown(name, "its elements are set one by one"),
+                    false => self.set_word(&format!("{name}[{key}]"), word),
+                }
+            }
             Some(index) => {
                 self.note(name);
                 let nth = self.number(&index).and_then(|it| usize::try_from(it).ok());
@@ -189,8 +238,18 @@ impl Shell {
         adds: bool,
     ) {
         let mut words = Vec::new();
-        while script.word(at).is_some() {
-            words.extend(self.words(script, at));
+        while let Some(raw) = script.word(at) {
+            let member = raw.strip_prefix('[').and_then(|it| it.split_once("]="));
+            match member.filter(|_| self.maps.contains(name)) {
+                Some((key, value)) => {
+                    let key = key.trim_matches(['"', '\'']);
+                    let member = format!("{name}[{key}]");
+                    let end = script.tokens[at].range.end;
+                    let word = self.one(&script.text, end - value.len()..end, Mode::One);
+                    self.set_word(&member, word);
+                }
+                None => words.extend(self.words(script, at)),
+            }
             at += 1;
         }
         self.note(name);
@@ -226,7 +285,10 @@ impl Shell {
             ":" | "true" => return next,
             "false" => return (Flow::Next, Some(false)),
             "export" | "readonly" | "local" | "declare" | "typeset" => return next,
-            "echo" => return (Flow::Next, None),
+            "echo" => {
+                self.capture(name, rest);
+                return (Flow::Next, None);
+            }
             "exit" => return (Flow::Exit, None),
             "return" => return (Flow::Return, None),
             "[" | "test" => {
@@ -249,6 +311,10 @@ impl Shell {
         }
         if self.functions.contains_key(name) {
             return (self.call(name, rest.to_vec()), None);
+        }
+        if !self.captures.is_empty() {
+            self.capture(name, rest);
+            return (Flow::Next, None);
         }
         if words
             .iter()
@@ -279,7 +345,18 @@ impl Shell {
             "set" => {
                 let at = rest.iter().position(|word| word.as_str() == "--");
                 if let Some(at) = at {
-                    self.set(ARGUMENTS, Value::list(rest[at + 1..].to_vec(), true));
+                    let words = match &rest[at + 1..] {
+                        // `eval set -- "$(getopt …)"`: the arguments in another order.
+                        [word]
+                            if word
+                                .hole_at(0)
+                                .is_some_and(|(end, _)| end == word.as_str().len()) =>
+                        {
+                            vec![self.caller_arguments(word.whole())]
+                        }
+                        words => words.to_vec(),
+                    };
+                    self.set(ARGUMENTS, Value::list(words, true));
                 }
             }
             "shift" => {

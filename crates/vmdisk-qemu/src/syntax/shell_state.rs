@@ -110,6 +110,14 @@ pub(super) struct Shell {
     pub(super) has_assumed: bool,
     /// Whether the last command succeeds without arguments and variables of the caller.
     pub(super) assumed: Option<bool>,
+    /// The output of each open substitution so far, as far as it is known.
+    pub(super) captures: Vec<Option<Text>>,
+    /// Variables whose elements have names.
+    pub(super) maps: HashSet<String>,
+    /// Variables that the script sets only where it was not followed.
+    pub(super) skipped: HashSet<String>,
+    /// True for a script of a shell without braces.
+    pub(super) is_posix: bool,
     /// The open functions.
     pub(super) owners: Vec<String>,
     /// Where the outermost open function was called.
@@ -258,10 +266,16 @@ impl Shell {
         if values.iter().all(is_same) {
             return first.clone();
         }
+        // What only some branches set is empty in the others.
+        let empty = Value::word(Text::empty(0));
+        let values: Vec<Option<&Value>> = values
+            .iter()
+            .map(|value| Some(value.as_ref().unwrap_or(&empty)))
+            .collect();
         let texts: Option<BTreeSet<String>> = values
             .iter()
             .map(|value| {
-                let known = value.as_ref().filter(|value| value.unknown.is_none());
+                let known = value.filter(|value| value.unknown.is_none());
                 known.map(Value::text)
             })
             .collect();
@@ -271,7 +285,7 @@ impl Shell {
             choice: Some(key),
             ..Value::unknown("a branch sets it".to_owned())
         };
-        let known: Option<Vec<&Value>> = values.iter().map(Option::as_ref).collect();
+        let known: Option<Vec<&Value>> = values.iter().copied().collect();
         let known = known.filter(|known| known.iter().all(|it| it.unknown.is_none()));
         let mut value = match known.as_deref().and_then(common) {
             Some(value) => value,

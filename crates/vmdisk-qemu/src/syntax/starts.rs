@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use vmdisk_source::Span;
 
 use super::form::{CommandLineForm, Words, from_program, is_program, is_program_variable, runs};
-use super::hole::{Choice, Command, Decisions, Evaluated, may_be_disk};
+use super::hole::{Choice, Command, Decisions, Evaluated};
+use super::option::has_value;
 use super::text::Text;
 use crate::failure::ReadFailure;
 
@@ -122,26 +123,26 @@ fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
 
 /// Options whose value decides over disks or the machine.
 const DECISIVE: [&str; 20] = [
-    "-M",
-    "-accel",
-    "-blockdev",
-    "-cdrom",
-    "-device",
-    "-drive",
-    "-fda",
-    "-fdb",
-    "-global",
-    "-hda",
-    "-hdb",
-    "-hdc",
-    "-hdd",
-    "-m",
-    "-machine",
-    "-object",
-    "-readconfig",
-    "-sd",
-    "-set",
-    "-smp",
+    "M",
+    "accel",
+    "blockdev",
+    "cdrom",
+    "device",
+    "drive",
+    "fda",
+    "fdb",
+    "global",
+    "hda",
+    "hdb",
+    "hdc",
+    "hdd",
+    "m",
+    "machine",
+    "object",
+    "readconfig",
+    "sd",
+    "set",
+    "smp",
 ];
 
 /// A branch that is not decided, and that decides over the disks or the machine of a command.
@@ -160,10 +161,10 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
             let option = before
                 .strip_prefix('-')
                 .map(|it| it.trim_start_matches('-'));
-            let is_value = option.is_some() && !text.starts_with('-');
+            let is_value = option.is_some_and(has_value) && !text.starts_with('-');
             let is_decisive = match (is_after_program, is_value) {
                 (false, _) => true,
-                (true, true) => DECISIVE.iter().any(|it| it.strip_prefix('-') == option),
+                (true, true) => option.is_some_and(|it| DECISIVE.contains(&it)),
                 (true, false) => range.start > 0 || hole.may_be_disk(),
             };
             if is_decisive && script.choices.contains_key(&key) {
@@ -171,10 +172,7 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
             }
         }
         is_after_program |= is_program(text) || is_program_variable(text);
-        before = match before.starts_with('-') && !may_be_disk(before) && text.starts_with('$') {
-            true => "",
-            false => text,
-        };
+        before = text;
     }
     None
 }

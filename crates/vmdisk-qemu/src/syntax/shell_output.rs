@@ -1,0 +1,135 @@
+//! The output of commands whose output is known: `$(basename "$IMAGE" .img)`, `$(seq 3)`, a function that prints.
+
+use std::rc::Rc;
+
+use vmdisk_source::Span;
+
+use super::expansion::printf;
+use super::script_text::{MAX_DEPTH, Script};
+use super::shell_state::{Shell, joined, literal};
+use super::text::Text;
+
+impl Shell {
+    /// The output of a script that runs in a shell of its own, if it is known.
+    pub(super) fn output(&mut self, text: Text) -> Option<Text> {
+        let start = text.whole().start;
+        self.bytes += text.as_str().len();
+        let script = Rc::new(Script::new(text).ok()?);
+        if self.depth + 8 > 8 * MAX_DEPTH {
+            return None;
+        }
+        let has_assumed = self.has_assumed;
+        self.depth += 8;
+        self.captures.push(Some(Text::empty(start)));
+        self.branch(|shell| shell.list(&script, &mut 0, true).0);
+        self.depth -= 8;
+        self.has_assumed |= has_assumed;
+        let output = self.captures.pop()??;
+        let length = output.as_str().trim_end_matches('\n').len();
+        Some(output.part(0..length))
+    }
+
+    /// Notes that the output of the open substitution is not known.
+    pub(super) fn forget_output(&mut self) {
+        if let Some(capture) = self.captures.last_mut() {
+            *capture = None;
+        }
+    }
+
+    /// Adds the output of a program to that of the open substitution.
+    pub(super) fn capture(&mut self, name: &str, arguments: &[Text]) {
+        let output = printed(name, arguments);
+        if let Some(capture) = self.captures.last_mut() {
+            match (capture, output) {
+                (Some(capture), Some(output)) => {
+                    capture.push_part(&output, 0..output.as_str().len());
+                    if name != "printf" {
+                        capture.push_escape("\n", Span::empty(output.whole().end));
+                    }
+                }
+                (capture, _) => *capture = None,
+            }
+        }
+    }
+}
+
+/// What a program prints, if that follows from its arguments.
+fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
+    let is_known = !arguments.iter().any(Text::has_hole);
+    let words: Vec<&str> = arguments.iter().map(Text::as_str).collect();
+    let text = |text: &str| {
+        let mut moved = Text::empty(0);
+        moved.push_escape(text, arguments.first().map_or(Span::empty(0), Text::whole));
+        moved
+    };
+    match (name, words.as_slice()) {
+        ("echo", ["-n" | "-e" | "-E" | "-ne" | "-en", ..]) => None,
+        ("echo", words) => {
+            let is_plain = !words.iter().any(|word| word.contains('\\'));
+            is_plain.then(|| joined(arguments))
+        }
+        ("printf", [_, ..]) if is_known => {
+            let line = arguments[0].as_str().strip_suffix("\\n");
+            let format = line.map_or_else(|| arguments[0].clone(), literal);
+            let mut output = printf(&format, &arguments[1..])?;
+            if line.is_some() {
+                output.push_escape("\n", Span::empty(0));
+            }
+            Some(output)
+        }
+        ("basename", [path, suffix @ ..]) if is_known && !path.starts_with('-') => {
+            let path = path.trim_end_matches('/');
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let suffix = suffix.first().copied().unwrap_or_default();
+            let bare = name.strip_suffix(suffix).filter(|bare| !bare.is_empty());
+            Some(text(bare.unwrap_or(name)))
+        }
+        ("dirname", [path]) if is_known => {
+            let parent = path.trim_end_matches('/').rsplit_once('/');
+            Some(text(match parent {
+                Some(("", _)) => "/",
+                Some((parent, _)) => parent,
+                None => ".",
+            }))
+        }
+        ("seq", numbers) if is_known => {
+            let numbers: Option<Vec<i64>> = numbers.iter().map(|it| it.parse().ok()).collect();
+            let (first, step, last) = match numbers?.as_slice() {
+                [last] => (1, 1, *last),
+                [first, last] => (*first, 1, *last),
+                [first, step, last] if *step > 0 => (*first, *step, *last),
+                _ => return None,
+            };
+            let count = usize::try_from((last - first) / step + 1).unwrap_or(0);
+            let numbers = (0..)
+                .map(|nth| first + nth * step)
+                .take_while(|it| *it <= last);
+            let numbers: Vec<String> = numbers.take(1000).map(|it| it.to_string()).collect();
+            (count <= 1000).then(|| text(&numbers.join("\n")))
+        }
+        _ => None,
+    }
+}
+
+/// The words that braces stand for: `d{1..3}`, `{a,b}.img`.
+pub(super) fn braces(text: &str) -> Option<Vec<String>> {
+    let open = text.find('{')?;
+    let close = open + text[open..].find('}')?;
+    let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
+    let middle: Vec<String> = match inner.split_once("..") {
+        Some((first, last)) => {
+            let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
+            if first > last || last - first > 1000 || inner.starts_with('0') && inner.len() > 4 {
+                return None;
+            }
+            (first..=last).map(|number| number.to_string()).collect()
+        }
+        None if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
+        None => return None,
+    };
+    let rests = braces(after).unwrap_or_else(|| vec![after.to_owned()]);
+    let all = middle
+        .iter()
+        .flat_map(|it| rests.iter().map(move |rest| format!("{before}{it}{rest}")));
+    (middle.len() * rests.len() <= 1000).then(|| all.collect())
+}
