@@ -8,6 +8,7 @@ use vmdisk::Source;
 use vmdisk_facts::{MemberTable, Owner};
 use vmdisk_libvirt::vocabulary::{AttributeSpec, Field, ValueSpec};
 use vmdisk_model::DiskField;
+use vmdisk_qemu::variable_at;
 use vmdisk_source::{Place, Span};
 
 use crate::check::Checked;
@@ -21,9 +22,13 @@ pub(crate) fn hover(open: &Open, position: Position) -> Option<Hover> {
     let offset = open.text.offset(position);
     let mut parts: Vec<String> = Vec::new();
     let mut range = None;
-    if let Some((text, span)) = setting(open, offset) {
+    if let Some((text, span)) = variable(open, offset) {
         parts.push(text);
         range = Some(open.text.range(span));
+    }
+    if let Some((text, span)) = setting(open, offset) {
+        parts.push(text);
+        range.get_or_insert(open.text.range(span));
     }
     let found = open.checked.iter().flat_map(|checked| &checked.findings);
     let mut rules: Vec<&'static str> = Vec::new();
@@ -57,6 +62,16 @@ fn plain_fences(page: &str) -> String {
         None => format!("{line}\n"),
     };
     page.lines().map(line).collect()
+}
+
+/// The variable of a script at an offset, with its value or the reason why it is unknown.
+fn variable(open: &Open, offset: usize) -> Option<(String, Span)> {
+    let document = open.checked.as_ref()?.document.as_ref()?;
+    match &document.source {
+        Source::QemuCommandLine(_) => variable_at(open.text.as_str(), offset),
+        Source::LibvirtXml(_) | Source::Spec(_) => None,
+    }
+    .map(|(span, text)| (text, span))
 }
 
 /// The meaning of the setting at an offset, and its place.

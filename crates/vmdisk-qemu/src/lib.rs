@@ -79,7 +79,7 @@ pub use read::{read, read_all, read_with};
 pub use rules::{RULES, check};
 pub use shell::shell_quote;
 pub use speller::CommandLineSpeller;
-pub use syntax::form::{CommandLineForm, sniff};
+pub use syntax::form::{CommandLineForm, sniff, variable_at};
 pub use syntax::hole::Hole;
 pub use syntax::starts::Start;
 pub use vocabulary::words as option_keys;

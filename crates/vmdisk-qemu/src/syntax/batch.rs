@@ -154,6 +154,7 @@ impl Batch<'_> {
             };
             let site = line.span(start..at);
             let value = self.value(&text[start..at], site);
+            self.out.note_use(site, std::slice::from_ref(&value));
             out.push_moved(&value, 0..value.as_str().len(), site);
         }
         out.push_part(line, at..text.len());

@@ -150,6 +150,7 @@ impl Expander<'_> {
         };
         let next = self.at;
         let site = self.source.span(start..next);
+        self.shell.out.note_use(site, &value.words);
         let rest = &self.source.as_str()[next..self.end];
         let is_end =
             |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t', '\n', '\r', '\\']);

@@ -6,7 +6,7 @@ use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
 use super::batch::{self, is_batch};
-use super::hole::{Command, Evaluated, Hole, mark};
+use super::hole::{Command, Decisions, Evaluated, Hole, mark};
 use super::json_text;
 use super::language::{declared, foreign, no_command};
 use super::makefile::{self, is_makefile};
@@ -319,29 +319,61 @@ fn is_start(words: &[Text]) -> bool {
     runs(words, is_program) || runs(words, is_program_variable)
 }
 
-/// The starts in a text whose variables have values, or `None` if nothing needs an evaluation.
+/// The commands of a text with the values of its variables.
+fn evaluation(
+    text: &str,
+    form: CommandLineForm,
+    ways: &Decisions,
+    given: &BTreeMap<String, String>,
+) -> Result<Evaluated, ReadFailure> {
+    if form == CommandLineForm::Unit {
+        unit::evaluate(text, given)
+    } else if is_makefile(text) {
+        makefile::evaluate(text, is_start, ways, given)
+    } else if is_batch(text) {
+        Ok(batch::evaluate(text, given))
+    } else {
+        let mut whole = Text::empty(0);
+        whole.push_verbatim(text, Span::new(0, text.len()));
+        evaluate(whole, is_start, ways, given, Evaluated::default())
+    }
+}
+
+/// The starts in a text whose variables have values.
 fn evaluated(
     text: &str,
     form: CommandLineForm,
     given: &BTreeMap<String, String>,
 ) -> Result<Vec<Words>, ReadFailure> {
-    let mut found = if form == CommandLineForm::Unit {
-        explore(text, form, |_| unit::evaluate(text, given))?
-    } else if is_makefile(text) {
-        explore(text, form, |ways| {
-            makefile::evaluate(text, is_start, ways, given)
-        })?
-    } else if is_batch(text) {
-        explore(text, form, |_| Ok(batch::evaluate(text, given)))?
-    } else {
-        let mut whole = Text::empty(0);
-        whole.push_verbatim(text, Span::new(0, text.len()));
-        explore(text, form, |ways| {
-            evaluate(whole.clone(), is_start, ways, given, Evaluated::default())
-        })?
-    };
+    let mut found = explore(text, form, |ways| evaluation(text, form, ways, given))?;
     found.iter_mut().for_each(Words::mark);
     Ok(found)
+}
+
+/// The variable at an offset of a script, makefile, unit or batch file, and its value or the reason why it is unknown.
+///
+/// ```
+/// let script = "D=/srv\nqemu-system-x86_64 -drive file=$D/$1,format=raw\n";
+/// let at = |text: &str| vmdisk_qemu::variable_at(script, script.rfind(text).unwrap() + 1).unwrap().1;
+/// assert_eq!(at("$D"), "`$D` is `/srv`");
+/// assert_eq!(at("$1"), "`$1` is unknown: it is an argument of the script");
+/// ```
+pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
+    let form = form_of(text);
+    if !matches!(form, CommandLineForm::Shell | CommandLineForm::Unit) {
+        return None;
+    }
+    let script = evaluation(text, form, &Decisions::new(), &BTreeMap::new()).ok()?;
+    let holds = |span: &Span| span.start <= offset && offset <= span.end;
+    let uses = script.uses.iter().filter(|(span, _)| holds(span));
+    let (span, values) = uses.min_by_key(|(span, _)| span.len())?;
+    let name = span.slice(text)?;
+    let is = |value: &Result<String, String>| match value {
+        Ok(value) => format!("`{value}`"),
+        Err(reason) => format!("unknown: {reason}"),
+    };
+    let values: Vec<String> = values.iter().map(is).collect();
+    Some((*span, format!("`{name}` is {}", values.join(" or "))))
 }
 
 fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, ReadFailure> {

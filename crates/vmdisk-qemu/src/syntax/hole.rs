@@ -16,11 +16,39 @@ pub(crate) struct Evaluated {
     pub(crate) holes: Vec<Hole>,
     /// The branches that are not certain, by the start of their text.
     pub(crate) choices: BTreeMap<usize, Choice>,
+    /// The places of expansions, each with its first values, or why they are unknown.
+    pub(crate) uses: BTreeMap<Span, Vec<Result<String, String>>>,
     /// Text that stands in several places of the commands: a change of it changes all of them.
     pub(crate) shared: Vec<Span>,
 }
 
+/// Expansions whose values are kept, at most.
+const MAX_USES: usize = 10_000;
+
 impl Evaluated {
+    /// Notes the value of an expansion.
+    pub(crate) fn note_use(&mut self, place: Span, words: &[Text]) {
+        if self.uses.len() >= MAX_USES || place.is_empty() {
+            return;
+        }
+        let hole = words.iter().flat_map(Text::holes).next();
+        let value = match hole.and_then(|(_, hole)| self.holes.get(hole as usize)) {
+            Some(hole) if hole.values.is_empty() => Err(hole.reason.clone()),
+            Some(hole) => Err(format!("{}: {}", hole.reason, hole.values.join(" or "))),
+            None => {
+                let words = words.iter().take(20);
+                let words: Vec<String> = words
+                    .map(|it| it.as_str().chars().take(80).collect())
+                    .collect();
+                Ok(words.join(" "))
+            }
+        };
+        let values = self.uses.entry(place).or_default();
+        if values.len() < 4 && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+
     /// The text of an unknown value.
     pub(crate) fn hole(&mut self, name: &str, span: Span, reason: impl Into<String>) -> Text {
         let mut text = Text::empty(span.start);

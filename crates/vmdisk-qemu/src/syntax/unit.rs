@@ -156,6 +156,12 @@ impl Unit<'_> {
     }
 
     fn value(&mut self, name: &str, written: &str, site: Span) -> Text {
+        let value = self.find(name, written, site);
+        self.out.note_use(site, std::slice::from_ref(&value));
+        value
+    }
+
+    fn find(&mut self, name: &str, written: &str, site: Span) -> Text {
         if let Some(given) = self.given.get(name) {
             let mut text = Text::empty(site.start);
             text.push_escape(given, site);
