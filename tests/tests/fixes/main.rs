@@ -7,4 +7,5 @@ mod harmless;
 mod misspelt;
 mod named;
 mod releases;
+mod scripts;
 mod spelling;
