@@ -203,7 +203,13 @@ impl Shell {
                     before.words[0].push_part(&word, 0..word.as_str().len());
                     word = before.words.remove(0);
                 }
-                _ => return self.set_unknown(name, "its former value is unknown"),
+                before => {
+                    self.set_unknown(name, "its former value is unknown");
+                    if let Some(value) = self.variables.get_mut(name) {
+                        value.choice = before.and_then(|before| before.choice);
+                    }
+                    return;
+                }
             }
         }
         match index {
