@@ -62,6 +62,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
         2,
         "vmdisk-trace",
         &[
+            "vmdisk-source",
             "vmdisk-model",
             "vmdisk-fields",
             "vmdisk-facts",
@@ -99,7 +100,12 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
     (
         3,
         "vmdisk-collect",
-        &["vmdisk-facts", "vmdisk-image", "vmdisk-qmp"],
+        &[
+            "vmdisk-source",
+            "vmdisk-facts",
+            "vmdisk-image",
+            "vmdisk-qmp",
+        ],
     ),
     (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
