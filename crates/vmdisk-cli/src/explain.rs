@@ -48,15 +48,16 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
 /// Shows the page of a rule, or the page that fits the words best.
 pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let words = args.words.join(" ");
-    let (page, others) = match vmdisk::rules::find(&words) {
-        Some(rule) => (Page::Rule(rule), Vec::new()),
+    let named = vmdisk::rules::find(&words).map(Page::Rule);
+    let (page, others) = match named.or_else(|| search::topic(&words)) {
+        Some(page) => (Some(page), Vec::new()),
         None => find(&words)?,
     };
     let text = match (args.format, page) {
         (PageFormat::Text, page) => formatted::formatted(&with_others(page, &others), has_color),
         (PageFormat::Markdown, page) => with_others(page, &others),
-        (PageFormat::Json, Page::Rule(rule)) => json(&data(rule, Some(rule.explain()))),
-        (PageFormat::Json, Page::Advice(_)) => {
+        (PageFormat::Json, Some(Page::Rule(rule))) => json(&data(rule, Some(rule.explain()))),
+        (PageFormat::Json, _) => {
             let message = format!("no page of a rule fits `{words}` best");
             return Err(Stop::new(message).help("use `--format markdown`, or name a rule"));
         }
@@ -65,25 +66,28 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
     Ok(Exit::Clean)
 }
 
-/// A page in Markdown, followed by the names of others with the same words.
-fn with_others(page: Page, others: &[Page]) -> String {
-    let mut text = page.markdown();
+/// A page in Markdown, followed by the names of others with the same words; only these, if no page fits.
+fn with_others(page: Option<Page>, others: &[Page]) -> String {
+    let mut text = match page {
+        Some(page) => page.markdown(),
+        None => "No page fits all of these words.\n".to_owned(),
+    };
     if !others.is_empty() {
         text.push_str("\n## Other pages with these words\n");
     }
     for other in others {
-        let _ = match other {
-            Page::Rule(rule) => writeln!(text, "- `{}`: {}", rule.name, rule.summary()),
-            Page::Advice(_) => writeln!(text, "- \"{}\"", other.title()),
+        let _ = match other.summary() {
+            Some(summary) => writeln!(text, "- `{}`: {summary}", other.title()),
+            None => writeln!(text, "- \"{}\"", other.title()),
         };
     }
     text
 }
 
-/// The page that fits these words best, and others with all of them; an error if none has all.
-fn find(words: &str) -> Result<(Page, Vec<Page>), Stop> {
+/// The page that fits these words best, if one fits, and others; an error for the name of a rule that does not exist.
+fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
     // A name with a dash is one of a rule or group, and not words.
-    let is_name = words.contains('-') && !words.contains(' ');
+    let is_name = search::is_name(words);
     let rules = rules_of(words);
     if is_name && !rules.is_empty() {
         let title = format!(
@@ -92,34 +96,31 @@ fn find(words: &str) -> Result<(Page, Vec<Page>), Stop> {
         );
         return Err(Stop::new(title).help(format!("name one of them: {}", rules.join(", "))));
     }
-    let missing = || match words.contains(' ') {
-        true => Stop::new(format!("no page has all of these words: {words}")),
-        false => Stop::new(format!("there is no rule called `{words}`")),
-    };
+    let answer = search::search(words);
     let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
-    if let Some(near) = near {
-        return Err(missing().help(format!("did you mean `{near}`?")));
+    // `multi-queue` is a phrase, and `cache-unsave` a misspelt name.
+    if is_name && !answer.is_phrase {
+        let nearest = answer
+            .pages
+            .iter()
+            .take(MAX_TITLES)
+            .map(|page| format!("`{}`", page.title()));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "the nearest pages: {}",
+                nearest.collect::<Vec<_>>().join(", ")
+            ),
+        };
+        return Err(Stop::new(format!("there is no rule called `{words}`")).help(help));
     }
-    let found = search::search(words);
-    match found.as_slice() {
-        [] => Err(missing().help("`vmdisk rules` lists all rules")),
-        [best, others @ ..] if best.has_all && !is_name => {
-            let others = others.iter().filter(|other| other.has_all);
-            Ok((
-                best.page,
-                others.map(|other| other.page).take(MAX_TITLES).collect(),
-            ))
-        }
-        several => {
-            let titles = several.iter().take(MAX_TITLES);
-            let titles: Vec<String> = titles.map(|it| format!("`{}`", it.page.title())).collect();
-            let stop = match is_name {
-                true => missing(),
-                false => Stop::new(format!("no page has all of the words `{words}`")),
-            };
-            Err(stop.help(format!("the nearest pages: {}", titles.join(", "))))
-        }
+    if answer.pages.is_empty() {
+        let stop = Stop::new(format!("no page has any of these words: {words}"));
+        return Err(stop.help("`vmdisk rules` lists all rules"));
     }
+    let mut pages = answer.pages.into_iter();
+    let page = if answer.fits { pages.next() } else { None };
+    Ok((page, pages.take(MAX_TITLES).collect()))
 }
 
 /// The most titles of other pages.
