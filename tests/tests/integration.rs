@@ -56,6 +56,8 @@ mod script_is_run;
 #[path = "integration/silent.rs"]
 mod silent;
 mod spec_lint;
+#[path = "integration/stack_verdict.rs"]
+mod stack_verdict;
 #[path = "integration/touches_nothing.rs"]
 mod touches_nothing;
 #[path = "integration/trace.rs"]

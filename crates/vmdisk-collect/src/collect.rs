@@ -1,10 +1,11 @@
 //! The collector: facts for a request.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use vmdisk_facts::mount::unescaped;
 use vmdisk_facts::path::Dio;
 use vmdisk_facts::{CollectError, Collector, Fact, Facts, FileKind, Host, Reason};
 
@@ -170,6 +171,8 @@ impl Paths<'_> {
         let root: &Root = self.root;
         let mut devices = Devices::new(root, &self.mounts, &self.registry);
         self.add_requested_devices(&requested, &mut devices);
+        self.add_loops_over(&requested, &mut devices);
+        self.mark_swap_files();
         // A loop device leads to a file, its filesystem, and possibly another loop device.
         let mut places = self.used_mounts();
         loop {
@@ -242,6 +245,44 @@ impl Paths<'_> {
                     let what = format!("/sys/dev/block/{number}");
                     self.errors.push(error_of(&what, obstacle(&what, &error)));
                 }
+            }
+        }
+    }
+
+    /// Adds the loop devices over requested files, and what uses them.
+    fn add_loops_over(&self, requested: &BTreeSet<String>, devices: &mut Devices<'_>) {
+        let files: HashSet<&str> = requested
+            .iter()
+            .filter_map(|path| self.files.get(path)?.0.real_path.value())
+            .map(String::as_str)
+            .collect();
+        let names = self.root.names("/sys/class/block").unwrap_or_default();
+        for name in names.iter().filter(|name| name.starts_with("loop")) {
+            let file = self
+                .root
+                .text(format!("/sys/class/block/{name}/loop/backing_file"));
+            if file.is_ok_and(|file| files.contains(file.as_str())) {
+                devices.add_requested(name);
+            }
+        }
+    }
+
+    /// Marks the files that the host swaps to.
+    fn mark_swap_files(&mut self) {
+        let Ok(text) = self.root.text("/proc/swaps") else {
+            return;
+        };
+        let swap: HashSet<String> = text
+            .lines()
+            .filter_map(|line| {
+                let mut words = line.split_whitespace();
+                let path = words.next()?;
+                (words.next() == Some("file")).then(|| unescaped(path))
+            })
+            .collect();
+        for (file, _) in self.files.values_mut() {
+            if file.kind.is(&FileKind::Regular) {
+                file.swap = file.real_path.as_ref().map(|real| swap.contains(real));
             }
         }
     }

@@ -60,7 +60,7 @@ fn of_kind(kind: &FsKind) -> &'static [&'static str] {
         ],
         FsKind::Plan9 => &["cache", "directio", "trans"],
         FsKind::Tmpfs => &["size", "huge", "noswap"],
-        FsKind::Overlay => &["volatile", "metacopy"],
+        FsKind::Overlay => &["volatile", "fsync", "metacopy"],
         FsKind::F2fs => &["mode", "compress_algorithm"],
         FsKind::Fuse(_) => &["allow_other", "default_permissions", "max_read", "blksize"],
         FsKind::Virtiofs => &["dax"],

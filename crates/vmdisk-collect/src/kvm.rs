@@ -43,9 +43,18 @@ pub(crate) fn kvm(root: &Root, cpu: &Cpu) -> Kvm {
         settled @ (Fact::Known(_) | Fact::Unknown(_) | Fact::NotCollected) => settled,
     };
     let has_kvm = module.is_known() || loaded("kvm");
+    // A container without /sys does not show whether its host has KVM.
+    const HIDDEN: &str = "/sys is not mounted here";
+    let is_hidden = !dev_kvm && !root.exists("/sys/class") && !root.exists("/sys/module");
     Kvm {
-        dev_kvm: Fact::Known(dev_kvm),
-        obstacle: in_the_way(dev_kvm, &access, &cpu.virt, has_kvm),
+        dev_kvm: match is_hidden {
+            true => Fact::unknown(Reason::Namespace, HIDDEN),
+            false => Fact::Known(dev_kvm),
+        },
+        obstacle: match is_hidden {
+            true => Fact::unknown(Reason::Namespace, HIDDEN),
+            false => in_the_way(dev_kvm, &access, &cpu.virt, has_kvm),
+        },
         access,
         module,
         proven: Fact::NotCollected,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, IFlags, OFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use vmdisk_facts::libvirt::QemuUser;
 use vmdisk_facts::path::{Dio, DioAlign, Inode, Mode};
@@ -239,6 +239,12 @@ fn live_file(file: &mut File, real: &Path) -> RealPath {
             file.size = Fact::Known(stat.stx_size);
             // st_blocks is in units of 512 bytes on every filesystem.
             file.alloc = Fact::Known(stat.stx_blocks.saturating_mul(512));
+            let flag = |flag| match stat.stx_attributes_mask.contains(flag) {
+                true => Fact::Known(stat.stx_attributes.contains(flag)),
+                false => Fact::Absent,
+            };
+            file.immutable = flag(StatxAttributes::IMMUTABLE);
+            file.append_only = flag(StatxAttributes::APPEND);
             file.dio = alignment(&stat);
             place.space = space(real);
             inspect_contents(file, real, Some(stat.stx_size));

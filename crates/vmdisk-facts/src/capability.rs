@@ -184,8 +184,6 @@ capabilities! {
     NodeOnSeveralIothreads = "node-on-several-iothreads", Qemu (10, 0, 0) without (7, 2, 0), Probe::Trial, "tried: 5.2 and 7.2 refuse it, 10.0 and 11.1 accept it";
     /// The devices `ide-drive` and `scsi-disk`, which are disks or CD drives.
     DiskOrCdDevices = "disk-or-cd-devices", Qemu (0, 12, 0) until (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features";
-    /// Machine types before 5.2 for x86.
-    OldMachineTypes = "old-machine-types", Qemu (0, 10, 0) until (11, 1, 0), Probe::Trial, "tried: 10.0 has them, 11.1 has none; the versions in between were not tried and count as having them";
     /// The `file` driver refuses devices, so that they need `host_device`.
     FileDriverRefusesDevices = "file-driver-refuses-devices", Qemu (6, 0, 0), Probe::Trial, "QEMU docs/about/removed-features; tried";
     /// qemu-img refuses a backing file without a format.

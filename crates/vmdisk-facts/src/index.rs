@@ -31,7 +31,7 @@ pub struct HostIndex<'a> {
     devices_by_path: HashMap<&'a str, &'a BlockDevice>,
     devices_by_number: HashMap<DeviceNumber, &'a BlockDevice>,
     /// Loop devices, by the file that they use.
-    loops: HashMap<&'a str, &'a BlockDevice>,
+    loops: HashMap<&'a str, Vec<&'a BlockDevice>>,
     /// The mount point of the filesystem that a device is part of: mountinfo names one of several devices.
     member_points: HashMap<&'a str, &'a str>,
     /// Answers of [`HostIndex::mount_of`], as indexes: with references, the memo would make the type
@@ -115,7 +115,7 @@ impl<'a> HostIndex<'a> {
             if let Fact::Known(file) = &device.loop_file
                 && let Fact::Known(path) = &file.backing_file
             {
-                index.loops.insert(path, device);
+                index.loops.entry(path).or_default().push(device);
             }
         }
         for mount in &facts.mounts {
@@ -158,6 +158,15 @@ impl<'a> HostIndex<'a> {
             }
         }
         None
+    }
+
+    /// The collected directories above a path, the nearest first.
+    pub fn directories_above(&self, path: &str) -> impl Iterator<Item = &'a Directory> {
+        let real = self.real_path(&tidy(path)).into_owned();
+        let above: Vec<&Directory> = ancestors(&real)
+            .filter_map(|ancestor| self.directories.get(ancestor).copied())
+            .collect();
+        above.into_iter()
     }
 
     /// The directory whose flags a new file at this path inherits: its own, or the one in which the missing
@@ -259,9 +268,10 @@ impl<'a> HostIndex<'a> {
             })
     }
 
-    /// The loop device that uses the file with this path.
-    pub fn loop_device_over(&self, path: &str) -> Option<&'a BlockDevice> {
-        self.loops.get(path).copied()
+    /// The loop devices that use the file with this path.
+    pub fn loop_devices_over(&self, path: &str) -> &[&'a BlockDevice] {
+        let real = self.real_path(&tidy(path)).into_owned();
+        self.loops.get(real.as_str()).map_or(&[], Vec::as_slice)
     }
 
     /// A mount point of the filesystem that the device with this id is part of.
@@ -363,8 +373,21 @@ impl<'a> HostIndex<'a> {
         below
     }
 
-    /// The devices of a filesystem, as far as they were collected.
+    /// The devices of a filesystem, as far as they were collected: of an overlay, those of its upper directory.
     pub fn devices_of(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
+        let mut filesystem = filesystem;
+        // An overlay on an overlay is possible, a chain of facts without end is not.
+        for _ in 0..4 {
+            let upper = upper(filesystem).and_then(|upper| self.filesystem_of(upper).known());
+            match upper.filter(|upper| upper.id != filesystem.id) {
+                Some(upper) => filesystem = upper,
+                None => break,
+            }
+        }
+        self.own_devices(filesystem)
+    }
+
+    pub(crate) fn own_devices(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
         filesystem
             .devices
             .value()
@@ -483,13 +506,24 @@ impl<'a> HostIndex<'a> {
 
     /// Which file or device a path leads to, to notice one disk under two names.
     pub fn identity(&self, path: &str) -> Fact<Identity> {
-        if let Fact::Known(BlockDevice {
-            dev: Fact::Known(number),
-            ..
-        }) = self.block_device(path)
-        {
-            return Fact::Known(Identity::Device(*number));
+        if let Fact::Known(device) = self.block_device(path) {
+            // A loop device over a whole file is that file.
+            if let Fact::Known(file) = &device.loop_file
+                && let Fact::Known(backing) = &file.backing_file
+                && file.deleted.is_false()
+                && file.offset.value().is_none_or(|offset| *offset == 0)
+            {
+                let named = self.identity_of_file(backing).known();
+                return Fact::Known(named.unwrap_or_else(|| Identity::RealPath(backing.clone())));
+            }
+            if let Fact::Known(number) = device.dev {
+                return Fact::Known(Identity::Device(number));
+            }
         }
+        self.identity_of_file(path)
+    }
+
+    fn identity_of_file(&self, path: &str) -> Fact<Identity> {
         match self.file(path) {
             Some(file) if file.is_missing() => Fact::Absent,
             Some(File {
@@ -534,7 +568,7 @@ impl<'a> HostIndex<'a> {
     }
 }
 
-fn upper(filesystem: &Filesystem) -> Option<&str> {
+fn upper<'f>(filesystem: &'f Filesystem) -> Option<&'f str> {
     match &filesystem.overlay {
         Fact::Known(overlay) => overlay.upper.as_str().known(),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,

@@ -87,7 +87,7 @@ impl KnownBadRow {
         let last = self.affected.last().map(|range| range.end);
         // The end of the last range is not a fix if untried builds follow.
         ends.filter(|end| *end != NEVER && !(self.untried_follows() && Some(*end) == last))
-            .chain(tried.filter(|_| self.untried_follows()))
+            .chain(tried.filter(|end| *end != NEVER && self.untried_follows()))
             .collect()
     }
 
@@ -229,6 +229,8 @@ known_bad! {
     IoUringInIothread = "io-uring-in-iothread", Qemu (7, 1, 0)..(7, 1, 1), "QEMU issue 1193; openSUSE obs-build pull request 893: works on 7.0, hangs on 7.1.0";
     /// Direct I/O on bcachefs fails: QEMU derives the alignment from reads, and bcachefs requires a larger one for writes.
     BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases in between were not checked";
+    /// A throttled disk stops to answer under load.
+    ThrottleStall = "throttle-stall", Qemu (9, 1, 0)..(10, 1, 0), untried (10, 1, 0)..never, "QEMU issue 3144: reported for 9.1 and 10.0 on several hosts; no fix is known";
     /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.
     RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases in between were not tried";
 
@@ -241,11 +243,13 @@ known_bad! {
     /// The overlay of an external snapshot of an inactive guest is readable by all users (CVE-2025-13193).
     WorldReadableOverlay = "world-readable-overlay", Libvirt first..(11, 10, 0), "libvirt NEWS 11.10.0: CVE-2025-13193";
 
-    /// io_uring on a logical volume hangs.
-    IoUringOnLvm = "io-uring-on-lvm", Kernel (5, 1, 0)..(5, 5, 0), untried (5, 5, 0)..(5, 13, 0), "canonical/lxd issue 10061 and pull request 10064: guests on LVM hang on Linux 5.4 and not on 5.13; io_uring is new in 5.1; the releases between were not tried";
+    /// io_uring above a logical volume, a ZFS volume, LUKS or a loop device hangs.
+    IoUringOnLvm = "io-uring-on-lvm", Kernel (5, 1, 0)..(5, 13, 0), "canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang on Linux 5.4 and not on 5.13; Proxmox qemu-server Drive.pm: LVM hangs with its Linux 5.11; io_uring is new in 5.1";
     /// io_uring on CIFS fails or hangs.
     IoUringOnCifs = "io-uring-on-cifs", Kernel (5, 15, 0)..never, "Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15; no fix is known";
 
+    /// The virtio-blk driver of Windows has no TRIM.
+    ViostorNoTrim = "viostor-no-trim", VirtioWin first..(0, 1, 172), untried (0, 1, 172)..(0, 1, 185), "kvm-guest-drivers-windows issue 392: Optimize-Volume -ReTrim is not supported with 0.1.164; pull request 399 of September 2019 adds it; 0.1.172 to 0.1.184 were not tried";
     /// The virtio-blk driver of Windows corrupts the page file.
     ViostorPagefile = "viostor-pagefile", VirtioWin (0, 1, 285)..(0, 1, 295), "kvm-guest-drivers-windows issue 1614: 0.1.271 does not fail, 0.1.285 does, fixed in build 295; 0.1.272 to 0.1.284 were not tried";
 }
@@ -316,8 +320,12 @@ mod tests {
         );
         assert_eq!(
             answers(Bug::IoUringOnLvm, &[(5, 4, 200), (5, 10, 0), (5, 13, 0)]),
-            "x?-"
+            "xx-"
         );
+        let throttle = [(9, 0, 4), (9, 1, 0), (10, 0, 13), (10, 1, 0), (11, 1, 0)];
+        assert_eq!(answers(Bug::ThrottleStall, &throttle), "-xx??");
+        let trim = [(0, 1, 164), (0, 1, 172), (0, 1, 185)];
+        assert_eq!(answers(Bug::ViostorNoTrim, &trim), "x?-");
         assert_eq!(
             answers(Bug::IoUringOnCifs, &[(5, 14, 21), (5, 15, 0), (7, 3, 0)]),
             "-xx"
@@ -333,6 +341,7 @@ mod tests {
         );
         assert_eq!(fix(Bug::RawEndUnaligned).as_deref(), Some("11.1"));
         assert_eq!(fix(Bug::IoUringOnCifs), None);
+        assert_eq!(fix(Bug::ThrottleStall), None);
         assert_eq!(
             Bug::Qcow2DiscardDuringCow.row().builds(),
             "before 10.0.11, 10.1 to before 11.0.2"

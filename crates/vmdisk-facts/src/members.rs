@@ -401,6 +401,8 @@ impl Target {
     /// assert!(target.has_member(Owner::Device("virtio-blk-pci"), "in_order").is_no());
     /// assert!(target.has_member(Owner::Device("virtio-blk-pci"), "serial").is_yes());
     /// assert_eq!(target.has_member(Owner::Device("no-such-device"), "serial"), Answer::Unknown);
+    /// let target: Target = "qemu=9.1".parse()?;
+    /// assert!(target.has_member(Owner::Device("virtio-blk-pci"), "scsi").is_no(), "recorded are 7.2 with it and 10.0 without");
     /// # Ok::<(), vmdisk_facts::TargetError>(())
     /// ```
     pub fn has_member(&self, owner: Owner<'_>, name: &str) -> Answer {
@@ -426,7 +428,15 @@ impl Target {
             };
         }
         match self.qemu {
-            Some(version) => MemberTable::recorded().answer(owner, name, version),
+            Some(version) => match MemberTable::recorded().answer(owner, name, version) {
+                // The table of capabilities knows the releases between two recordings.
+                Answer::Unknown => {
+                    let mut rows = capability::TABLE.iter();
+                    rows.find(|row| names(row.probe, owner, name))
+                        .map_or(Answer::Unknown, |row| row.answer(version))
+                }
+                answer => answer,
+            },
             None => Answer::Unknown,
         }
     }

@@ -64,6 +64,13 @@ impl Mount {
         self.has_option("nobarrier")
     }
 
+    /// True for an overlay that ignores fsync(2): `volatile`, which newer kernels print as `fsync=volatile`.
+    pub fn drops_fsync(&self) -> bool {
+        let fsync = self.option("fsync");
+        self.has_option("volatile").is_true()
+            || fsync.value().is_some_and(|value| value.is_text("volatile"))
+    }
+
     /// Whether it is mounted read-only.
     pub fn read_only(&self) -> Fact<bool> {
         match (self.has_option("ro"), self.has_option("rw")) {

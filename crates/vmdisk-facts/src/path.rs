@@ -74,6 +74,12 @@ facts! {
         pub nocow: Fact<bool>,
         /// Whether the compression flag is on for it.
         pub compressed: Fact<bool>,
+        /// Whether nobody may write it (`chattr +i`); absent on filesystems that have no such flag.
+        pub immutable: Fact<bool>,
+        /// Whether it can only grow (`chattr +a`).
+        pub append_only: Fact<bool>,
+        /// Whether the host swaps to it.
+        pub swap: Fact<bool>,
         /// The number of its extents: runs that do not follow each other on the device. Absent where the filesystem does
         /// not report it.
         pub extents: Fact<u64>,

@@ -1,7 +1,8 @@
 //! `<domain>`: the guest around its disks.
 
 use vmdisk_model::{
-    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Scope, Switch,
+    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Manager, Scope,
+    Switch,
 };
 
 use crate::RootKind;
@@ -73,6 +74,14 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     domain.tuned_iothreads = iothreads::read_tuned(reader, &element, &domain.iothreads);
     domain.default_iothread = iothreads::read_default(reader, &mut element, guest);
     os::read(reader, &mut element, &mut domain, guest);
+    let metadata = element
+        .children
+        .iter()
+        .find(|child| child.is_named("metadata"));
+    let mut marks = metadata
+        .into_iter()
+        .flat_map(|metadata| metadata.node.children());
+    domain.manager = marks.find_map(|mark| Manager::of_namespace(mark.namespace()?));
     let mut features = element.children.iter();
     let features = features.find(|child| child.is_named("features"));
     let features = features.map(|features| features.node);
@@ -218,6 +227,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         scope,
         name,
         uuid,
+        manager: _, // kept in `metadata`
         domain_type,
         architecture,
         machine,

@@ -11,8 +11,10 @@ pub struct Passthrough {
     pub arguments: Vec<String>,
     /// True if QEMU also gets variables of the environment.
     pub has_environment: bool,
-    /// Those arguments that are options with the storage of a disk, each with the span of its element.
-    pub disks: Vec<(String, Span)>,
+    /// Those arguments that are options with the storage of a disk, each with its value and the span of its element.
+    pub disks: Vec<(String, String, Span)>,
+    /// The values of `-device`, each with the span of its element.
+    pub devices: Vec<(String, Span)>,
 }
 
 /// Options of QEMU that describe the storage of a disk.
@@ -31,13 +33,41 @@ pub(crate) fn read(domain: Node<'_>) -> Passthrough {
         let Some(word) = node.attribute("value").filter(|_| is_named(node, "arg")) else {
             continue;
         };
+        let before = found.arguments.last().map(String::as_str);
+        if before.is_some_and(|before| before.trim_start_matches('-') == "device") {
+            found.devices.push((word.to_owned(), node.tag()));
+        }
+        match found.disks.last_mut() {
+            Some((option, value, _)) if before == Some(option) && value.is_empty() => {
+                value.push_str(word);
+            }
+            _ => {}
+        }
         found.arguments.push(word.to_owned());
         let option = word.strip_prefix('-').map(|it| it.trim_start_matches('-'));
         if option.is_some_and(|option| OPTIONS.contains(&option)) {
-            found.disks.push((word.to_owned(), node.tag()));
+            found
+                .disks
+                .push((word.to_owned(), String::new(), node.tag()));
         }
     }
     found
+}
+
+impl Passthrough {
+    /// The driver of the device that uses the storage with this value of an option.
+    pub(crate) fn device_of(&self, storage: &str) -> Option<&str> {
+        let name = part(storage, "id").or_else(|| part(storage, "node-name"))?;
+        let mut devices = self.devices.iter();
+        let (device, _) = devices.find(|(device, _)| part(device, "drive") == Some(name))?;
+        device.split(',').next()
+    }
+}
+
+/// The value of a key in `key=value,…`.
+pub(crate) fn part<'v>(value: &'v str, key: &str) -> Option<&'v str> {
+    let mut parts = value.split(',');
+    parts.find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
 }
 
 /// True for an element of this name, whatever its prefix is.

@@ -17,6 +17,39 @@ pub enum Scope {
     DisksOnly,
 }
 
+/// A program that makes guests and has its own way with disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// OpenStack Nova.
+    Nova,
+    /// oVirt.
+    Ovirt,
+    /// KubeVirt.
+    KubeVirt,
+    /// Unraid.
+    Unraid,
+}
+
+impl Manager {
+    /// The manager whose mark has this XML name space.
+    pub fn of_namespace(namespace: &str) -> Option<Self> {
+        const MARKS: [(&str, Manager); 4] = [
+            ("http://openstack.org/xmlns/libvirt/nova/", Manager::Nova),
+            ("http://ovirt.org/vm/", Manager::Ovirt),
+            ("http://kubevirt.io", Manager::KubeVirt),
+            ("unraid", Manager::Unraid),
+        ];
+        let mut marks = MARKS.iter();
+        let mark = marks.find(|(mark, _)| namespace.starts_with(mark));
+        mark.map(|(_, manager)| *manager)
+    }
+
+    /// True if it writes the paths of devices anew at each start.
+    pub const fn resolves_devices(self) -> bool {
+        !matches!(self, Manager::Unraid)
+    }
+}
+
 /// The part of a guest that its disks depend on; libvirt `<domain>`, one QEMU command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domain {
@@ -27,6 +60,8 @@ pub struct Domain {
     /// The identity that stays when the name changes; libvirt `uuid`, QEMU `-uuid`. Unset, libvirt makes one up
     /// when the guest is defined.
     pub uuid: Option<String>,
+    /// The program that made the guest, as its mark in libvirt's `metadata` says. It is only looked at.
+    pub manager: Option<Manager>,
     /// How CPUs run.
     pub domain_type: Option<DomainType>,
     /// Instruction set.

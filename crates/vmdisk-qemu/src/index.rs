@@ -118,6 +118,12 @@ impl<'a> Index<'a> {
             .filter_map(|option| Some((*option, self.properties(*option)?)))
     }
 
+    /// The options of a name, with their indexes and places.
+    pub(crate) fn of_any(&self, name: &str) -> impl Iterator<Item = (usize, Span)> + use<'_, 'a> {
+        let numbers = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        numbers.iter().map(|option| (*option, self.span(*option)))
+    }
+
     /// The options of the machine, which have two names.
     pub(crate) fn machines(
         &self,

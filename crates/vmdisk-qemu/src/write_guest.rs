@@ -49,6 +49,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         disks,
         // Devices outside this crate's scope.
         scsi_host_devices: _,
+        manager: _,
         tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
     } = writer.domain();
     let program = match scope {

@@ -25,3 +25,17 @@ pub fn shown(kind: FrontendKind, serial: &str) -> &str {
         .unwrap_or(0);
     &serial[..end]
 }
+
+/// True for a UUID: groups of 8, 4, 4, 4 and 12 hexadecimal digits.
+///
+/// ```
+/// use vmdisk_rule::serial::is_uuid;
+/// assert!(is_uuid("0f1e2d3c-4b5a-4697-8877-665544332211"));
+/// assert!(!is_uuid("0f1e2d3c-4b5a-4697-8877-66554433221"));
+/// assert!(!is_uuid("0f1e2d3c-4b5a-4697-8877-66554433221g"));
+/// ```
+pub fn is_uuid(serial: &str) -> bool {
+    let groups: Vec<usize> = serial.split('-').map(str::len).collect();
+    let is_digit = |byte: u8| byte == b'-' || byte.is_ascii_hexdigit();
+    groups == [8, 4, 4, 4, 12] && serial.bytes().all(is_digit)
+}

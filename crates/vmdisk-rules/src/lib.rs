@@ -10,6 +10,7 @@ mod aio;
 mod boot;
 mod chain;
 mod features;
+mod flushes;
 mod follow_up;
 mod format_words;
 mod guests;

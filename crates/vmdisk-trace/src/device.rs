@@ -1,6 +1,7 @@
 //! The block devices of the host.
 
 use vmdisk_facts::blockdev::Queue;
+use vmdisk_facts::stack::{FlushEffect, FlushLoss, StackLayer};
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex, MAX_LEVELS};
 use vmdisk_rule::{Context, Missing};
 
@@ -448,7 +449,16 @@ impl Seen<'_> {
     }
 
     fn flushes(&self) -> (RequestOutcome, Statement) {
-        if matches!(self.device.kind, BlockKind::Zram | BlockKind::Ram) {
+        let effect = StackLayer::Device(self.device).flush();
+        if effect == FlushEffect::Dropped(FlushLoss::DeletedFile) {
+            let text = "its file is deleted, and gone when the device is detached";
+            return result(
+                RequestOutcome::Dropped,
+                text,
+                self.fact("loop.deleted", true),
+            );
+        }
+        if let FlushEffect::Dropped(_) = effect {
             let kind = self.fact("kind", &self.device.kind);
             return result(RequestOutcome::Dropped, "nothing survives a reboot", kind);
         }
@@ -458,7 +468,7 @@ impl Seen<'_> {
             Err(missing) => return unknown(missing, collect(&[], self.path)),
         };
         let basis = self.fact("queue.write_cache", &mode);
-        if mode != "write back" {
+        if effect == FlushEffect::Durable {
             return result(
                 RequestOutcome::Honoured,
                 "the kernel sends no flush, because the device reports no volatile cache",

@@ -1,5 +1,6 @@
 //! The file system of a file.
 
+use vmdisk_facts::stack::{self, FlushEffect, FlushLoss, StackLayer, UnknownFlush};
 use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Missing};
@@ -98,26 +99,19 @@ impl<'a> Tracer<'a> {
             self.add(Some(number), Layer::Server, server, Vec::new(), results);
             return;
         }
-        if let Fact::Known(overlay) = &on.filesystem.overlay
-            && let Fact::Known(upper) = &overlay.upper
-        {
-            let below = on.host.filesystem_of(upper);
-            // An overlay on itself is not a chain of file systems.
-            if below
-                .value()
-                .is_some_and(|below| below.id != on.filesystem.id)
-            {
-                self.host_file(number, upper);
-                return;
-            }
+        let below = on.host.layers_under(&on.layer());
+        if let [StackLayer::FileSystem { path, .. }] = below[..] {
+            self.host_file(number, path);
+            return;
         }
-        let devices = on.host.devices_of(on.filesystem);
-        if devices.is_empty() {
+        if below.is_empty() {
             let missing = Missing::new(format!("the devices of {kind}"), "not collected");
             self.undescribed_storage(number, "devices", &missing, &collect(&[], on.path));
         }
-        for device in devices {
-            self.device(number, on.host, device, on.path);
+        for layer in below {
+            if let StackLayer::Device(device) = layer {
+                self.device(number, on.host, device, on.path);
+            }
         }
     }
 }
@@ -130,7 +124,7 @@ struct On<'a> {
     path: &'a str,
 }
 
-impl On<'_> {
+impl<'a> On<'a> {
     fn properties(&self) -> Vec<Property> {
         let Filesystem {
             id,
@@ -249,41 +243,60 @@ impl On<'_> {
 
     fn flushes(&self) -> (RequestOutcome, Statement) {
         let Filesystem { id, kind, zfs, .. } = self.filesystem;
-        if kind.is_volatile() {
-            return result(
+        let basis = StatementBasis::fact;
+        match self.layer().flush() {
+            FlushEffect::Dropped(FlushLoss::Memory) => result(
                 RequestOutcome::Dropped,
                 "nothing survives a reboot",
                 self.kind(),
-            );
-        }
-        if *kind == FsKind::Zfs {
-            let sync = zfs.as_ref().and_then(|zfs| zfs.sync.clone());
-            return zfs_flushes(sync, id, &collect(&["zfs"], self.path));
-        }
-        if matches!(kind, FsKind::Nfs | FsKind::Nfs4) {
-            return result(
+            ),
+            FlushEffect::Dropped(FlushLoss::VolatileOverlay) => result(
+                RequestOutcome::Dropped,
+                "the overlay ignores fsync",
+                basis(format!("{} has volatile", self.point())),
+            ),
+            FlushEffect::Dropped(FlushLoss::NoBarrier) => result(
+                RequestOutcome::Dropped,
+                "the drive does not empty its cache",
+                basis(format!("{} has nobarrier or barrier=0", self.point())),
+            ),
+            effect if *kind == FsKind::Zfs => {
+                let sync = zfs.as_ref().and_then(|zfs| zfs.sync.clone());
+                zfs_flushes(&effect, sync, id, &collect(&["zfs"], self.path))
+            }
+            FlushEffect::Unknown(UnknownFlush::Elsewhere) => {
+                let what = format!("what {kind} does with flushes");
+                unknown(Missing::new(what, "the other side decides"), Vec::new())
+            }
+            FlushEffect::Unknown(UnknownFlush::Missing(_, missing)) => {
+                let what = || format!("mount options of {}", self.path);
+                let missing = Context::known(missing, what).err();
+                let missing = missing.unwrap_or_else(|| Missing::new(what(), "absent"));
+                unknown(missing, collect(&[], self.path))
+            }
+            _ if matches!(kind, FsKind::Nfs | FsKind::Nfs4) => result(
                 RequestOutcome::Passed,
                 "COMMIT on the server",
                 StatementBasis::source("Linux fs/nfs/file.c, nfs_file_fsync"),
-            );
-        }
-        let what = || format!("mount options of {}", self.path);
-        let drops = match self.mount {
-            Some(mount) => Context::known(mount.drops_flushes(), what),
-            None => Err(Missing::new(what(), "not collected")),
-        };
-        match drops {
-            Ok(Some(true)) => result(
-                RequestOutcome::Dropped,
-                "the drive does not empty its cache",
-                StatementBasis::fact(format!("{} has nobarrier or barrier=0", self.point())),
             ),
-            Ok(Some(false) | None) => result(
+            _ if *kind == FsKind::Overlay => result(
+                RequestOutcome::Passed,
+                "to the file in the upper directory",
+                self.kind(),
+            ),
+            _ => result(
                 RequestOutcome::Passed,
                 "commits the file, and flushes the devices",
-                StatementBasis::fact(format!("{} has no nobarrier", self.point())),
+                basis(format!("{} has no nobarrier", self.point())),
             ),
-            Err(missing) => unknown(missing, collect(&[], self.path)),
+        }
+    }
+
+    fn layer(&self) -> StackLayer<'a> {
+        StackLayer::FileSystem {
+            filesystem: self.filesystem,
+            mount: self.mount,
+            path: self.path,
         }
     }
 
@@ -361,23 +374,28 @@ impl On<'_> {
     }
 }
 
-fn zfs_flushes(sync: Fact<String>, id: &str, command: &[String]) -> (RequestOutcome, Statement) {
-    match Context::known(sync, || "the sync property of ZFS".to_owned()) {
-        Ok(Some(sync)) => {
-            let fact = StatementBasis::fact(format!("{id} sync = {sync}"));
-            match sync.as_str() {
-                "disabled" => result(RequestOutcome::Dropped, "ZFS ignores flushes", fact),
-                _ => result(
-                    RequestOutcome::Passed,
-                    "written to the intent log, and flushed",
-                    fact,
-                ),
-            }
-        }
-        Ok(None) => unknown(
-            Missing::new("the sync property of ZFS", "absent"),
-            command.to_vec(),
+/// The result of a flush on ZFS, which the `sync` property decides.
+fn zfs_flushes(
+    effect: &FlushEffect,
+    sync: Fact<String>,
+    id: &str,
+    command: &[String],
+) -> (RequestOutcome, Statement) {
+    let what = || "the sync property of ZFS".to_owned();
+    let (outcome, text) = match effect {
+        FlushEffect::Dropped(_) => (RequestOutcome::Dropped, "ZFS ignores flushes"),
+        _ => (
+            RequestOutcome::Passed,
+            "written to the intent log, and flushed",
         ),
+    };
+    match Context::known(sync, what) {
+        Ok(Some(sync)) => result(
+            outcome,
+            text,
+            StatementBasis::fact(format!("{id} sync = {sync}")),
+        ),
+        Ok(None) => unknown(Missing::new(what(), "absent"), command.to_vec()),
         Err(missing) => unknown(missing, command.to_vec()),
     }
 }
@@ -396,7 +414,7 @@ pub(crate) fn zvol(sync: Fact<String>, name: &str, path: &str) -> Results {
             "completes in the cache of ZFS",
             StatementBasis::source(SOURCE),
         ),
-        zfs_flushes(sync, name, &collect(&["zfs"], path)),
+        zfs_flushes(&stack::of_zfs(&sync), sync, name, &collect(&["zfs"], path)),
         result(
             RequestOutcome::Freed,
             "the blocks are freed; autotrim informs the drives",
@@ -416,7 +434,10 @@ mod tests {
             (Fact::Known("standard".to_owned()), RequestOutcome::Passed),
             (Fact::NotCollected, RequestOutcome::Unknown),
         ] {
-            assert_eq!(zfs_flushes(sync, "f1", &[]).0, outcome);
+            assert_eq!(
+                zfs_flushes(&stack::of_zfs(&sync), sync, "f1", &[]).0,
+                outcome
+            );
         }
     }
 }

@@ -164,7 +164,7 @@ pub fn disks_passed_through(document: &Document) -> Vec<Loss> {
     let at = FieldPath::Domain(DomainField::Devices);
     let disks = source.passthrough.disks.iter();
     disks
-        .map(|(option, span)| Loss {
+        .map(|(option, _, span)| Loss {
             what: format!("the disk of `{option}`, which libvirt passes to QEMU unread,"),
             at,
             place: document.place_of_span(at, *span, true),

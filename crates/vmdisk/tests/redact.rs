@@ -63,8 +63,8 @@ fn redactor(level: Level) -> Redactor {
 fn the_examples_of_every_rule_are_judged_alike() {
     let mut findings = 0;
     for rule in RULES {
-        if rule.name == "identity-refused" {
-            // It is about the letters of names, which redaction replaces.
+        if matches!(rule.name, "identity-refused" | "image-denied-by-apparmor") {
+            // They are about the letters of names, which redaction replaces.
             continue;
         }
         for example in rule.examples() {
@@ -76,13 +76,16 @@ fn the_examples_of_every_rule_are_judged_alike() {
                 .iter()
                 .find_map(|word| word.strip_prefix("facts-"));
             let facts = name.map(|name| facts_in(&fixtures().join(format!("facts/{name}.json"))));
-            let whole = found(document.domain(), facts.as_ref());
+            let mut whole = found(document.domain(), facts.as_ref());
+            whole.retain(|it| !it.starts_with("serial-too-long"));
             findings += whole.len();
             for level in Level::ALL {
                 let redactor = redactor(*level);
                 let facts = facts.as_ref().map(|facts| redactor.facts(facts).unwrap());
                 let domain = redactor.domain(document.domain());
                 let mut redacted = found(&domain, facts.as_ref());
+                // A UUID is not reported, and redaction replaces it by a name of the same length.
+                redacted.retain(|it| !it.starts_with("serial-too-long"));
                 // A finding names its disk, and a target that may be a name is replaced.
                 for (disk, of) in domain.disks.iter().zip(&document.domain().disks) {
                     for finding in &mut redacted {

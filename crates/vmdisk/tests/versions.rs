@@ -218,7 +218,7 @@ fn io_uring_on_a_logical_volume_is_an_error_for_the_kernel_that_hangs() {
     let (volume, drive) = ("/dev/vg0/web1", "/dev/nvme0n1");
     for (path, io, target, expected) in [
         (volume, "io_uring", "kernel=5.4", Some("error")),
-        (volume, "io_uring", "kernel=5.10", None),
+        (volume, "io_uring", "kernel=5.10", Some("error")),
         (volume, "io_uring", "kernel=5.13", None),
         (volume, "native", "kernel=5.4", None),
         (drive, "io_uring", "kernel=5.4", None),

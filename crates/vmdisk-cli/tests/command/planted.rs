@@ -69,10 +69,10 @@ const IN_OTHER_XML: [Mistake; 5] = [
          <source file='/srv/planted/4.img'/><target dev='vdt' bus='virtio'/></disk>",
     ),
     (
-        "target-bus-mismatch",
+        "detect-zeroes-unmap-no-discard",
         "clarity",
-        "<disk type='file' device='disk'><driver name='qemu' type='raw'/>\
-         <source file='/srv/planted/5.img'/><target dev='sdu' bus='virtio'/></disk>",
+        "<disk type='file' device='disk'><driver name='qemu' type='raw' detect_zeroes='unmap'/>\
+         <source file='/srv/planted/5.img'/><target dev='vdu' bus='virtio'/></disk>",
     ),
 ];
 

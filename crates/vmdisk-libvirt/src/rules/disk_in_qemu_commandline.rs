@@ -1,5 +1,6 @@
 //! `disk-in-qemu-commandline`
 
+use vmdisk_facts::{Answer, Capability};
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
@@ -18,7 +19,7 @@ xml_rule! {
     /// tainted (`custom-argv`).
     ///
     /// ## Use instead
-    /// Write a `<disk>`. `vmdisk convert` turns a command line of QEMU into one. To check the options here, put them into
+    /// Write a `<disk>`, if libvirt has one: NVMe disks need libvirt 11.5. `vmdisk convert` turns a command line of QEMU into one. To check the options here, put them into
     /// a file of their own: `vmdisk lint` reads command lines.
     ///
     /// ## Reported
@@ -32,6 +33,22 @@ xml_rule! {
     ///   <qemu:commandline>
     ///     <qemu:arg value='-drive'/>
     ///     <qemu:arg value='file=/srv/a.img,format=raw,if=virtio'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,libvirt-10.0
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-drive'/>
+    ///     <qemu:arg value='file=/srv/a.img,format=raw,if=none,id=n'/>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=n,serial=n'/>
     ///   </qemu:commandline>
     /// </domain>
     /// ```
@@ -61,13 +78,21 @@ xml_rule! {
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
-    for (option, span) in &xml.passthrough.disks {
+    for (option, value, span) in &xml.passthrough.disks {
         let at = FieldPath::Domain(DomainField::Domain);
         let message =
             format!("the disk of `{option}` is not checked, and libvirt does not know it");
-        report
-            .finding(at, message)
-            .span(*span)
-            .help("write it as a `<disk>`");
+        let device = xml.passthrough.device_of(value).unwrap_or_default();
+        let needs_bus = matches!(device, "nvme" | "nvme-ns");
+        let help = match xml.context.can(Capability::LibvirtNvmeBus) {
+            Answer::No(_) if needs_bus => {
+                "keep it: this libvirt has no NVMe disks (11.5 has); `vmdisk lint` checks the options in a file of their own"
+            }
+            Answer::Unknown if needs_bus => {
+                "with libvirt 11.5 or later, write it as a `<disk>` with bus `nvme`"
+            }
+            _ => "write it as a `<disk>`",
+        };
+        report.finding(at, message).span(*span).help(help);
     }
 }

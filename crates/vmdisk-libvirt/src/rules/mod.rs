@@ -5,7 +5,9 @@
 mod acpi_missing;
 mod device_address;
 mod disk_in_qemu_commandline;
+mod image_denied_by_apparmor;
 pub(crate) mod iothread_pinned_on_vcpu;
+mod nvram_format_differs;
 mod pci_slot_refused;
 pub(crate) mod seabios_4096_sectors;
 mod taken_by_other_device;
@@ -29,7 +31,9 @@ pub(crate) use xml::{Xml, XmlRule};
 pub(crate) static TEXT_RULES: &[&XmlRule] = &[
     &acpi_missing::RULE,
     &disk_in_qemu_commandline::RULE,
+    &image_denied_by_apparmor::RULE,
     &iothread_pinned_on_vcpu::RULE,
+    &nvram_format_differs::RULE,
     &pci_slot_refused::RULE,
     &seabios_4096_sectors::RULE,
     &taken_by_other_device::RULE,

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use vmdisk_fields::phrase;
-use vmdisk_model::{DiskField, FieldPath};
+use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::device_address::{PciPlace, pci_address};
 use super::xml::{Xml, xml_rule};
+use crate::passthrough::part;
 use crate::xml::Node;
 
 xml_rule! {
@@ -15,11 +16,13 @@ xml_rule! {
     ///
     /// ## What it reports
     /// Reports disks with a PCI address that a network interface, a host device or another device of the guest has, and
-    /// disks with the `<boot order='…'/>` of such a device. `address-twice` and `boot-order-twice` compare disks with one
+    /// disks with the `<boot order='…'/>` of such a device. Also reports two devices in `<qemu:commandline>` with the same
+    /// `bus=` and `addr=`. `address-twice` and `boot-order-twice` compare disks with one
     /// another and with their controllers.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest.
+    /// libvirt refuses the guest. It does not read `<qemu:commandline>`: there QEMU refuses the second device, `PCI: slot 6
+    /// function 0 not available for nvme, in use by nvme`.
     ///
     /// ## Use instead
     /// Remove one of the addresses: libvirt assigns a free one. Give each device its own place in the boot order.
@@ -47,7 +50,40 @@ xml_rule! {
     /// </domain>
     /// ```
     ///
+    /// ```xml,reported
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=a,serial=a,bus=pcie.0,addr=6'/>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=b,serial=b,bus=pcie.0,addr=0x6.0'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
+    ///
     /// ## Not reported
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=a,serial=a,bus=pcie.0,addr=6,multifunction=on'/>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=b,serial=b,bus=pcie.0,addr=6.1'/>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='nvme,drive=c,serial=c,bus=rp1,addr=6'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -87,6 +123,7 @@ xml_rule! {
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
+    passed_through(xml, report);
     let Some(devices) = xml.devices() else {
         return;
     };
@@ -123,6 +160,37 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
                 .span(element.tag())
                 .help("give each device its own number");
         }
+    }
+}
+
+/// Devices in `<qemu:commandline>` with one place.
+fn passed_through(xml: &Xml<'_>, report: &mut Report) {
+    let mut taken: BTreeMap<(&str, u32, u32), &str> = BTreeMap::new();
+    for (device, span) in &xml.passthrough.devices {
+        let Some((slot, function)) = part(device, "addr").and_then(slot_of) else {
+            continue;
+        };
+        let driver = device.split(',').next().unwrap_or_default();
+        let place = (part(device, "bus").unwrap_or_default(), slot, function);
+        let Some(other) = taken.insert(place, driver) else {
+            continue;
+        };
+        let message =
+            format!("`{driver}` in `<qemu:commandline>` has the slot {slot:#x} of `{other}`");
+        report
+            .finding(FieldPath::Domain(DomainField::Domain), message)
+            .span(*span)
+            .note("QEMU says `slot … function … not available`, and does not start")
+            .help("give it another `addr=`");
+    }
+}
+
+/// Slot and function of `addr=`, in hexadecimal.
+fn slot_of(address: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    match address.split_once('.') {
+        Some((slot, function)) => Some((number(slot)?, number(function)?)),
+        None => Some((number(address)?, 0)),
     }
 }
 

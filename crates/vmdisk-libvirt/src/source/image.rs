@@ -180,19 +180,16 @@ fn read_data_store(
         return None;
     }
     let node = source.child("dataStore")?;
+    let known = reader.problems.len();
     let mut element = reader.open_child(source, node, source.owner);
     let image = reader.unrecorded(|reader| {
         let source_type = element.peek("type").unwrap_or("file").to_owned();
         let inner = depth_of_data(depth);
         let image = read(reader, &mut element, inner, &mut None, kept);
-        let mut image = image.unwrap_or_else(|| {
-            let attribute = main_attribute(&source_type);
-            let message =
-                format!("the data store has no source: `<source {attribute}=…>` is missing");
-            let (at, tag) = (element.at, element.tag);
-            reader.problem(&MISSING_VALUE, at, tag, message);
-            Image::new(None, Protocol::Other(source_type))
-        });
+        let missing = image.is_none().then_some((element.at, element.tag));
+        let attribute = main_attribute(&source_type);
+        let mut image =
+            image.unwrap_or_else(|| Image::new(None, Protocol::Other(source_type.clone())));
         element.take_known("type");
         if let Some(node) = element.child("format") {
             let mut format = reader.open_child(&element, node, element.owner);
@@ -206,6 +203,13 @@ fn read_data_store(
             UnmodeledPath::deep(DATA_STORE, depth),
             reader.close(element),
         );
+        if let Some((at, tag)) = missing {
+            // One mistake: what is written here instead belongs into the source.
+            reader.problems.truncate(known);
+            let message =
+                format!("the data store has no source: `<source {attribute}=…>` is missing");
+            reader.problem(&MISSING_VALUE, at, tag, message);
+        }
         image
     });
     Some(Box::new(image))

@@ -485,6 +485,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     controllers,
                     disks,
                     scsi_host_devices: Vec::new(),
+                    manager: None,
                     acpi: None,
                     tuned_iothreads: Vec::new(),
                 }

@@ -109,6 +109,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         controllers: _, // in `report_controllers`
         disks: _,
         scsi_host_devices: _, // no disks
+        manager: _,           // a mark in `<metadata>`
         tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
     } = domain;
     let guest_type = guest_type_of(domain_type.as_ref(), report);

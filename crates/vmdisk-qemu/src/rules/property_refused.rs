@@ -58,7 +58,24 @@ line_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
     ///
+    /// Removed properties and options:
+    /// ```args,reported,qemu-7.2
+    /// qemu-system-x86_64 -nodefaults -machine q35 -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,x-data-plane=on
+    /// ```
+    /// ```args,reported,qemu-9.1
+    /// qemu-system-x86_64 -nodefaults -machine q35 -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,scsi=off
+    /// ```
+    /// ```args,reported,hidden,qemu-7.2
+    /// qemu-system-x86_64 -nodefaults -machine pc -drive file=/srv/a.img,format=raw,if=ide -hdachs 10,16,63
+    /// ```
+    ///
     /// ## Not reported
+    /// ```args,not-checked,hidden,qemu-5.1
+    /// qemu-system-x86_64 -nodefaults -machine q35 -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,x-data-plane=on
+    /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
@@ -99,6 +116,68 @@ const GONE_DEVICES: &[(&str, &str)] = &[
     ("ide-drive", "use ide-hd or ide-cd"),
     ("scsi-disk", "use scsi-hd or scsi-cd"),
 ];
+
+/// A property or an option that QEMU removed, which no recording has.
+struct Removed {
+    /// The device without its bus, or none for an option.
+    device: &'static str,
+    name: &'static str,
+    /// The first release that is known to lack it.
+    since: Version,
+    instead: &'static str,
+}
+
+/// Sources: QEMU's docs/about/removed-features; QEMU 5.2 refuses all of them.
+const REMOVED: &[Removed] = &[
+    // Deprecated by `iothread` in 2.1.
+    Removed {
+        device: "virtio-blk",
+        name: "x-data-plane",
+        since: Version(5, 2, 0),
+        instead: "use an `-object iothread` and `iothread=`",
+    },
+    Removed {
+        device: "",
+        name: "hdachs",
+        since: Version(2, 12, 0),
+        instead: "use `-device ide-hd` with `cyls=`, `heads=` and `secs=`",
+    },
+    Removed {
+        device: "isa-fdc",
+        name: "driveA",
+        since: Version(6, 0, 0),
+        instead: "use `-device floppy,unit=0,drive=…`",
+    },
+    Removed {
+        device: "isa-fdc",
+        name: "driveB",
+        since: Version(6, 0, 0),
+        instead: "use `-device floppy,unit=1,drive=…`",
+    },
+];
+
+impl Removed {
+    /// The row of a name, if the target's QEMU lacks it; without a version, today's QEMU counts.
+    fn find(device: &str, name: &str, line: &Line<'_>) -> Option<&'static Self> {
+        let qemu = line.context.target.qemu;
+        let row = REMOVED
+            .iter()
+            .find(|row| row.device == device && row.name == name);
+        row.filter(|row| qemu.is_none_or(|qemu| qemu >= row.since))
+    }
+
+    fn report(&self, line: &Line<'_>, report: &mut Report, option: usize, span: Span) {
+        let message = match self.device {
+            "" => format!("`-{}` was removed from QEMU", self.name),
+            device => format!("`{}` of `{device}` was removed from QEMU", self.name),
+        };
+        line.refuse(report, option, span, message, self.instead)
+            .note(format!(
+                "QEMU {} and later do not start with it",
+                self.since
+            ));
+    }
+}
 
 /// Numbers of devices that may be negative, and those of 64 bits, of which QEMU takes the complement.
 const SIGNED: &[&str] = &[
@@ -148,6 +227,11 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         check.drive_values(report, option, drive);
         check.drive(report, option, drive);
     }
+    for (option, written) in line.index.of_any("hdachs") {
+        if let Some(row) = Removed::find("", "hdachs", line) {
+            row.report(line, report, option, written);
+        }
+    }
     check_json_chardevs(line, report);
     check_limits_of_groups(line, report);
     check_drives(line, report);
@@ -184,6 +268,11 @@ impl Check<'_, '_> {
             if let Some(gone) = GONE_DEVICES.iter().find(|(name, _)| *name == driver) {
                 check_gone(line, report, option, device, gone);
                 continue;
+            }
+            for property in device.iter() {
+                if let Some(row) = Removed::find(base_of(driver), &property.key, line) {
+                    row.report(line, report, option, property.key_span);
+                }
             }
             let is_recorded = |property: &&Property| !UNRECORDED.contains(&property.key.as_str());
             let owner = device_owner(driver);

@@ -18,9 +18,9 @@ line_rule! {
     ///
     /// ## Why it matters
     /// The guest sees only the first 20 bytes, and QEMU prints no message. The names in `/dev/disk/by-id` consist of
-    /// these bytes. A UUID has 36 characters, so it fits only SCSI. OpenStack and oVirt write the id of the volume
-    /// here, so its last 16 characters are missing in the guest. Two disks whose first 20 bytes are equal are reported
-    /// by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks
+    /// these bytes. A UUID has 36 characters, so it fits only SCSI. OpenStack, oVirt and other managers write the id
+    /// of the volume here; a UUID is not reported except on NVMe, because its first 20 characters are as unique as it is. Two
+    /// disks whose first 20 bytes are equal are reported by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks
     /// (`The serial number can't be longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both
     /// are errors. Versions between 10.0 and 11.1 were not tried with NVMe disks; for them, and without a version, it is a
     /// warning.
@@ -36,16 +36,25 @@ line_rule! {
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
-    ///   <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
+    ///   <serial>warehouse-7-rack-12-disk-3</serial>
     /// </disk>
     /// ```
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
-    ///   -device virtio-blk-pci,drive=f0,id=vda,serial=8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e
+    ///   -device virtio-blk-pci,drive=f0,id=vda,serial=warehouse-7-rack-12-disk-3
     /// ```
     ///
     /// ## Not reported
+    /// A UUID, as managers write it:
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <serial>8a7e1a4c-5a0b-4a57-9a6c-1f7d0b1c2d3e</serial>
+    /// </disk>
+    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -85,7 +94,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Some(serial), Some(most)) = (&disk.frontend.serial, serial::shown_bytes(kind)) else {
             continue;
         };
-        if serial.len() <= most {
+        // OpenStack, oVirt and others write the identifier of the volume; `serial-twice` compares what is left of it.
+        let is_volume_id = serial::is_uuid(serial) && kind != FrontendKind::Nvme;
+        if serial.len() <= most || is_volume_id {
             continue;
         }
         let finding = report.finding(

@@ -94,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         qcow2 = setting(format, Format::Qcow2),
                     ),
                 )
-            } else if data.format != Some(Format::Raw) {
+            } else if data.format.is_some_and(|format| format != Format::Raw) {
                 (
                     "has an external data file that is not raw",
                     "use format raw for the data file".into(),

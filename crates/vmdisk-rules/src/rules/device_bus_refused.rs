@@ -1,7 +1,7 @@
 //! `device-bus-refused`
 
 use vmdisk_fields::phrase;
-use vmdisk_model::{Device, DiskField, FieldPath, MachineType, TargetBus};
+use vmdisk_model::{Device, DiskField, DomainField, FieldPath, MachineType, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -67,7 +67,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             disk.frontend.effective_device(),
             disk.frontend.effective_bus(),
         );
-        let refused = if bus == TargetBus::Ide && has_no_ide {
+        let lacks_ide = bus == TargetBus::Ide && has_no_ide;
+        let refused = if lacks_ide {
             Some("bus `sata` on a q35 machine")
         } else {
             supported_buses(device, bus)
@@ -91,9 +92,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Some(_) => DiskField::TargetBus,
             None => DiskField::Target,
         };
+        let at = FieldPath::Disk(index, field);
+        let machine = FieldPath::Domain(DomainField::Machine);
+        if lacks_ide {
+            report
+                .finding(
+                    at,
+                    phrase!("{disk} is on bus `ide`, which a q35 machine does not have",),
+                )
+                .label("needs another bus")
+                .related(machine, "the machine has SATA instead of IDE")
+                .note(note)
+                .help("use bus `sata`, or a machine with IDE, such as `pc`");
+            continue;
+        }
         report
             .finding(
-                FieldPath::Disk(index, field),
+                at,
                 phrase!(
                     "{disk} is a {device} device, which bus `{bus}` does not support",
                     device = device.as_wire(),

@@ -26,8 +26,9 @@ declare_rule! {
     /// discards in both cases.
     ///
     /// QEMU before 10.0.11, and from 10.1 to 11.0.1, can corrupt a qcow2 image when a discard meets a write in flight
-    /// to the same cluster. Data matters more than space: for these versions this rule does not report qcow2 images,
-    /// and `qcow2-discard-corruption` reports disks that pass discards on.
+    /// to the same cluster. Data matters more than space: for these versions, and without a version, the advice about a
+    /// qcow2 image has no fix, and names one disk of a guest. Then free the space while the guest is off (`virt-sparsify --in-place IMAGE`), or update
+    /// QEMU.
     ///
     /// ## Use instead
     /// Use `discard='unmap'`, and let the guest trim: enable `fstrim.timer` in the guest, or mount with the `discard`
@@ -66,6 +67,22 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// Without a fix, because discards can corrupt qcow2 images with this QEMU:
+    /// ```xml,reported,qemu-7.2
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,qemu-11.1
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported,facts-lvm-thin-64k
     /// <domain type='kvm'>
@@ -91,14 +108,6 @@ declare_rule! {
     ///     </disk>
     ///   </devices>
     /// </domain>
-    /// ```
-    /// Discards can corrupt qcow2 images with this QEMU:
-    /// ```xml,not-reported,qemu-7.2
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='qcow2' cache='none'/>
-    ///   <source file='/srv/img/web1.qcow2'/>
-    ///   <target dev='vda' bus='virtio'/>
-    /// </disk>
     /// ```
     /// Not checked without host facts, because the device may or may not be thin:
     /// ```xml,not-checked
@@ -131,6 +140,8 @@ struct Grows {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let corrupts = context.target.has_bug(Bug::Qcow2DiscardDuringCow);
+    let mut is_told = false;
     for (index, disk, image) in context.images() {
         if !drops_discards(disk)
             || super::machine_type_old_defaults::hides_discards(context.domain, disk)
@@ -138,14 +149,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let is_qcow2 = image.format == Some(Format::Qcow2);
-        let qemu = context.target.qemu;
-        if is_qcow2 && context.target.has_bug(Bug::Qcow2DiscardDuringCow).is_yes() {
-            continue;
-        }
         let at = FieldPath::Disk(index, DiskField::Discard);
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
         };
+        // Nothing can be changed here now: once for a guest is enough.
+        let waits = is_qcow2 && !corrupts.is_no();
+        if waits && std::mem::replace(&mut is_told, true) {
+            continue;
+        }
         let fix = [Change::set(at, Discard::Unmap)];
         let finding = report.finding(
             at,
@@ -165,25 +177,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .severity(grows.severity)
             .confidence(grows.confidence)
             .note(grows.note);
-        let with = if is_qcow2 && qemu.is_none() {
-            finding.note(
-                "an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster",
-            );
-            " with QEMU 10.0.11, 11.0.2 or later"
-        } else {
-            ""
+        let unmap = setting(at, Discard::Unmap);
+        if !waits {
+            finding
+                .help(phrase!("use {unmap}, and let the guest trim (`fstrim.timer`, or the `discard` mount option)", unmap))
+                .fix(if is_qcow2 {
+                    Fix::needs_consent(fix)
+                } else {
+                    Fix::safe(fix)
+                });
+            continue;
+        }
+        let fixed = Bug::Qcow2DiscardDuringCow.row().fix().unwrap_or_default();
+        match context.target.qemu.filter(|_| corrupts.is_yes()) {
+            Some(qemu) => finding
+                .note(format!("QEMU {qemu} can corrupt a qcow2 image when a discard meets a write to the same cluster"))
+                .help(phrase!(
+                    "shrink it while the guest is off (`virt-sparsify --in-place`); with QEMU {fixed} or later, use {unmap}, and let the guest trim (`fstrim.timer`, or the `discard` mount option)",
+                    fixed,
+                    unmap,
+                )),
+            None => finding
+                .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
+                .help(phrase!(
+                    "with QEMU {fixed} or later, use {unmap}, and let the guest trim (`fstrim.timer`, or the `discard` mount option); name the version with `--target qemu=…` for a fix",
+                    fixed,
+                    unmap,
+                )),
         };
-        finding
-            .help(phrase!(
-                "use {unmap}{with}, and let the guest trim (`fstrim.timer`, or the `discard` mount option)",
-                unmap = setting(at, Discard::Unmap),
-                with,
-            ))
-            .fix(if is_qcow2 {
-                Fix::needs_consent(fix)
-            } else {
-                Fix::safe(fix)
-            });
     }
 }
 

@@ -216,7 +216,8 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
     );
     finding
         .label(phrase!("{format} is not set here", format = at))
-        .note("a guest can write a fake header and make QEMU open any host file at the next start");
+        .note("while QEMU probes the format, it restricts writes to the first sector, and the guest gets I/O errors")
+        .note("a header that the guest wrote in an earlier run with `raw` makes QEMU open any host file");
     if let Some(header) = header {
         finding.note(header_note(image, header));
     }

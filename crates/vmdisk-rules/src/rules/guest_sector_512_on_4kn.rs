@@ -1,6 +1,6 @@
 //! `guest-sector-512-on-4kn`
 
-use vmdisk_facts::{Fact, FsKind, HostIndex};
+use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex};
 use vmdisk_fields::phrase;
 use vmdisk_model::{Change, Device, Disk, DiskField, Domain, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
@@ -182,6 +182,20 @@ fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
     let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
         return Ok(0);
     };
+    if let Some(upper) = filesystem
+        .overlay
+        .value()
+        .and_then(|overlay| overlay.upper.value())
+    {
+        let is_other = |below: &Filesystem| below.id != filesystem.id;
+        if host
+            .filesystem_of(upper)
+            .value()
+            .is_some_and(|below| is_other(below))
+        {
+            return sector_size(host, upper);
+        }
+    }
     // These file systems pass requests on unchanged, so the sectors of the device matter; others split requests into
     // blocks.
     let passes_on = matches!(

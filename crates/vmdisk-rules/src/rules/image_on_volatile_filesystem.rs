@@ -1,18 +1,18 @@
 //! `image-on-volatile-filesystem`
 
-use vmdisk_facts::Filesystem;
+use vmdisk_facts::stack::{FlushEffect, FlushLoss, StackLayer};
 use vmdisk_fields::phrase;
-use vmdisk_model::{Disk, HostStorage, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::host;
+use crate::flushes;
 
 declare_rule! {
     /// The image is on tmpfs or ramfs: a restart of the host deletes the disk.
     ///
     /// ## What it reports
-    /// Reports a disk that the guest writes and that is not `<transient/>`, whose image is on tmpfs, ramfs or
-    /// hugetlbfs.
+    /// Reports a disk that the guest writes and that is not `<transient/>`, whose image is on tmpfs, ramfs,
+    /// hugetlbfs, zram or a RAM disk, at any layer: also as the file of a loop device. A
+    /// loop device whose file is deleted is an error.
     ///
     /// ## Why it matters
     /// These file systems are memory of the host. Their files are gone after a restart, a crash, or an unmount, and no
@@ -27,6 +27,30 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='writeback'/>
     ///   <source file='/run/build/build1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/loop0'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/zram0'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/loop6'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -61,25 +85,32 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let is_file =
-        |_: &Disk, image: &Image| matches!(image.protocol.on_host(), Some(HostStorage::File(_)));
-    let what = "the file systems of the images";
-    for (index, .., path, facts) in host::kept_on(context, report, what, is_file) {
-        let at = host::image_of(index);
-        let what = || format!("the file system of {path}");
-        let filesystem = Context::known(facts.filesystem_of(path), what);
-        let filesystem = report.require(at, filesystem).flatten();
-        if let Some(Filesystem { kind, .. }) = filesystem.filter(|it| it.kind.is_volatile()) {
-            report
-                .finding(
-                    at,
-                    phrase!(
-                        "the image of {disk} is on {kind}, which is memory",
-                        kind = kind.name().into_owned(),
-                    ),
-                )
-                .label("a restart of the host deletes it")
-                .help("move it to a file system on a drive, or mark the disk as transient");
+    let losses = [FlushLoss::Memory, FlushLoss::DeletedFile];
+    for lost in flushes::lost(context, report, &losses, "the storage of the images") {
+        if lost.lost.effect == FlushEffect::Dropped(FlushLoss::DeletedFile) {
+            let device = lost.lost.layer.name();
+            let finding = report.finding(
+                lost.at,
+                phrase!("the file of {device} under {disk} is deleted", device),
+            );
+            finding
+                .severity(Severity::Error)
+                .label("its data is gone when the loop device is detached")
+                .help("copy the device to an image while it is attached");
+            lost.note_depth(finding);
+            continue;
         }
+        let what = match lost.lost.layer {
+            StackLayer::FileSystem { filesystem, .. } => filesystem.kind.name().into_owned(),
+            StackLayer::Device(device) => device.name().into_owned(),
+        };
+        let finding = report.finding(
+            lost.at,
+            phrase!("the image of {disk} is on {what}, which is memory", what),
+        );
+        finding
+            .label("a restart of the host deletes it")
+            .help("move it to a file system on a drive, or mark the disk as transient");
+        lost.note_depth(finding);
     }
 }

@@ -1,7 +1,7 @@
 //! `image-world-readable`
 
 use vmdisk_facts::FileKind;
-use vmdisk_facts::path::Mode;
+use vmdisk_facts::path::{Directory, Mode};
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{Device, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
@@ -13,8 +13,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports an image file that the guest can write and whose permission bits let others read it. If others can also
-    /// write it, it is an error. CD and floppy drives are not reported. Directories above the file are not considered:
-    /// a directory such as `/var/lib/libvirt/images` that others cannot list still lets them open a file by its name.
+    /// write it, it is an error. CD and floppy drives are not reported. A file below
+    /// a directory that others may not search, such as one with mode 0700, is not reported. A directory such as
+    /// `/var/lib/libvirt/images` (0711) that others cannot list still lets them open a file by its name.
     ///
     /// ## Why it matters
     /// Everything in the guest is in the image: password hashes, private keys, databases. Any local account and any
@@ -82,6 +83,8 @@ declare_rule! {
 /// The bit that lets others read, and the bit that lets them write.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o002;
+/// The bit that lets others open what is in a directory.
+const OTHERS_SEARCH: u32 = 0o001;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let is_disk = |disk: &Disk, image: &Image| {
@@ -102,7 +105,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .kind
             .value()
             .is_none_or(|kind| *kind == FileKind::Regular);
-        if !is_regular || mode & (OTHERS_READ | OTHERS_WRITE) == 0 {
+        let is_closed = |directory: &Directory| {
+            let mode = directory.mode.value();
+            mode.is_some_and(|Mode(mode)| mode & OTHERS_SEARCH == 0)
+        };
+        let is_open = mode & (OTHERS_READ | OTHERS_WRITE) != 0;
+        if !is_regular || !is_open || facts.directories_above(path).any(is_closed) {
             continue;
         }
         report_open(report, index, path, mode);

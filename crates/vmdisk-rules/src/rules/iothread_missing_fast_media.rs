@@ -17,7 +17,7 @@ declare_rule! {
     /// Reports a virtio-blk disk and a virtio-scsi controller without an iothread, if the guest has two or more vCPUs
     /// and all drives below the image are NVMe or other non-rotating drives. Drives that the host itself sees as
     /// virtual disks are not reported, because their `rotational` flag means nothing; nor are guests with an unused
-    /// iothread, which `iothread-unused` reports. It is advice, because a configuration does not show how busy a disk is.
+    /// iothread, which `iothread-unused` reports. It is pedantic, because a configuration does not show how busy a disk is.
     ///
     /// ## Why it matters
     /// Without an iothread, QEMU serves the disk in its main loop, together with all other devices and the monitor,
@@ -101,7 +101,7 @@ declare_rule! {
     /// ```
     name: "iothread-missing-fast-media",
     group: Group::Performance,
-    severity: Severity::Advice,
+    severity: Severity::Pedantic,
     evidence: &[
         Evidence::Measured {
             figures: "4 KiB random I/O at depth 32: reads 31.0 k IOPS with an iothread and 13.7 k without, writes 26.1 k and 13.3 k; at depth 1 no difference",

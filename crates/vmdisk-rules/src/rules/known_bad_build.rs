@@ -1,11 +1,11 @@
 //! `known-bad-build`
 
 use vmdisk_facts::known_bad::{KnownBadRow, virtio_win_version};
-use vmdisk_facts::{Answer, Bug, FsKind, Version};
+use vmdisk_facts::{Answer, BlockKind, Bug, FsKind, Version};
 use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
-    AioMode, Device, Disk, DiskField, FieldPath, FrontendKind, Image, ImageField, Protocol,
-    Snapshot,
+    AioMode, Device, Discard, Disk, DiskField, FieldPath, FrontendKind, Image, ImageField,
+    Protocol, Snapshot,
 };
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -24,9 +24,11 @@ declare_rule! {
     /// - internal snapshots, libvirt 11.2 and 11.3;
     /// - an overlay on an image with internal snapshots, libvirt 9.0 to 10.10;
     /// - `snapshot='external'`, libvirt before 11.10;
-    /// - `io='io_uring'` on a logical volume, Linux 5.1 to 5.4;
+    /// - `io='io_uring'` above a logical volume, a ZFS volume, LUKS or a loop device, Linux 5.1 to 5.12;
+    /// - limits of a disk (`<iotune>`, `throttling.`), QEMU 9.1 and 10.0;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
-    /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294.
+    /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294;
+    /// - `discard='unmap'` of a virtio disk in a guest with the driver image virtio-win up to 0.1.171, which has no TRIM.
     ///
     /// `qcow2-discard-corruption`, `image-size-unaligned` and `chain-too-long` report the other rows of the table.
     ///
@@ -66,6 +68,16 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,qemu-10.0
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <iotune>
+    ///     <total_iops_sec>1000</total_iops_sec>
+    ///   </iotune>
+    /// </disk>
+    /// ```
     /// The name of the driver image contains the version:
     /// ```xml,reported
     /// <domain type='kvm'>
@@ -86,7 +98,44 @@ declare_rule! {
     /// </domain>
     /// ```
     ///
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>win1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw' discard='unmap'/>
+    ///       <source dev='/dev/vg0/win1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/iso/virtio-win-0.1.164.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
     /// ## Not reported
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>win1</name>
+    ///   <devices>
+    ///     <disk type='block' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source dev='/dev/vg0/win1'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/iso/virtio-win-0.1.164.iso'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported,libvirt-11.4
     /// <disk type='file' device='disk' snapshot='internal'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -138,7 +187,9 @@ declare_rule! {
         Evidence::Source("libvirt NEWS 11.10.0: Incorrect permissions on images after external snapshot of an inactive VM"),
         Evidence::Cve("CVE-2025-13193"),
         Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
-        Evidence::Source("canonical/lxd issue 10061 and pull request 10064: guests on LVM hang with io_uring on Linux 5.4, not on 5.13"),
+        Evidence::Source("canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang with io_uring on Linux 5.4, not on 5.13"),
+        Evidence::Source("QEMU issue 3144: throttled disks stop to answer on 9.1 and 10.0"),
+        Evidence::Source("kvm-guest-drivers-windows issue 392 and pull request 399: viostor has no TRIM in 0.1.164"),
         Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
     ],
     check: Model(check),
@@ -151,6 +202,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         io_uring_on_cifs(context, report, index, disk, image);
         bcachefs(context, report, index, disk, image);
         snapshot_of_disk(context, report, index, disk);
+        throttled(context, report, index, disk);
     }
     overlays_on_snapshots(context, report);
     viostor(context, report);
@@ -241,14 +293,16 @@ fn in_sentence(about: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// Errors for guests that hang or cannot write.
+/// Errors for guests that hang, cannot write or lose a whole image.
 const fn severity(bug: Bug) -> Severity {
     match bug {
-        Bug::IoUringInIothread | Bug::BcachefsWriteAlignment | Bug::IoUringOnLvm => {
-            Severity::Error
-        }
+        Bug::IoUringInIothread
+        | Bug::BcachefsWriteAlignment
+        | Bug::IoUringOnLvm
+        | Bug::SnapshotDeletesImage => Severity::Error,
         Bug::InternalSnapshotRevert
-        | Bug::SnapshotDeletesImage
+        | Bug::ThrottleStall
+        | Bug::ViostorNoTrim
         | Bug::WorldReadableOverlay
         | Bug::IoUringOnCifs
         | Bug::ViostorPagefile
@@ -272,6 +326,7 @@ fn io_uring_in_iothread(context: &Context<'_>, report: &mut Report, index: usize
     advise_threads(context, report, row, index);
 }
 
+/// io_uring above a device that hangs with it, at any depth.
 fn io_uring_on_lvm(
     context: &Context<'_>,
     report: &mut Report,
@@ -282,18 +337,39 @@ fn io_uring_on_lvm(
     let Some(row) = open_row(context, Bug::IoUringOnLvm) else {
         return;
     };
-    let (Some(AioMode::IoUring), Protocol::HostDevice { path }) =
-        (disk.backend.aio, &image.protocol)
-    else {
+    let (Some(AioMode::IoUring), Some(path)) = (disk.backend.aio, image.host_path()) else {
         return;
     };
     let at = FieldPath::Disk(index, DiskField::Aio);
-    let device = report.require(at, host::block_device(context, &path.0));
-    if device
-        .flatten()
-        .is_some_and(|(_, device)| device.kind.is_lvm())
-    {
+    let hangs = |kind: &BlockKind| {
+        let is_crypt = matches!(
+            kind,
+            BlockKind::Crypt | BlockKind::CryptLuks1 | BlockKind::CryptLuks2
+        );
+        kind.is_lvm() || is_crypt || matches!(kind, BlockKind::Zvol | BlockKind::Loop)
+    };
+    let devices = context
+        .host(|| format!("the devices under {path}"))
+        .and_then(|facts| host::devices_under(facts, path));
+    let devices = report.require(at, devices);
+    if devices.is_some_and(|all| all.iter().any(|device| hangs(&device.kind))) {
         advise_threads(context, report, row, index);
+    }
+}
+
+/// Disks with limits.
+fn throttled(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
+    let Some(row) = open_row(context, Bug::ThrottleStall) else {
+        return;
+    };
+    // Without a target, nothing is said: the bug is rare, and many disks have limits.
+    let is_limited = disk.backend.iotune.is_some() || !disk.backend.throttle_filters.is_empty();
+    if is_limited && context.target.qemu.is_some() {
+        let at = FieldPath::Disk(index, DiskField::Iotune);
+        let instead =
+            "watch the guest for I/O that does not return, and remove the limits if it happens"
+                .into();
+        report_use(context, report, row, at, instead);
     }
 }
 
@@ -401,7 +477,6 @@ fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
 
 /// Disks of the virtio-blk driver in a guest that has a driver image with the bug.
 fn viostor(context: &Context<'_>, report: &mut Report) {
-    let row = Bug::ViostorPagefile.row();
     let Some(version) = context.images().find_map(|(_, disk, image)| {
         let is_cdrom = disk.frontend.effective_device() == Device::Cdrom;
         let name = image.host_path()?.rsplit('/').next()?;
@@ -409,13 +484,31 @@ fn viostor(context: &Context<'_>, report: &mut Report) {
     }) else {
         return;
     };
-    if !row.answer(version).is_yes() {
-        return;
-    }
-    let is_virtio = |disk: &Disk| context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk;
-    if let Some((disk, _)) = context.disks().find(|(_, disk)| is_virtio(disk)) {
-        let at = FieldPath::Disk(disk, DiskField::TargetBus);
-        let instead = "install the drivers of 0.1.271 in the guest".into();
-        report_bug(report, row, version, at, instead);
+    let trims = |disk: &Disk| disk.backend.discard == Some(Discard::Unmap);
+    let rows: [(Bug, DiskField, &str, &dyn Fn(&Disk) -> bool); 2] = [
+        (
+            Bug::ViostorPagefile,
+            DiskField::TargetBus,
+            "install the drivers of 0.1.271 in the guest",
+            &|_| true,
+        ),
+        (
+            Bug::ViostorNoTrim,
+            DiskField::Discard,
+            "use bus `scsi` with a virtio-scsi controller, whose driver has TRIM",
+            &trims,
+        ),
+    ];
+    for (bug, field, instead, meets) in rows {
+        let row = bug.row();
+        let is_met = |disk: &Disk| {
+            context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk && meets(disk)
+        };
+        let met = context.disks().find(|(_, disk)| is_met(disk));
+        if let Some((disk, _)) = met.filter(|_| row.answer(version).is_yes()) {
+            let at = FieldPath::Disk(disk, field);
+            let instead = instead.into();
+            report_bug(report, row, version, at, instead);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! `machine-missing-in-qemu`
 
-use vmdisk_facts::{Capability, Version, machine_version};
+use vmdisk_facts::machines::{MachineVendor, is_removed};
+use vmdisk_facts::{Answer, Version, machine_version};
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_model::{Architecture, DomainField, FieldPath};
+use vmdisk_model::{Architecture, DomainField, FieldPath, Manager};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -10,8 +11,10 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Compares the machine type with the list of the QEMU binary (`--qemu PATH`). Without that list, the version
-    /// decides: `pc-q35-10.0` needs QEMU 10.0, and 11.1 no longer has `pc-q35-5.1`. The rule then does not report
-    /// aliases such as `q35` and machine types of distributions, because their names do not contain a QEMU version.
+    /// decides: `pc-q35-10.0` needs QEMU 10.0, 7.2 no longer has `pc-1.0`, and 11.1 no longer has `pc-q35-5.1`. QEMU
+    /// removed machine types in several releases; since 10.1, each release removes those that are six years old. The
+    /// rule also warns of a machine type of another distribution, such as `pc-i440fx-rhel7.0.0` on Debian. It does not
+    /// report aliases such as `q35`.
     ///
     /// ## Why it matters
     /// QEMU refuses machine types of later versions and types that it has removed. The guest can neither start there
@@ -46,7 +49,36 @@ declare_rule! {
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
     ///
+    /// ```args,reported,qemu-7.2
+    /// qemu-system-x86_64 -nodefaults -machine pc-1.0 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// A machine type of RHEL on Debian:
+    /// ```xml,reported,facts-xfs-nvme,qemu-10.0.13
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc-i440fx-rhel7.0.0'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='none'/>
+    ///       <source file='/srv/img/web2.img'/>
+    ///       <target dev='vda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
     /// ## Not reported
+    /// ```args,not-reported,hidden,qemu-5.2
+    /// qemu-system-x86_64 -nodefaults -machine pc-1.0 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
     /// ```xml,not-reported,qemu-10.0
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -106,11 +138,9 @@ declare_rule! {
             source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
         },
     ],
+    supersedes: &["machine-type-old-defaults"],
     check: Model(check),
 }
-
-/// The oldest machine type that a QEMU without [`Capability::OldMachineTypes`] has.
-const OLDEST_MACHINE: Version = Version(5, 2, 0);
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let target = context.target;
@@ -119,7 +149,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     };
     let name = machine.0.as_str();
     let version = machine_version(name);
-    if version.is_none() && target.machines.is_empty() {
+    let vendor = MachineVendor::of_machine(name);
+    if version.is_none() && vendor.is_none() && target.machines.is_empty() {
         return;
     }
     let at = FieldPath::Domain(DomainField::Machine);
@@ -137,18 +168,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_development = qemu.2 >= 50;
     let is_newer = |Version(major, minor, _): &Version| (*major, *minor) > (qemu.0, qemu.1);
     let newer = version.filter(|version| !is_development && is_newer(version));
-    let lacks_old = target.can(Capability::OldMachineTypes).is_no() && name.starts_with("pc-");
+    let removed = is_removed(name, qemu);
     let is_asked = !target.machines.is_empty() && is_of_its_architecture(context);
     if is_asked && target.machines.contains(name) {
         return;
     }
-    let why = match (newer, version) {
-        (Some(Version(major, minor, _)), _) => format!("new in QEMU {major}.{minor}"),
-        (None, Some(version)) if lacks_old && version < OLDEST_MACHINE => {
-            format!("QEMU {qemu} has none before {OLDEST_MACHINE}")
+    let foreign = foreign_vendor(context, qemu, vendor);
+    let (why, severity) = match (newer, removed, foreign) {
+        (Some(Version(major, minor, _)), ..) => {
+            (format!("new in QEMU {major}.{minor}"), Severity::Error)
         }
-        (None, _) if is_asked => "not in the list of this QEMU".to_owned(),
-        (None, _) => return,
+        (None, Answer::Yes(_), _) => ("removed from QEMU".to_owned(), Severity::Error),
+        _ if is_asked => ("not in the list of this QEMU".to_owned(), Severity::Error),
+        (None, _, Ok(Some(why))) => (why, Severity::Warning),
+        (None, Answer::Unknown, _) => {
+            let why = format!("whether QEMU {qemu} still has it was not tried");
+            return report.not_checked(at, Missing::new(format!("the machine type {name}"), why));
+        }
+        (None, Answer::No(_), Err(missing)) => return report.not_checked(at, missing),
+        (None, Answer::No(_), Ok(None)) => return,
     };
     let confidence = if is_asked {
         Confidence::Certain
@@ -169,11 +207,47 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ),
         )
         .label(why)
+        .severity(severity)
         .confidence(confidence)
         .note("QEMU: `unsupported machine type`; the guest does not start")
         .help(format!(
             "{others}, or use a machine type of QEMU {qemu}; the guest then sees different hardware"
         ));
+}
+
+/// The reason why the QEMU of the host's distribution does not have a machine type; `None` if it may have it.
+fn foreign_vendor(
+    context: &Context<'_>,
+    qemu: Version,
+    vendor: Option<MachineVendor>,
+) -> Result<Option<String>, Missing> {
+    let what = || "the distribution of the host".to_owned();
+    // KubeVirt brings a QEMU of its own in a container.
+    let has_own_qemu = context.domain.manager == Some(Manager::KubeVirt);
+    if has_own_qemu || vendor.is_none() {
+        return Ok(None);
+    }
+    let facts = context.host(what)?.facts();
+    // The target can be the QEMU of another host.
+    if facts.qemu_version().known() != Some(qemu) {
+        return Ok(None);
+    }
+    let id = facts.kernel.vendor.value().map_or("", String::as_str);
+    let here = MachineVendor::of_distribution(id);
+    Ok(match (vendor, here) {
+        (Some(vendor), Some(here)) if here != Some(vendor) => Some(format!(
+            "a machine type of {}; the host is {id}",
+            vendor.name()
+        )),
+        (Some(vendor), None) => {
+            let why = format!(
+                "the machine types of its QEMU are not known; this one is of {}",
+                vendor.name()
+            );
+            return Err(Missing::new(what(), why));
+        }
+        _ => None,
+    })
 }
 
 /// True if QEMU's list of machine types is for the guest's architecture.

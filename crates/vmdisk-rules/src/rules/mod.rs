@@ -101,6 +101,7 @@ mod nvme_namespace_zero;
 mod odirect_silently_buffered;
 mod odirect_unsupported;
 mod overlay_smaller_than_backing;
+mod overlay_volatile;
 mod partition_misaligned;
 mod passthrough_option_refused;
 mod qcow2_aes_encryption;
@@ -268,6 +269,7 @@ pub static RULES: &[&Rule] = &[
     &odirect_silently_buffered::RULE,
     &odirect_unsupported::RULE,
     &overlay_smaller_than_backing::RULE,
+    &overlay_volatile::RULE,
     &partition_misaligned::RULE,
     &passthrough_option_refused::RULE,
     &qcow2_aes_encryption::RULE,

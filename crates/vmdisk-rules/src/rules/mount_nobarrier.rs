@@ -1,17 +1,18 @@
 //! `mount-nobarrier`
 
+use vmdisk_facts::FsKind;
+use vmdisk_facts::stack::{FlushLoss, StackLayer};
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_model::{Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::host;
+use crate::flushes;
 
 declare_rule! {
     /// The file system of an image is mounted with `nobarrier`, so flushes do not reach the drive.
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, whose image is on a file system with the mount option `nobarrier`,
-    /// `barrier=0` or `barrier=none`. The rule does not report `cache='unsafe'` and transient disks, which drop flushes
+    /// `barrier=0` or `barrier=none`, at any layer: also below an overlay or a loop device. The rule does not report `cache='unsafe'` and transient disks, which drop flushes
     /// anyway.
     ///
     /// ## Why it matters
@@ -20,7 +21,8 @@ declare_rule! {
     /// missing, in any order, both in the guest and in the file system of the host.
     ///
     /// ## Use instead
-    /// Remove the option from `/etc/fstab` and run `mount -o remount,barrier=1 MOUNTPOINT`. A drive or controller with
+    /// Remove the option from `/etc/fstab` and run `mount -o remount,barrier=1 MOUNTPOINT` (on btrfs
+    /// `remount,barrier`). A drive or controller with
     /// a battery reports its cache as write-through, and the kernel then sends it no flushes: the option is not needed
     /// there either.
     ///
@@ -29,6 +31,21 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
     ///   <source file='/srv/nobarrier/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/over-nobarrier/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/loop1'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -63,33 +80,34 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let flushes = |disk: &Disk, image: &Image| {
-        host::is_file(disk, image) && !disk.backend.effective_cache().switches().no_flush
-    };
-    for (index, .., path, facts) in host::kept_on(context, report, "mount options", flushes) {
-        let at = host::image_of(index);
-        let what = || format!("mount options of {path}");
-        let mount = Context::known(facts.mount_of(path), what);
-        let Some(Some(mount)) = report.require(at, mount) else {
+    for lost in flushes::lost(context, report, &[FlushLoss::NoBarrier], "mount options") {
+        let StackLayer::FileSystem {
+            mount: Some(mount),
+            filesystem,
+            ..
+        } = lost.lost.layer
+        else {
             continue;
         };
-        let drops = Context::known(mount.drops_flushes(), what);
-        if report.require(at, drops).flatten() != Some(true) {
-            continue;
-        }
-        report
-            .finding(
-                at,
-                phrase!(
-                    "flushes of {disk} do not reach the drive: {point} is mounted with {option}",
-                    point = quoted(mount.point.clone()),
-                    option = quoted("nobarrier"),
-                ),
-            )
+        let finding = report.finding(
+            lost.at,
+            phrase!(
+                "flushes of {disk} do not reach the drive: {point} is mounted with {option}",
+                point = quoted(mount.point.clone()),
+                option = quoted("nobarrier"),
+            ),
+        );
+        // Only ext3 and ext4 have a value.
+        let option = match filesystem.kind {
+            FsKind::Ext3 | FsKind::Ext4 => "barrier=1",
+            _ => "barrier",
+        };
+        finding
             .label("a power failure can lose data that the guest flushed")
             .help(phrase!(
                 "run {command}, and remove the option from /etc/fstab",
-                command = quoted(format!("mount -o remount,barrier=1 {}", mount.point)),
+                command = quoted(format!("mount -o remount,{option} {}", mount.point)),
             ));
+        lost.note_depth(finding);
     }
 }

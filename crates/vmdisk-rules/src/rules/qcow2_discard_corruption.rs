@@ -11,9 +11,9 @@ declare_rule! {
     /// Discards can corrupt a qcow2 image with this version of QEMU.
     ///
     /// ## What it reports
-    /// Reports writable qcow2 images with `discard='unmap'` if the target is a QEMU before 10.0.11, or from 10.1 to
-    /// 11.0.1. `detect_zeroes='unmap'` discards only together with it. An image whose header shows another format is not
-    /// reported.
+    /// Reports a guest with writable qcow2 images with `discard='unmap'`, once, if the target is a QEMU before 10.0.11, or from
+    /// 10.1 to 11.0.1. It is advice, because the bug is rare and belongs to the host's QEMU; with `detect_zeroes='unmap'`, which
+    /// makes each write of zeroes a discard, it is a warning. An image whose header shows another format is not reported.
     ///
     /// ## Why it matters
     /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
@@ -22,8 +22,8 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Update QEMU: 10.0.11 or a later 10.0, or 11.0.2 or later. Until then use `discard='ignore'`, and
-    /// `detect_zeroes='on'` instead of `unmap`. Deleted data then stays allocated; `discard-missing-thin` does not report
-    /// that for an affected QEMU.
+    /// `detect_zeroes='on'` instead of `unmap`, or trim only while the guest is idle. Without discards, deleted data stays
+    /// allocated; for an affected QEMU `discard-missing-thin` names both sides and has no fix.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2
@@ -32,6 +32,24 @@ declare_rule! {
     ///   <source file='/srv/web1.qcow2'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,qemu-7.2
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+    ///       <source file='/srv/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none' discard='unmap' detect_zeroes='unmap'/>
+    ///       <source file='/srv/web2.qcow2'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
     /// ```
     ///
     /// ## Not reported
@@ -75,7 +93,7 @@ declare_rule! {
     /// ```
     name: "qcow2-discard-corruption",
     group: Group::DataSafety,
-    severity: Severity::Warning,
+    severity: Severity::Advice,
     evidence: &[
         Evidence::Measured {
             figures: "QEMU's own iotest 046 fails with `Pattern verification failed` on 5.2.0 and 7.2.22, and passes on 10.0.13 and 11.1.3",
@@ -87,12 +105,72 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let affected = affected(context);
+    // The disk that meets the bug most often is named.
+    let worst = affected.iter().find(|(_, detects_zeroes)| *detects_zeroes);
+    let Some(&(index, detects_zeroes)) = worst.or(affected.first()) else {
+        return;
+    };
+    let at = FieldPath::Disk(index, DiskField::Discard);
+    let Some(qemu) = context.target.qemu else {
+        let what = "the version of QEMU";
+        return report.not_checked(at, Missing::new(what, "the target does not set it"));
+    };
+    let row = Bug::Qcow2DiscardDuringCow.row();
+    if !row.answer(qemu).is_yes() {
+        return;
+    }
+    let fixed: Vec<String> = row
+        .fixed_in()
+        .into_iter()
+        .filter(|release| *release > qemu)
+        .map(|release| release.to_string())
+        .collect();
+    let ignore = setting(at, Discard::Ignore);
+    let instead: Piece = if detects_zeroes {
+        let field = FieldPath::Disk(index, DiskField::DetectZeroes);
+        [ignore, setting(field, DetectZeroes::On)].into()
+    } else {
+        ignore.into()
+    };
+    let more = match affected.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let finding = report.finding(
+        at,
+        phrase!(
+            "QEMU {qemu} can corrupt a qcow2 image when the guest discards: {disk}{more}",
+            qemu = qemu.to_string(),
+            more,
+        ),
+    );
+    finding
+        .label("can collide with a copy-on-write")
+        .confidence(Confidence::Assumed)
+        .note(format!(
+            "fixed in QEMU {}; distributions may have backported the fix",
+            row.fix().unwrap_or_default()
+        ))
+        .help(phrase!(
+            "update QEMU to {fixed} or later, or trim while the guest is idle; {instead} avoids it, and keeps deleted data allocated",
+            fixed = fixed.join(", "),
+            instead,
+        ));
+    if detects_zeroes {
+        finding
+            .severity(Severity::Warning)
+            .note("with `detect_zeroes`, each write of zeroes is a discard as well");
+    }
+}
+
+/// The qcow2 disks that pass discards on, and whether each turns zeroes into discards.
+fn affected(context: &Context<'_>) -> Vec<(usize, bool)> {
+    let mut found = Vec::new();
     for (index, disk, image) in context.images() {
-        if image.format != Some(Format::Qcow2) || !disk.is_writable() {
-            continue;
-        }
         // Without `discard='unmap'`, zeroes that are detected are not discarded either.
-        if disk.backend.discard != Some(Discard::Unmap) {
+        let discards = disk.is_writable() && disk.backend.discard == Some(Discard::Unmap);
+        if image.format != Some(Format::Qcow2) || !discards {
             continue;
         }
         // An image of another format is not opened as qcow2; format-mismatch reports it.
@@ -100,53 +178,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let header = image_facts::header(context, path).ok().flatten()?;
             header.format.value()
         });
-        if header.is_some_and(|format| format != "qcow2") {
-            continue;
-        }
-        let detects_zeroes = disk.backend.detect_zeroes == Some(DetectZeroes::Unmap);
-        let at = FieldPath::Disk(index, DiskField::Discard);
-        let Some(qemu) = context.target.qemu else {
-            report.not_checked(
-                at,
-                Missing::new("the version of QEMU", "the target does not set it"),
-            );
-            continue;
-        };
-        let row = Bug::Qcow2DiscardDuringCow.row();
-        if row.answer(qemu).is_yes() {
-            let fixed: Vec<String> = row
-                .fixed_in()
-                .into_iter()
-                .filter(|release| *release > qemu)
-                .map(|release| release.to_string())
-                .collect();
-            let fixed = format!("{} or later", fixed.join(", "));
-            let ignore = setting(at, Discard::Ignore);
-            let instead: Piece = if detects_zeroes {
-                let field = FieldPath::Disk(index, DiskField::DetectZeroes);
-                [ignore, setting(field, DetectZeroes::On)].into()
-            } else {
-                ignore.into()
-            };
-            report
-                .finding(
-                    at,
-                    phrase!(
-                        "discards can corrupt the qcow2 image of {disk} in QEMU {qemu}",
-                        qemu = qemu.to_string(),
-                    ),
-                )
-                .label("can collide with a copy-on-write")
-                .confidence(Confidence::Assumed)
-                .note(format!(
-                    "fixed in QEMU {}; distributions may have backported the fix",
-                    row.fix().unwrap_or_default()
-                ))
-                .help(phrase!(
-                    "update QEMU to {fixed}, or use {instead} until then, which keeps deleted data allocated",
-                    fixed,
-                    instead,
-                ));
+        if header.is_none_or(|format| format == "qcow2") {
+            let detects_zeroes = disk.backend.detect_zeroes == Some(DetectZeroes::Unmap);
+            found.push((index, detects_zeroes));
         }
     }
+    found
 }

@@ -34,6 +34,28 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/img/mounted.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/img/swap.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/img/swapfile'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported,facts-xfs-nvme
     /// <disk type='block' device='disk'>
@@ -147,11 +169,26 @@ impl<'a> Uses<'a> {
         Ok((!found.is_none()).then_some(found))
     }
 
+    /// The use of a file: as swap, and through the loop devices on it.
     fn of_file(&self, path: &str) -> Result<Use, Missing> {
-        match self.0.loop_device_over(path) {
-            Some(device) => self.of_device(device),
-            None => Ok(Use::default()),
+        let mut found = Use::default();
+        if self.0.file(path).is_some_and(|file| file.swap.is_true()) {
+            found.swap.push(path.to_owned());
+            found.is_written = true;
         }
+        for device in self.0.loop_devices_over(path) {
+            let Use {
+                mounted,
+                is_written,
+                swap,
+                held_by,
+            } = self.of_device(device)?;
+            found.mounted.extend(mounted);
+            found.is_written |= is_written;
+            found.swap.extend(swap);
+            found.held_by.extend(held_by);
+        }
+        Ok(found)
     }
 
     /// Visits a device, its partitions and the devices on top of them, each once.

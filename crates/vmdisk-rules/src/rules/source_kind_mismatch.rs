@@ -30,6 +30,14 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/img/pipe'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported,facts-refused-images
     /// <disk type='block' device='disk'>
@@ -103,6 +111,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             (FileKind::Block, true) => ("a block device", block()),
             (FileKind::Character, true) => ("a character device", block()),
             (FileKind::Directory, _) => ("a directory", "use the path of the image in it".into()),
+            (FileKind::Fifo, _) => ("a named pipe", "use the path of an image".into()),
             (FileKind::Regular, false) => (
                 "a regular file",
                 phrase!("use {file}", file = setting(kind_at, "file")),

@@ -1,5 +1,6 @@
 //! `source-missing`
 
+use vmdisk_facts::HostIndex;
 use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Image, ImageField, StartupPolicy};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -11,8 +12,9 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk whose image, data file or configured backing image does not exist on the host. A disk that
-    /// describes how to create its storage is not reported. For CD and floppy drives it is a warning, because
-    /// `startupPolicy` can allow a start without the medium.
+    /// describes how to create its storage is not reported. With `startupPolicy='optional'` the guest starts without the
+    /// image: that is a warning for a disk, and advice for a CD or floppy drive. If the facts contain an image beside the
+    /// missing one whose name begins it, as the base of a lost snapshot overlay does, the rule names that image.
     ///
     /// ## Why it matters
     /// libvirt accepts the definition and refuses to start the guest. The file may also be on a file system that is not
@@ -30,6 +32,33 @@ declare_rule! {
     ///       <driver name='qemu' type='qcow2' cache='none'/>
     ///       <source file='/srv/nocow/gone.qcow2'/>
     ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-btrfs-nocow-6.18
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/nocow/gone.qcow2'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,facts-btrfs-nocow-6.18
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='cdrom'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/nocow/gone.qcow2' startupPolicy='optional'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///       <readonly/>
     ///     </disk>
     ///   </devices>
     /// </domain>
@@ -95,10 +124,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             );
             finding.label("not found on the host");
+            if let Some(base) = context.host.and_then(|facts| left_base(facts, path)) {
+                finding.note(format!(
+                    "{base} is there: if the missing image was a snapshot of it, the guest can go back to it"
+                ));
+            }
             let startup = FieldPath::Disk(index, DiskField::StartupPolicy);
             if depth == 0 && disk.backend.startup_policy == Some(StartupPolicy::Optional) {
+                let is_medium = matches!(
+                    disk.frontend.effective_device(),
+                    Device::Cdrom | Device::Floppy
+                );
                 finding
-                    .severity(Severity::Warning)
+                    .severity(if is_medium {
+                        Severity::Advice
+                    } else {
+                        Severity::Warning
+                    })
                     .note(phrase!(
                         "libvirt starts the guest without it because of {optional}",
                         optional = setting(startup, StartupPolicy::Optional),
@@ -114,10 +156,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ))
                     .help("create it, mount its file system, or correct the path; if it exists by now, collect the facts again"),
                 Device::Cdrom | Device::Floppy => finding
-                    .severity(Severity::Warning)
                     .note(match context.consumer {
                         Consumer::Libvirt => phrase!(
-                            "the guest does not start without {optional}",
+                            "libvirt says `Cannot access storage file`, and the guest does not start without {optional}",
                             optional = setting(startup, StartupPolicy::Optional),
                         ),
                         Consumer::Qemu => "QEMU says `Could not open`, and does not start".into(),
@@ -154,4 +195,18 @@ fn paths(top: &Image) -> impl Iterator<Item = (usize, Kind, &str)> {
         let data_file = data_file.map(|path| (depth, Kind::DataFile, path));
         image.into_iter().chain(data_file)
     })
+}
+
+/// An image beside a missing one whose name, without its extension, begins the missing name: the base of an overlay.
+fn left_base<'a>(facts: &HostIndex<'a>, missing: &str) -> Option<&'a str> {
+    let (directory, name) = missing.rsplit_once('/')?;
+    let files = facts.facts().files.iter();
+    let begins = |path: &&str| {
+        let base = path.rsplit_once('/').filter(|(own, _)| *own == directory);
+        let stem = base.map(|(_, file)| file.rsplit_once('.').map_or(file, |(stem, _)| stem));
+        let rest = stem.and_then(|stem| name.strip_prefix(stem).filter(|_| !stem.is_empty()));
+        rest.is_some_and(|rest| rest.starts_with(['-', '.', '_']) && *path != missing)
+    };
+    let there = files.filter(|file| file.present.is_true() && file.image.is_known());
+    there.map(|file| file.path.as_str()).find(begins)
 }

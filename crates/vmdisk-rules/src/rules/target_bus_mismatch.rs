@@ -1,7 +1,7 @@
 //! `target-bus-mismatch`
 
 use vmdisk_fields::{phrase, quoted, setting};
-use vmdisk_model::{Change, Device, DiskField, FieldPath, TargetBus};
+use vmdisk_model::{Change, Device, DiskField, FieldPath, Manager, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::target_names::TargetNames;
@@ -12,8 +12,9 @@ declare_rule! {
     /// ## What it reports
     /// Reports a `target/@dev` whose prefix belongs to another bus than `target/@bus`: `sda` on virtio, `vda` on SATA,
     /// `hda` on SCSI. `sd` means SCSI, SATA, USB and SD cards; `hd` for IDE, `vd` for virtio, `nvme` for NVMe.
-    /// Floppies and the buses of Xen and User-mode Linux have their own conventions and are not reported. For a CD
-    /// drive it is advice: several tools always use `hdc`, and guests name CD drives independently.
+    /// Floppies and the buses of Xen and User-mode Linux have their own conventions and are not reported, and neither are
+    /// guests of Unraid, which calls disks `hdc`, `hdd` and so on whatever their bus. For a CD drive it is pedantic: several
+    /// tools always use `hdc`, and guests name CD drives independently.
     ///
     /// ## Why it matters
     /// libvirt uses `bus` and does not warn, so the guest gets another device than the name suggests:
@@ -41,6 +42,19 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <metadata><vmtemplate xmlns='unraid' name='Linux'/></metadata>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/mnt/user/domains/web1/vdisk1.img'/>
+    ///       <target dev='hdc' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -57,7 +71,7 @@ declare_rule! {
     /// ```
     name: "target-bus-mismatch",
     group: Group::Clarity,
-    severity: Severity::Warning,
+    severity: Severity::Advice,
     evidence: &[
         Evidence::Measured {
             figures: "target dev='vda' bus='sata' passes schema, define and start",
@@ -69,6 +83,9 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    if context.domain.manager == Some(Manager::Unraid) {
+        return;
+    }
     let mut names = TargetNames::of(context.domain);
     for (index, disk) in context.disks() {
         let (Some(target), Some(bus)) = (disk.frontend.target.as_deref(), disk.frontend.bus) else {
@@ -100,8 +117,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .note("the guest sees another device than the name suggests");
         if disk.frontend.effective_device() == Device::Cdrom {
             finding
-                .severity(Severity::Advice)
-                .note("advice only: guests find a CD drive by any name");
+                .severity(Severity::Pedantic)
+                .note("guests find a CD drive by any name");
         }
         let fitting = names.for_bus(bus, target);
         let name = match &fitting {

@@ -4,6 +4,7 @@ use vmdisk_facts::{BlockDevice, BlockKind, HostIndex};
 use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{
     Bytes, Change, Device, DevicePath, DevicePathKind, Disk, FieldPath, HostStorage, ImageField,
+    Manager,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -79,6 +80,14 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    // Such a manager writes the name that the device has at that start.
+    if context
+        .domain
+        .manager
+        .is_some_and(Manager::resolves_devices)
+    {
+        return;
+    }
     for (index, disk, image) in context.images() {
         match disk.frontend.effective_device() {
             Device::Disk | Device::Lun | Device::Floppy => {}

@@ -1,11 +1,10 @@
 //! `zfs-sync-disabled`
 
-use vmdisk_facts::{BlockKind, FsKind, HostIndex};
+use vmdisk_facts::stack::{FlushLoss, StackLayer};
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_model::{Disk, HostStorage, Image};
-use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::host;
+use crate::flushes;
 
 declare_rule! {
     /// The image of a disk is on ZFS with `sync=disabled`, which ignores flushes.
@@ -59,58 +58,22 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let flushes = |disk: &Disk, _: &Image| !disk.backend.effective_cache().switches().no_flush;
-    let disks = host::kept_on(context, report, "properties of ZFS", flushes);
-    for (index, _, image, path, facts) in disks {
-        let at = host::image_of(index);
-        let Some(Some(dataset)) = report.require(at, without_sync(facts, image, path)) else {
-            continue;
+    for lost in flushes::lost(context, report, &[FlushLoss::ZfsSync], "properties of ZFS") {
+        let dataset = match lost.lost.layer {
+            StackLayer::FileSystem { filesystem, .. } => {
+                filesystem.zfs.value().and_then(|zfs| zfs.dataset.value())
+            }
+            StackLayer::Device(device) => device.zvol.value().and_then(|zvol| zvol.dataset.value()),
         };
-        report
-            .finding(
-                at,
-                phrase!("ZFS ignores flushes of {disk}"),
-            )
+        let dataset = dataset.map_or("DATASET", String::as_str);
+        let finding = report.finding(lost.at, phrase!("ZFS ignores flushes of {disk}"));
+        finding
             .label("on a dataset with `sync=disabled`")
             .note("after a crash of the host, the writes of the last seconds are missing, although the guest flushed them")
             .help(phrase!(
                 "run {command}",
                 command = quoted(format!("zfs set sync=standard {dataset}")),
             ));
+        lost.note_depth(finding);
     }
-}
-
-/// The dataset of an image on ZFS that ignores flushes.
-fn without_sync<'a>(
-    facts: &HostIndex<'a>,
-    image: &Image,
-    path: &str,
-) -> Result<Option<&'a str>, Missing> {
-    let what = || format!("whether ZFS ignores flushes of {path}");
-    let (dataset, sync) = match image.protocol.on_host() {
-        Some(HostStorage::Device(_)) => {
-            let device = Context::known(facts.block_device(path), what)?;
-            let Some(device) = device.filter(|device| device.kind == BlockKind::Zvol) else {
-                return Ok(None);
-            };
-            match Context::known(device.zvol.as_ref(), what)? {
-                Some(zvol) => (&zvol.dataset, &zvol.sync),
-                None => return Ok(None),
-            }
-        }
-        Some(HostStorage::File(_)) => {
-            let filesystem = Context::known(facts.filesystem_of(path), what)?;
-            let Some(filesystem) = filesystem.filter(|it| it.kind == FsKind::Zfs) else {
-                return Ok(None);
-            };
-            match Context::known(filesystem.zfs.as_ref(), what)? {
-                Some(zfs) => (&zfs.dataset, &zfs.sync),
-                None => return Ok(None),
-            }
-        }
-        None => return Ok(None),
-    };
-    let sync = Context::known(sync.as_str(), what)?;
-    let name = dataset.value().map_or("DATASET", String::as_str);
-    Ok((sync == Some("disabled")).then_some(name))
 }

@@ -162,7 +162,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "cache" | "local_lock" | "proto" | "sec" | "index" | "metacopy" | "redirect_dir"
             | "xino" | "size" | "huge" | "mode" | "logbufs" | "logbsize" | "space_cache"
             | "subvolid" | "timeo" | "retrans" | "rsize" | "wsize" | "nconnect" | "actimeo"
-            | "max_read" | "blksize" | "dax",
+            | "max_read" | "blksize" | "dax" | "fsync",
         ) => Treatment::Words,
         (_, "id" | "mount" | "fs" | "devices" | "slaves" | "holders" | "partitions" | "parent") => {
             Treatment::Id

@@ -50,12 +50,12 @@ fn queues_of_a_controller_without_any_are_not_to_be_lowered() {
 
 #[test]
 fn a_name_on_a_refused_bus_is_not_to_be_changed() {
-    let cd = |bus: &str| {
-        let cd = format!(
-            "<disk type='file' device='cdrom'><driver name='qemu' type='raw'/>\
+    let on = |device: &str, bus: &str| {
+        let disk = format!(
+            "<disk type='file' device='{device}'><driver name='qemu' type='raw'/>\
              <source file='/srv/a.iso'/><target dev='hdc' bus='{bus}'/><readonly/></disk>"
         );
-        rules(&guest("", &cd))
+        rules(&guest("", &disk))
     };
     let about_bus = |rules: Vec<&'static str>| -> Vec<&'static str> {
         let names = [
@@ -68,8 +68,8 @@ fn a_name_on_a_refused_bus_is_not_to_be_changed() {
             .filter(|rule| names.contains(rule))
             .collect()
     };
-    assert_eq!(about_bus(cd("fdc")), ["device-bus-refused"]);
-    assert_eq!(about_bus(cd("sata")), ["target-bus-mismatch"]);
+    assert_eq!(about_bus(on("cdrom", "fdc")), ["device-bus-refused"]);
+    assert_eq!(about_bus(on("disk", "sata")), ["target-bus-mismatch"]);
 }
 
 #[test]

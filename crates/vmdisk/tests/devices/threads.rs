@@ -211,11 +211,11 @@ fn only_drives_that_are_known_to_be_fast_want_a_thread() {
     for (json, severity) in [
         (
             r#"{"id":"b1","kind":"nvme","paths":["/dev/nvme0n1"]}"#,
-            Some(Severity::Advice),
+            Some(Severity::Pedantic),
         ),
         (
             r#"{"id":"b1","kind":"disk","paths":["/dev/sda"],"queue":{"rotational":false}}"#,
-            Some(Severity::Advice),
+            Some(Severity::Pedantic),
         ),
         (
             r#"{"id":"b1","kind":"disk","paths":["/dev/sda"],"queue":{"rotational":true}}"#,
@@ -241,7 +241,7 @@ fn only_drives_that_are_known_to_be_fast_want_a_thread() {
             r#"{"id":"b1","kind":"lvm","paths":["/dev/vg/a"],"slaves":["b2"]},
                {"id":"b2","kind":"partition","paths":["/dev/nvme0n1p1"],"partition":{"parent":"b3"}},
                {"id":"b3","kind":"nvme","paths":["/dev/nvme0n1"]}"#,
-            Some(Severity::Advice),
+            Some(Severity::Pedantic),
         ),
     ] {
         let text = guest(

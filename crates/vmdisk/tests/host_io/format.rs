@@ -56,7 +56,7 @@ fn a_source_is_missing_only_if_somebody_looked() {
         ("disk", "/nobody-looked", &[], true),
         ("disk", "/gone", &["source-missing error"], false),
         // A drive may do without its medium, if startupPolicy says so.
-        ("cdrom", "/gone", &["source-missing warning"], false),
+        ("cdrom", "/gone", &["source-missing error"], false),
         ("cdrom", "", &[], false),
     ] {
         let outcome = on(&facts, &disk(device, "type='raw'", path, ""));

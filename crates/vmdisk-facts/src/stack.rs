@@ -1,0 +1,267 @@
+//! The layers of a host's storage under a path, and what becomes of a flush at each: the one answer for traces and rules.
+
+use std::collections::HashSet;
+
+use crate::blockdev::{BlockDevice, BlockKind};
+use crate::fact::Fact;
+use crate::filesystem::{Filesystem, FsKind};
+use crate::index::{HostIndex, MAX_LEVELS};
+use crate::mount::Mount;
+
+/// One layer of the storage under a path.
+#[derive(Clone, Copy, Debug)]
+pub enum StackLayer<'a> {
+    /// A file system, with its mount and the file on it.
+    FileSystem {
+        /// The file system.
+        filesystem: &'a Filesystem,
+        /// Its mount, if the facts have it.
+        mount: Option<&'a Mount>,
+        /// The file.
+        path: &'a str,
+    },
+    /// A block device.
+    Device(&'a BlockDevice),
+}
+
+/// What becomes of a flush at a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlushEffect {
+    /// It continues to the layers below.
+    Passed,
+    /// The data is durable here.
+    Durable,
+    /// It is ignored, and reported as done.
+    Dropped(FlushLoss),
+    /// The facts do not decide it.
+    Unknown(UnknownFlush),
+}
+
+/// Why a layer drops flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushLoss {
+    /// It is memory: nothing survives a restart.
+    Memory,
+    /// The file of the loop device is deleted: it is gone when the device is detached.
+    DeletedFile,
+    /// The mount does not tell the drive to empty its cache (`nobarrier`).
+    NoBarrier,
+    /// The overlay is mounted with `volatile`.
+    VolatileOverlay,
+    /// The dataset has `sync=disabled`.
+    ZfsSync,
+}
+
+/// Why it is unknown what becomes of a flush.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnknownFlush {
+    /// A server, a hypervisor or a program decides.
+    Elsewhere,
+    /// A fact is missing, which can show that flushes are dropped.
+    Missing(FlushLoss, Fact<()>),
+}
+
+/// A layer where the flush of a stack is lost, or where it is unknown.
+#[derive(Clone, Debug)]
+pub struct LostFlush<'a> {
+    /// The layer.
+    pub layer: StackLayer<'a>,
+    /// The number of layers above it.
+    pub depth: usize,
+    /// The effect: dropped or unknown.
+    pub effect: FlushEffect,
+}
+
+impl<'a> StackLayer<'a> {
+    /// A name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            StackLayer::FileSystem {
+                filesystem, mount, ..
+            } => match mount {
+                Some(mount) => format!("{} on {}", filesystem.kind, mount.point),
+                None => filesystem.kind.to_string(),
+            },
+            StackLayer::Device(device) => device.name().into_owned(),
+        }
+    }
+
+    /// What becomes of a flush here.
+    pub fn flush(&self) -> FlushEffect {
+        match self {
+            StackLayer::FileSystem {
+                filesystem, mount, ..
+            } => of_filesystem(filesystem, *mount),
+            StackLayer::Device(device) => of_device(device),
+        }
+    }
+
+    fn id(&self) -> (bool, &'a str) {
+        match self {
+            StackLayer::FileSystem { filesystem, .. } => (true, &filesystem.id),
+            StackLayer::Device(device) => (false, &device.id),
+        }
+    }
+}
+
+fn of_filesystem(filesystem: &Filesystem, mount: Option<&Mount>) -> FlushEffect {
+    match &filesystem.kind {
+        kind if kind.is_volatile() => FlushEffect::Dropped(FlushLoss::Memory),
+        FsKind::Zfs => of_zfs(&filesystem.zfs.as_ref().and_then(|zfs| zfs.sync.clone())),
+        FsKind::Nfs | FsKind::Nfs4 | FsKind::Cifs | FsKind::Ceph => FlushEffect::Passed,
+        // A program or the host above decides.
+        FsKind::Virtiofs | FsKind::Plan9 | FsKind::Fuse(_) => {
+            FlushEffect::Unknown(UnknownFlush::Elsewhere)
+        }
+        FsKind::Overlay if mount.is_some_and(|mount| mount.drops_fsync()) => {
+            FlushEffect::Dropped(FlushLoss::VolatileOverlay)
+        }
+        // Its other options are those of the upper directory's file system.
+        FsKind::Overlay => FlushEffect::Passed,
+        _ => {
+            let drops = mount.map_or(Fact::NotCollected, Mount::drops_flushes);
+            decided(drops, FlushLoss::NoBarrier)
+        }
+    }
+}
+
+/// What becomes of a flush on ZFS with this `sync` property.
+pub fn of_zfs(sync: &Fact<String>) -> FlushEffect {
+    let drops = match sync {
+        // Each dataset has the property.
+        Fact::Absent => Fact::NotCollected,
+        sync => sync.as_ref().map(|sync| sync == "disabled"),
+    };
+    decided(drops, FlushLoss::ZfsSync)
+}
+
+fn decided(drops: Fact<bool>, loss: FlushLoss) -> FlushEffect {
+    match drops {
+        Fact::Known(true) => FlushEffect::Dropped(loss),
+        Fact::Known(false) | Fact::Absent => FlushEffect::Passed,
+        missing @ (Fact::Unknown(_) | Fact::NotCollected) => {
+            FlushEffect::Unknown(UnknownFlush::Missing(loss, missing.map(|_| ())))
+        }
+    }
+}
+
+fn of_device(device: &BlockDevice) -> FlushEffect {
+    if matches!(device.kind, BlockKind::Zram | BlockKind::Ram) {
+        return FlushEffect::Dropped(FlushLoss::Memory);
+    }
+    if let (BlockKind::Zvol, Fact::Known(zvol)) = (&device.kind, &device.zvol) {
+        return of_zfs(&zvol.sync);
+    }
+    if device
+        .loop_file
+        .value()
+        .is_some_and(|file| file.deleted.is_true())
+    {
+        return FlushEffect::Dropped(FlushLoss::DeletedFile);
+    }
+    match device.queue.write_cache.as_str() {
+        // The kernel sends no flush to a device without a volatile cache.
+        Fact::Known(mode) if mode != "write back" => FlushEffect::Durable,
+        Fact::Known(_) => FlushEffect::Passed,
+        _ => FlushEffect::Unknown(UnknownFlush::Elsewhere),
+    }
+}
+
+impl<'a> HostIndex<'a> {
+    /// The file system of a file as a layer.
+    pub fn file_layer(&self, path: &'a str) -> Fact<StackLayer<'a>> {
+        self.filesystem_of(path)
+            .map(|filesystem| StackLayer::FileSystem {
+                filesystem,
+                mount: self.mount_of(path).known(),
+                path,
+            })
+    }
+
+    /// The layers directly below: the upper directory of an overlay, the devices of a file system, the file of a loop
+    /// device, or the devices below a device.
+    pub fn layers_under(&self, layer: &StackLayer<'a>) -> Vec<StackLayer<'a>> {
+        match *layer {
+            StackLayer::FileSystem { filesystem, .. } => match self.upper_layer(filesystem) {
+                Some(upper) => vec![upper],
+                None => self
+                    .own_devices(filesystem)
+                    .into_iter()
+                    .map(StackLayer::Device)
+                    .collect(),
+            },
+            StackLayer::Device(device) => {
+                if let Fact::Known(file) = &device.loop_file
+                    && let Fact::Known(path) = &file.backing_file
+                {
+                    return self.file_layer(path).known().into_iter().collect();
+                }
+                self.below(device)
+                    .into_iter()
+                    .map(StackLayer::Device)
+                    .collect()
+            }
+        }
+    }
+
+    /// The file system with the upper directory of an overlay.
+    fn upper_layer(&self, filesystem: &'a Filesystem) -> Option<StackLayer<'a>> {
+        let overlay = filesystem.overlay.value()?;
+        let upper = self.file_layer(overlay.upper.value()?).known()?;
+        // An overlay on itself is not a chain of file systems.
+        (upper.id() != (true, filesystem.id.as_str())).then_some(upper)
+    }
+
+    /// The layers under a path where its flushes are lost or where that is unknown, the nearest first. `is_device` is true
+    /// for a path that is opened as a device.
+    ///
+    /// # Errors
+    /// Returns the missing fact if the facts do not describe the path.
+    pub fn lost_flushes(
+        &self,
+        path: &'a str,
+        is_device: bool,
+    ) -> Result<Vec<LostFlush<'a>>, Fact<()>> {
+        let top = match self.block_device(path) {
+            Fact::Known(device) => Fact::Known(StackLayer::Device(device)),
+            Fact::Absent | Fact::NotCollected if !is_device => self.file_layer(path),
+            missing => missing.map(StackLayer::Device),
+        };
+        let top = match top {
+            // What is there is a node of a device, and not a file.
+            Fact::Known(StackLayer::FileSystem { filesystem, .. })
+                if filesystem.kind == FsKind::Devtmpfs =>
+            {
+                return Err(Fact::NotCollected);
+            }
+            Fact::Known(top) => top,
+            Fact::Absent => return Err(Fact::NotCollected),
+            missing => return Err(missing.map(|_| ())),
+        };
+        let (mut found, mut seen) = (Vec::new(), HashSet::from([top.id()]));
+        let mut level = vec![top];
+        for depth in 0..MAX_LEVELS {
+            let mut below = Vec::new();
+            for layer in std::mem::take(&mut level) {
+                let effect = layer.flush();
+                let goes_on = matches!(effect, FlushEffect::Passed | FlushEffect::Unknown(_));
+                if matches!(effect, FlushEffect::Dropped(_) | FlushEffect::Unknown(_)) {
+                    found.push(LostFlush {
+                        layer,
+                        depth,
+                        effect,
+                    });
+                }
+                if goes_on {
+                    below.extend(
+                        self.layers_under(&layer)
+                            .into_iter()
+                            .filter(|it| seen.insert(it.id())),
+                    );
+                }
+            }
+            level = below;
+        }
+        Ok(found)
+    }
+}
