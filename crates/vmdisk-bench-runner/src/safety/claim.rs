@@ -12,7 +12,7 @@ use super::family::Family;
 use super::loop_file::no_file_users;
 use super::marker::Marker;
 use super::node::{Node, plain};
-use super::refusal::{Check, Refusal, Refused};
+use super::refusal::{Check, Refusal, Refusals, Refused};
 use super::signature::{END_BYTES, no_signature};
 use super::users::{no_btrfs, no_locks, no_mounts, no_swap, not_open};
 
@@ -67,10 +67,7 @@ impl ClaimedDevice {
         let mut refusals = Vec::new();
         let marker = Marker::of(&self.node, &mut refusals);
         if marker.is_some_and(|marker| marker != self.marker) {
-            refusals.push(Refusal::new(
-                Check::Marker,
-                "the marker changed since the run began",
-            ));
+            refusals.refuse(Check::Marker, "the marker changed since the run began");
         }
         let family = Family::of(&self.node, &mut refusals);
         no_mounts(&family, &mut refusals);
@@ -141,14 +138,14 @@ pub(crate) fn exclusive(node: &Node, refusals: &mut Vec<Refusal>) -> Option<File
     match node.again(&options) {
         Ok(file) => Some(file),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::Exclusive,
                 "the kernel says that it is in use (EBUSY)",
-            ));
+            );
             None
         }
         Err(error) => {
-            refusals.push(Refusal::new(Check::Exclusive, plain(&error)));
+            refusals.refuse(Check::Exclusive, plain(&error));
             None
         }
     }
@@ -167,13 +164,13 @@ fn stable_name(node: &Node, refusals: &mut Vec<Refusal>) {
         .filter(|path| fs::canonicalize(path).is_ok_and(|real| real == node.real))
         .collect();
     if let Some(name) = names.iter().min() {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::StableName,
             format!(
                 "{} may be another device after the next boot; use {}",
                 node.given.display(),
                 name.display()
             ),
-        ));
+        );
     }
 }

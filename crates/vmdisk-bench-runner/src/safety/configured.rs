@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::family::Family;
 use super::node::{number_of, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 
 /// Directories of libvirt's system guests, running or not.
 const GUESTS: &[&str] = &["/etc/libvirt/qemu", "/run/libvirt/qemu"];
@@ -26,10 +26,10 @@ pub(crate) fn not_configured(family: &Family, refusals: &mut Vec<Refusal>) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => {
-                refusals.push(Refusal::new(
+                refusals.refuse(
                     Check::Configured,
                     format!("not checked: {}: {}", folder.display(), plain(&error)),
-                ));
+                );
                 continue;
             }
         };
@@ -46,10 +46,7 @@ pub(crate) fn not_configured(family: &Family, refusals: &mut Vec<Refusal>) {
         };
         for word in words(&text) {
             if is_of(word, family) {
-                refusals.push(Refusal::new(
-                    Check::Configured,
-                    format!("{table} names {word}"),
-                ));
+                refusals.refuse(Check::Configured, format!("{table} names {word}"));
             }
         }
     }
@@ -106,14 +103,14 @@ fn guest(path: &Path, family: &Family, refusals: &mut Vec<Refusal>) {
     for (disk, image) in images {
         for image in image.chain() {
             if let Some(host_path) = image.host_path().filter(|path| is_of(path, family)) {
-                refusals.push(Refusal::new(
+                refusals.refuse(
                     Check::Configured,
                     format!(
                         "the guest of {} uses it as {} ({host_path})",
                         path.display(),
                         disk.name()
                     ),
-                ));
+                );
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use vmdisk_facts::DeviceNumber;
 
 use super::node::{Node, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 
 /// A device and everything stacked on it, by number, with the kernel's names.
 #[derive(Debug, Default)]
@@ -22,26 +22,25 @@ impl Family {
         family.members.insert(node.number, node.kernel_name());
         match fs::read_to_string(node.sysfs.join("ro")) {
             Ok(text) if text.trim() == "0" => {}
-            Ok(_) => refusals.push(Refusal::new(Check::Writable, "the device is read-only")),
-            Err(error) => refusals.push(Refusal::new(
-                Check::Writable,
-                format!("not checked: {}", plain(&error)),
-            )),
+            Ok(_) => refusals.refuse(Check::Writable, "the device is read-only"),
+            Err(error) => {
+                refusals.refuse(Check::Writable, format!("not checked: {}", plain(&error)))
+            }
         }
         let mut partitions = Vec::new();
         let mut holders = Vec::new();
         family.add_above(&node.sysfs, &mut partitions, &mut holders, refusals);
         if !partitions.is_empty() {
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::Partitions,
                 format!("it has partitions: {}", partitions.join(", ")),
-            ));
+            );
         }
         if !holders.is_empty() {
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::Holders,
                 format!("{} is built on it", holders.join(", ")),
-            ));
+            );
         }
         family
     }
@@ -63,10 +62,9 @@ impl Family {
                     }
                 }
             }
-            Err(error) => refusals.push(Refusal::new(
-                Check::Partitions,
-                format!("not checked: {}", plain(&error)),
-            )),
+            Err(error) => {
+                refusals.refuse(Check::Partitions, format!("not checked: {}", plain(&error)))
+            }
         }
         match fs::read_dir(sysfs.join("holders")) {
             Ok(entries) => {
@@ -75,10 +73,9 @@ impl Family {
                     above.push(entry.path());
                 }
             }
-            Err(error) => refusals.push(Refusal::new(
-                Check::Holders,
-                format!("not checked: {}", plain(&error)),
-            )),
+            Err(error) => {
+                refusals.refuse(Check::Holders, format!("not checked: {}", plain(&error)))
+            }
         }
         for path in above {
             let Some(number) = fs::read_to_string(path.join("dev"))

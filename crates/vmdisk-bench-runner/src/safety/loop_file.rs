@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::node::{Node, number_of, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 use super::users::{lock_on, processes};
 
 /// Device and inode of a file.
@@ -21,21 +21,21 @@ pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
     let metadata = match fs::metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) => {
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::LoopFile,
                 format!("not checked: {}: {}", path.display(), plain(&error)),
-            ));
+            );
             return;
         }
     };
     if metadata.file_type().is_block_device() {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::LoopFile,
             format!(
                 "it is a loop device over the block device {}; use that device instead",
                 path.display()
             ),
-        ));
+        );
         return;
     }
     let id = (metadata.dev(), metadata.ino());

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 
 use super::node::{Node, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 
 /// Size of a marker at the beginning and at the end of a device.
 pub(crate) const MARKER_BYTES: usize = 4096;
@@ -65,7 +65,7 @@ impl Marker {
 
     /// Reads the marker of a device and checks it against the device.
     pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Option<Self> {
-        let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
+        let mut refuse = |found: String| refusals.refuse(Check::Marker, found);
         if node.size_bytes < 2 * MARKER_BYTES as u64 {
             refuse("the device has no room for a marker".to_owned());
             return None;
@@ -88,7 +88,7 @@ impl Marker {
             return None;
         };
         let before = refusals.len();
-        let mut refuse = |found: String| refusals.push(Refusal::new(Check::Marker, found));
+        let mut refuse = |found: String| refusals.refuse(Check::Marker, found);
         if copies[0] != copies[1] {
             refuse("the markers at its beginning and end differ".to_owned());
         }

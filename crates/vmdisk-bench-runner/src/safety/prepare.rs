@@ -5,7 +5,7 @@ use std::path::Path;
 use super::claim::{checked, exclusive};
 use super::marker::Marker;
 use super::node::{Identity, Node};
-use super::refusal::{Check, Refusal, Refused};
+use super::refusal::{Check, Refusals, Refused};
 use super::signature::{blank_ends, new_if_thin};
 
 /// A claimed device that passed every check; not written yet.
@@ -27,15 +27,12 @@ pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
     blank_ends(&node, &mut refusals);
     if refusals.len() > blank_from && Marker::of(&node, &mut Vec::new()).is_some() {
         refusals.truncate(blank_from);
-        refusals.push(Refusal::new(Check::Marker, "it is already marked"));
+        refusals.refuse(Check::Marker, "it is already marked");
     }
     new_if_thin(&node, &mut refusals);
     let identity = node.identity();
     if identity.is_none() {
-        refusals.push(Refusal::new(
-            Check::Serial,
-            "it has no serial number to confirm",
-        ));
+        refusals.refuse(Check::Serial, "it has no serial number to confirm");
     }
     let held = if refusals.is_empty() {
         exclusive(&node, &mut refusals)

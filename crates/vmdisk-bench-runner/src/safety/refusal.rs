@@ -60,6 +60,18 @@ impl Refusal {
     }
 }
 
+/// The failed checks of a device.
+pub(crate) trait Refusals {
+    /// Adds a failed check.
+    fn refuse(&mut self, check: Check, found: impl Into<String>);
+}
+
+impl Refusals for Vec<Refusal> {
+    fn refuse(&mut self, check: Check, found: impl Into<String>) {
+        self.push(Refusal::new(check, found));
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.check.word(), self.found)

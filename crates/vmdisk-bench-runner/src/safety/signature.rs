@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use super::node::{Node, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 use crate::programs;
 
 /// Size of the range at either end that is never written: signatures and the marker are there.
@@ -34,42 +34,39 @@ pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
                         .any(|key| line.starts_with(key))
                 })
                 .collect();
-            refusals.push(Refusal::new(
-                Check::Signature,
-                format!("blkid finds {}", what.join(" ")),
-            ));
+            refusals.refuse(Check::Signature, format!("blkid finds {}", what.join(" ")));
         }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::Signature,
                 format!(
                     "not checked: blkid exited with {}: {}",
                     output.status,
                     said.lines().next().unwrap_or_default()
                 ),
-            ));
+            );
         }
-        Err(error) => refusals.push(Refusal::new(
+        Err(error) => refusals.refuse(
             Check::Signature,
             format!(
                 "not checked: blkid (util-linux) cannot be started: {}",
                 plain(&error)
             ),
-        )),
+        ),
     }
 }
 
 /// Refuses a device whose first or last MiB is not all zeroes.
 pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
     if node.size_bytes < 4 * END_BYTES {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::Blank,
             format!(
                 "{} bytes is less than the minimum of 4 MiB",
                 node.size_bytes
             ),
-        ));
+        );
         return;
     }
     for (which, offset) in [("first", 0), ("last", node.size_bytes - END_BYTES)] {
@@ -77,19 +74,19 @@ pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
         match node.file().read_exact_at(&mut bytes, offset) {
             Ok(()) => {
                 if let Some(place) = bytes.iter().position(|byte| *byte != 0) {
-                    refusals.push(Refusal::new(
+                    refusals.refuse(
                         Check::Blank,
                         format!(
                             "its {which} MiB is not zero (byte {}): it may hold data without a signature",
                             offset + place as u64
                         ),
-                    ));
+                    );
                 }
             }
-            Err(error) => refusals.push(Refusal::new(
+            Err(error) => refusals.refuse(
                 Check::Blank,
                 format!("not checked: its {which} MiB: {}", plain(&error)),
-            )),
+            ),
         }
     }
 }
@@ -103,16 +100,16 @@ pub(crate) fn new_if_thin(node: &Node, refusals: &mut Vec<Refusal>) {
     match programs::run("dmsetup", &["status", "--", name.trim()]) {
         Ok(status) => {
             if let Some(sectors) = written_sectors(&status) {
-                refusals.push(Refusal::new(
+                refusals.refuse(
                     Check::Blank,
                     format!(
                         "{} bytes of the thin volume are in use; only a new one is accepted",
                         sectors.saturating_mul(512)
                     ),
-                ));
+                );
             }
         }
-        Err(error) => refusals.push(Refusal::new(Check::Blank, format!("not checked: {error}"))),
+        Err(error) => refusals.refuse(Check::Blank, format!("not checked: {error}")),
     }
 }
 

@@ -11,7 +11,7 @@ use vmdisk_facts::mount::unescaped;
 
 use super::family::Family;
 use super::node::{Node, number_of, plain};
-use super::refusal::{Check, Refusal};
+use super::refusal::{Check, Refusal, Refusals};
 
 /// Refuses a family with a mounted member, in every mount table that is readable.
 pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
@@ -45,17 +45,17 @@ pub(crate) fn no_mounts(family: &Family, refusals: &mut Vec<Refusal>) {
     }
     // Our own mount table is among them, unless /proc is broken.
     if !own && fs::read("/proc/self/mountinfo").is_err() {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::Mounts,
             "not checked: /proc/self/mountinfo cannot be read",
-        ));
+        );
     }
     if !found.is_empty() {
         let points: Vec<String> = found.into_iter().collect();
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::Mounts,
             format!("it is mounted at {}", points.join(", ")),
-        ));
+        );
     }
 }
 
@@ -74,14 +74,14 @@ pub(crate) fn no_btrfs(family: &Family, refusals: &mut Vec<Refusal>) {
                 .ok()
                 .and_then(|text| DeviceNumber::parse(&text));
             if number.is_some_and(|number| family.members.contains_key(&number)) {
-                refusals.push(Refusal::new(
+                refusals.refuse(
                     Check::Btrfs,
                     format!(
                         "{} is a member of the btrfs {} that is mounted",
                         device.file_name().to_string_lossy(),
                         entry.file_name().to_string_lossy()
                     ),
-                ));
+                );
             }
         }
     }
@@ -101,19 +101,16 @@ pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
                     .filter(|metadata| metadata.file_type().is_block_device())
                     .map(|metadata| number_of(metadata.rdev()));
                 if number.is_some_and(|number| family.members.contains_key(&number)) {
-                    refusals.push(Refusal::new(
-                        Check::Swap,
-                        format!("{path} is swap space in use"),
-                    ));
+                    refusals.refuse(Check::Swap, format!("{path} is swap space in use"));
                 }
             }
         }
         // A kernel without swap has no such file.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => refusals.push(Refusal::new(
+        Err(error) => refusals.refuse(
             Check::Swap,
             format!("not checked: /proc/swaps: {}", plain(&error)),
-        )),
+        ),
     }
 }
 
@@ -135,16 +132,16 @@ pub(crate) fn not_open(family: &Family, refusals: &mut Vec<Refusal>) {
     let OpenElsewhere { users, unseen } = found;
     if !users.is_empty() {
         let users: Vec<String> = users.into_iter().collect();
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::OpenElsewhere,
             format!("{} has it open", users.join(", ")),
-        ));
+        );
     }
     if unseen > 0 {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::OpenElsewhere,
             format!("not checked: the open files of {unseen} processes, which only root may read"),
-        ));
+        );
     }
 }
 
@@ -191,19 +188,19 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
     let (metadata, text) = match (node.file().metadata(), fs::read_to_string("/proc/locks")) {
         (Ok(metadata), Ok(text)) => (metadata, text),
         (Err(error), _) | (_, Err(error)) => {
-            refusals.push(Refusal::new(
+            refusals.refuse(
                 Check::Locks,
                 format!("not checked: /proc/locks: {}", plain(&error)),
-            ));
+            );
             return;
         }
     };
     let file = (number_of(metadata.dev()), metadata.ino());
     if let Some(start) = lock_on(&text, file) {
-        refusals.push(Refusal::new(
+        refusals.refuse(
             Check::Locks,
             format!("it is locked from byte {start}, as by a running QEMU"),
-        ));
+        );
     }
 }
 
