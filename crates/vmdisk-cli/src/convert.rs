@@ -77,6 +77,13 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
             ConvertForm::Qemu | ConvertForm::Qmp => Completion::default(),
         };
         chosen = completion.chosen;
+        if !matches!(args.to, ConvertForm::Qemu | ConvertForm::Qmp) && document.number_boot_order()
+        {
+            chosen.push(
+                "each boot order is one higher than its bootindex: libvirt counts from 1"
+                    .to_owned(),
+            );
+        }
         warnings.extend(completion.unfit.into_iter().map(Message::warning));
     }
     let resolved = match args.resolved {

@@ -1,6 +1,7 @@
 //! Values for the variables of scripts, and the choice among their starts.
 
 use clap::Args;
+use vmdisk::model::Format;
 use vmdisk::{Document, Values};
 
 use crate::render::message::Message;
@@ -13,12 +14,30 @@ pub(crate) struct ValueArgs {
     /// Value of a variable of a script, makefile or unit that its text does not tell; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = value)]
     set: Vec<(String, String)>,
+    /// Format of the images without a format, or of the image of the disk with this target or device id; may be repeated.
+    #[arg(long = "disk-format", value_name = "[DISK=]FORMAT", value_parser = disk_format)]
+    pub(crate) disk_formats: Vec<(Option<String>, Format)>,
 }
 
 impl ValueArgs {
     pub(crate) fn values(&self) -> Values {
         self.set.iter().cloned().collect()
     }
+}
+
+/// Reads `[DISK=]FORMAT`.
+fn disk_format(text: &str) -> Result<(Option<String>, Format), String> {
+    let (disk, word) = match text.rsplit_once('=') {
+        Some((disk, word)) => (Some(disk.to_owned()), word),
+        None => (None, text),
+    };
+    let format = Format::from_wire(word).ok_or_else(|| {
+        format!(
+            "`{word}` is not a format; expected one of {}",
+            Format::WORDS.join(", ")
+        )
+    })?;
+    Ok((disk, format))
 }
 
 /// Reads `NAME=VALUE`.

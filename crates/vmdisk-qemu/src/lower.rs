@@ -15,7 +15,7 @@ use crate::interface::DefaultInterface;
 use crate::machine_read::read_machine;
 use crate::notes::{FinishedNotes, Notes};
 use crate::object::read_iothread::{IoThreadIds, read_iothreads, read_main_loop};
-use crate::object::read_memory::read_memory_backing;
+use crate::object::read_memory::{read_memory_backing, size_of_memory};
 use crate::object::read_throttle::FilterGroups;
 use crate::parse::{Parsed, READCONFIG};
 use crate::read_daemon::read_daemons;
@@ -46,6 +46,9 @@ impl<'a> Lowered<'a> {
         domain.iothreads = read_iothreads(index, &mut ids, &mut notes);
         domain.default_iothread = read_main_loop(index, &mut notes);
         domain.memory_backing = read_memory_backing(index, &mut notes);
+        if !index.has("m") {
+            domain.memory = domain.memory.or_else(|| size_of_memory(index));
+        }
         let (controllers, mut buses) = read_controllers(board, index, &mut ids, &mut notes);
         domain.controllers = controllers;
         let default_interface = DefaultInterface::of(parsed.program(), &domain, board);

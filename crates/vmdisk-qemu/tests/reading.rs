@@ -750,3 +750,25 @@ fn a_switch_of_a_node_is_a_boolean_in_json() {
         "invalid value `0` for `cache.no-flush`, expected one of true, false"
     );
 }
+
+#[test]
+fn the_memory_of_a_guest_without_m_is_that_of_its_object() {
+    for (kind, access) in [("shm", Some(MemoryAccess::Shared)), ("memfd", None)] {
+        let text = format!(
+            "qemu-system-x86_64 -M q35,memory-backend=m -object memory-backend-{kind},id=m,size=512M -hda /a"
+        );
+        let domain = read(&text).unwrap().domain;
+        assert_eq!(domain.memory, Some(Bytes(512 * Bytes::MIB)), "{text}");
+        assert_eq!(domain.memory_backing.access, access, "{text}");
+        let told = read(&format!("{text} -m 1G")).unwrap().domain;
+        assert_eq!(told.memory, Some(Bytes::gib(1)), "{text}");
+    }
+}
+
+#[test]
+fn a_question_for_the_formats_is_no_mistake() {
+    for (word, problems) in [("help", 0), ("?", 0), ("hlep", 1)] {
+        let document = read(&format!("qemu-system-x86_64 -drive format={word}")).unwrap();
+        assert_eq!(document.problems.len(), problems, "{word}");
+    }
+}

@@ -59,6 +59,14 @@ pub enum Source {
 }
 
 impl Source {
+    pub(crate) const fn domain_mut(&mut self) -> &mut Domain {
+        match self {
+            Source::LibvirtXml(document) => &mut document.domain,
+            Source::QemuCommandLine(document) => &mut document.domain,
+            Source::Spec(document) => &mut document.planned.domain,
+        }
+    }
+
     pub(crate) fn source_map(&self) -> &SourceMap<FieldPath> {
         match self {
             Source::LibvirtXml(document) => &document.source_map,

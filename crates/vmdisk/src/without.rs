@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_model::{Disk, FieldPath};
-use vmdisk_source::SourceMap;
+use vmdisk_model::{BackendSource, Disk, FieldPath, Format};
+use vmdisk_source::{SourceMap, Span};
 
-use crate::{Document, Source};
+use crate::{Document, ReadFailure, ReadFailureKind, Source};
 
 impl Document {
     /// Removes disks from the guest, by their targets or by the ids of their devices, for a conversion. The text is
@@ -54,6 +54,63 @@ impl Document {
             }
         }
         Ok(())
+    }
+}
+
+impl Document {
+    /// Numbers the boot order from 1 if it begins with 0, as QEMU allows and libvirt does not; true if it did.
+    pub fn number_boot_order(&mut self) -> bool {
+        let disks = &mut self.source.domain_mut().disks;
+        let has_zero = disks.iter().any(|disk| disk.frontend.boot_order == Some(0));
+        if has_zero {
+            let orders = disks
+                .iter_mut()
+                .filter_map(|disk| disk.frontend.boot_order.as_mut());
+            orders.for_each(|order| *order = order.saturating_add(1));
+        }
+        has_zero
+    }
+
+    /// Sets the format of the image of a disk, by the target or the id of its device, or that of every image of a disk that
+    /// sets none.
+    ///
+    /// # Errors
+    /// If no disk has the name, or its image has another format.
+    pub fn set_format(&mut self, name: Option<&str>, format: Format) -> Result<(), ReadFailure> {
+        let mut is_found = name.is_none();
+        let mut other = None;
+        for document in std::iter::once(&mut self.source)
+            .chain(self.further.iter_mut().map(|it| &mut it.source))
+        {
+            for disk in &mut document.domain_mut().disks {
+                let is_called = |it: &Option<String>| it.as_deref() == name && name.is_some();
+                let is_own = is_called(&disk.frontend.target) || is_called(&disk.frontend.alias);
+                let BackendSource::Image(image) = &mut disk.backend.source else {
+                    is_found |= is_own;
+                    continue;
+                };
+                is_found |= is_own;
+                match image.format {
+                    None if is_own || name.is_none() => image.format = Some(format),
+                    Some(set) if is_own && set != format => other = Some(set),
+                    _ => {}
+                }
+            }
+        }
+        let name = name.unwrap_or_default();
+        let message = match other {
+            _ if !is_found => format!("no disk is called `{name}`"),
+            Some(set) => format!("the image of `{name}` has the format {set}"),
+            None => return Ok(()),
+        };
+        let help = "use the target of a disk, such as vda, or the id of its device";
+        Err(ReadFailure {
+            kind: ReadFailureKind::Spec,
+            span: Span::empty(0),
+            message,
+            help: Some(help.to_owned()),
+            related: Vec::new(),
+        })
     }
 }
 

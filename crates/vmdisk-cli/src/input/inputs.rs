@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::input::walk;
 use crate::values::ValueArgs;
 use vmdisk::Values;
+use vmdisk::model::Format;
 
 use crate::input::watch::{self, Progress};
 use crate::pattern;
@@ -33,6 +34,8 @@ pub(crate) struct Input {
     pub(crate) origin: Origin,
     /// Values for the variables of a command line.
     pub(crate) values: Values,
+    /// Formats of images that set none: of one disk, or of all.
+    pub(crate) disk_formats: Vec<(Option<String>, Format)>,
 }
 
 impl Input {
@@ -41,12 +44,14 @@ impl Input {
             file,
             origin,
             values: Values::new(),
+            disk_formats: Vec::new(),
         }
     }
 
-    /// With the values of `--set`.
+    /// With the values of `--set` and `--disk-format`.
     pub(crate) fn with(mut self, values: &ValueArgs) -> Self {
         self.values = values.values();
+        self.disk_formats.clone_from(&values.disk_formats);
         self
     }
 
@@ -99,7 +104,7 @@ impl Inputs {
     /// Gives the values of `--set` to each input.
     pub(crate) fn set(&mut self, values: &ValueArgs) {
         for input in &mut self.files {
-            input.values = values.values();
+            *input = input.clone().with(values);
         }
     }
 

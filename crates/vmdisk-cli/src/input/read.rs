@@ -52,13 +52,24 @@ pub(crate) fn again<'a>(
 pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
     let document = vmdisk::read_bytes_with_values(bytes, &input.values);
     document
+        .and_then(|document| with_formats(input, document))
         .inspect(|document| document.starts().for_each(|it| used::disks(it.domain())))
         .map_err(|failure| message(input, bytes, failure))
 }
 
 /// As [`document`], for a document that is not written, and without a note of its disks: that takes 5 % of a run.
 pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
-    vmdisk::read_to_lint(bytes, &input.values).map_err(|failure| message(input, bytes, failure))
+    let document = vmdisk::read_to_lint(bytes, &input.values);
+    let document = document.and_then(|document| with_formats(input, document));
+    document.map_err(|failure| message(input, bytes, failure))
+}
+
+/// The document with the formats of `--disk-format`.
+fn with_formats(input: &Input, mut document: Document) -> Result<Document, ReadFailure> {
+    for (disk, format) in &input.disk_formats {
+        document.set_format(disk.as_deref(), *format)?;
+    }
+    Ok(document)
 }
 
 /// A failure to read, with its place.

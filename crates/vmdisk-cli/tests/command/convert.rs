@@ -899,3 +899,56 @@ fn elements_of_one_kind_are_refused_once_for_each_disk() {
         ]
     );
 }
+
+#[test]
+fn a_format_that_the_caller_states_is_that_of_images_without_one() {
+    let line = "qemu-system-x86_64 -name n -m 1G -hda /a.img -drive file=/b,if=virtio,format=raw";
+    let place = Place::with(&[("a.args", line)]);
+    let convert = |formats: &[&str]| {
+        let formats = formats.iter().flat_map(|it| ["--disk-format", it]);
+        let arguments: Vec<&str> = ["convert", "--to", "disk-xml", "a.args"]
+            .into_iter()
+            .chain(formats)
+            .collect();
+        place.run(&arguments)
+    };
+    assert_eq!(convert(&[]).code, 2);
+    for stated in ["qcow2", "hda=qcow2"] {
+        let run = convert(&[stated]);
+        assert_eq!(run.code, 0, "{run:?}");
+        let formats: Vec<usize> = ["type='qcow2'", "type='raw'"]
+            .iter()
+            .map(|it| run.stdout.matches(it).count())
+            .collect();
+        assert_eq!(formats, [1, 1], "{run:?}");
+    }
+    for (stated, says) in [
+        ("vdz=raw", "no disk is called `vdz`"),
+        ("vda=qcow2", "has the format raw"),
+        ("img", "is not a format"),
+    ] {
+        let run = convert(&[stated]);
+        assert!(run.code == 2 && run.stderr.contains(says), "{run:?}");
+    }
+    let lint = place.run(&["lint", "--disk-format", "raw", "a.args"]);
+    assert!(!lint.stdout.contains("format-missing"), "{lint:?}");
+    let trace = place.run(&["trace", "--disk-format", "qcow2", "a.args", "hda"]);
+    assert!(trace.stdout.contains("format: qcow2"), "{trace:?}");
+}
+
+#[test]
+fn a_boot_order_from_zero_is_numbered_from_one() {
+    let line = "qemu-system-x86_64 -name n -m 1G -drive file=/a,format=raw,if=none,id=a -drive file=/b,format=raw,if=none,id=b \
+        -device virtio-blk-pci,drive=a,bootindex=0 -device virtio-blk-pci,drive=b,bootindex=1";
+    let place = Place::with(&[("a.args", line)]);
+    for form in ["disk-xml", "libvirt-xml", "spec"] {
+        let run = place.run(&["convert", "--strict", "--to", form, "a.args"]);
+        let orders = ["order='1'", "order='2'"].iter();
+        let orders = orders.filter(|it| run.stdout.contains(**it)).count();
+        assert!(orders == 2 || form == "spec", "{run:?}");
+        assert!(
+            !run.stdout.contains("order='0'") && run.stderr.contains("one higher"),
+            "{run:?}"
+        );
+    }
+}

@@ -450,7 +450,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let at = FieldPath::Image(nth, depth, ImageField::Format);
         self.notes.record_value(at, driver);
         let text = driver.value.as_str();
-        if format.is_none() && !driver.is_open() {
+        // QEMU lists its formats, and ends.
+        let is_question = matches!(text, "help" | "?");
+        if format.is_none() && !driver.is_open() && !is_question {
             let message = format!("format `{text}` is not known");
             let meant = Format::of_common_word(text).and_then(Format::qemu_driver);
             let help = meant.map(|meant| format!("did you mean `{meant}`?"));

@@ -1,6 +1,8 @@
 //! Reads the backing of the guest's memory.
 
-use vmdisk_model::{DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
+use vmdisk_model::{
+    Bytes, DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource,
+};
 
 use crate::index::Index;
 use crate::members::Members;
@@ -14,6 +16,13 @@ use super::SHARED_MEMORY;
 pub(crate) fn memory_of_machine<'a>(index: &Index<'a>) -> Option<(Members<'a>, &'a Property)> {
     let mut machines = index.machines().rev();
     machines.find_map(|(_, machine)| Some((machine, machine.get("memory-backend")?)))
+}
+
+/// The size of the object with all of the guest's memory, which the guest has without `-m`.
+pub(crate) fn size_of_memory(index: &Index<'_>) -> Option<Bytes> {
+    let (_, name) = memory_of_machine(index)?;
+    let object = index.properties(index.object(name.value.as_str())?)?;
+    size_of(object.get("size")?.value.as_str(), 1)
 }
 
 /// Reads the backing of the guest's memory.
@@ -74,6 +83,10 @@ fn read_memory_object(
         _ => {}
     }
     notes.record(at(DomainField::MemorySource), kind);
+    if kind.value.as_str() == "memory-backend-shm" {
+        properties.accept(&["share"]);
+        return Some(Some(MemoryAccess::Shared));
+    }
     let share = properties.take("share");
     if let Some(share) = share {
         notes.record(at(DomainField::MemoryAccess), share);

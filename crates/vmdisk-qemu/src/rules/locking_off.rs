@@ -2,6 +2,8 @@
 
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
+use crate::syntax::value::is_on;
+
 use super::line::{Line, line_rule};
 use super::nodes::{is_read_only, nodes};
 
@@ -39,6 +41,15 @@ line_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img,locking=off,read-only=on \
     ///   -device virtio-blk-pci,drive=f0,id=vda
     /// ```
+    ///
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive if=none,id=d0,file=/srv/a.img,format=raw,file.locking=off -device virtio-blk-pci,drive=d0
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive if=none,id=d0,file=/srv/a.img,format=raw,file.locking=off,readonly=on -device virtio-blk-pci,drive=d0
+    /// ```
     name: "locking-off",
     group: Group::DataSafety,
     severity: Severity::Warning,
@@ -49,17 +60,26 @@ line_rule! {
             how: "QEMU 5.2, 7.2, 10.0 and 11.1",
         },
     ],
+    supersedes: &["duplicate-disk-source"],
     check: Text(check),
 }
+
+const MESSAGE: &str = "locking=off: a second guest or qemu-img can write to the same image";
+const HELP: &str = "remove locking=off; if several guests share the image, use share-rw=on";
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line).filter(|node| !is_read_only(node)) {
         let is_file = matches!(node.driver(), "file" | "host_device");
         let locking = node.get("locking").filter(|_| is_file);
         if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
-            let message = "locking=off: a second guest or qemu-img can write to the same image";
-            let help = "remove locking=off; if several guests share the image, use share-rw=on";
-            line.refuse(report, node.option, locking.span, message, help);
+            line.refuse(report, node.option, locking.span, MESSAGE, HELP);
+        }
+    }
+    for (option, drive) in line.index.of_name("drive") {
+        let is_written = !is_on(drive.get("readonly").or(drive.get("read-only")));
+        let locking = drive.get("file.locking").filter(|_| is_written);
+        if let Some(locking) = locking.filter(|it| it.value.as_str() == "off") {
+            line.refuse(report, option, locking.span, MESSAGE, HELP);
         }
     }
 }

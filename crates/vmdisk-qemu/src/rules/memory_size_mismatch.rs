@@ -1,6 +1,5 @@
 //! `memory-size-mismatch`
 
-use vmdisk_model::Bytes;
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::line::{Line, line_rule};
@@ -12,7 +11,7 @@ line_rule! {
     ///
     /// ## What it reports
     /// Reports an object named by `-machine memory-backend` if its size differs from `-m`. Without `-m` the guest has
-    /// 128 MiB.
+    /// as much as the object.
     ///
     /// ## Why it matters
     /// QEMU exits at start with `Machine memory size does not match the size of the memory backend`. A vhost-user disk
@@ -35,6 +34,11 @@ line_rule! {
     ///   -m 4G \
     ///   -object memory-backend-memfd,id=mem0,size=4G,share=on
     /// ```
+    ///
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=mem0 \
+    ///   -object memory-backend-memfd,id=mem0,size=512M,share=on
+    /// ```
     name: "memory-size-mismatch",
     group: Group::Startup,
     severity: Severity::Error,
@@ -49,8 +53,6 @@ line_rule! {
     check: Text(check),
 }
 
-/// QEMU's default size of the guest's memory.
-const DEFAULT: Bytes = Bytes(128 * Bytes::MIB);
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let named = memory_of_machine(&line.index);
@@ -64,11 +66,9 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let Some(size) = size.filter(|size| !size.is_open()) else {
         return;
     };
-    let is_told = line.index.has("m");
     let memory = match line.domain().memory {
         Some(memory) => memory,
-        None if is_told => return,
-        None => DEFAULT,
+        None => return,
     };
     let Some(bytes) = size_of(size.value.as_str(), 1) else {
         return;

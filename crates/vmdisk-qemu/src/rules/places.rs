@@ -242,7 +242,9 @@ impl<'a> IdePlace<'a> {
         // Without a bus QEMU uses the first one, even if it is full.
         let name = bus.map_or("ide.0", |bus| bus.value.as_str());
         let (owner, port) = name.rsplit_once('.')?;
-        let (units, buses) = if present.ids.contains_key(owner) {
+        // A disk has an id, and no bus.
+        let has_bus = |owner: &PresentDevice<'_>| BusKind::provided_by(owner.driver).is_some();
+        let (units, buses) = if present.ids.get(owner).is_some_and(has_bus) {
             (1, 6)
         } else {
             (units, buses)

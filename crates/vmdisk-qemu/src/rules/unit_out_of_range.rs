@@ -105,6 +105,11 @@ line_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device usb-storage,drive=f0,id=sda,bus=usb.0,port=9
     /// ```
+    ///
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine pc -drive if=none,id=d0,file=/srv/a.img,format=raw \
+    ///   -device ide-hd,id=ide,drive=d0,bus=ide.0,unit=1
+    /// ```
     name: "unit-out-of-range",
     group: Group::Startup,
     severity: Severity::Error,
