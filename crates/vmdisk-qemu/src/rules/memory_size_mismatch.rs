@@ -53,7 +53,6 @@ line_rule! {
     check: Text(check),
 }
 
-
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     let named = memory_of_machine(&line.index);
     let Some(option) = named.and_then(|(_, name)| line.index.object(name.value.as_str())) else {
