@@ -28,7 +28,7 @@ impl Document {
     /// The line from which QEMU is started so.
     pub fn start_line(&self) -> Option<usize> {
         let offset = Span::empty(self.start()?.offset);
-        Some(self.unnamed_place(offset, true).start.line as usize)
+        Some(self.unnamed_place(offset, true).start.line)
     }
 
     /// True if a run without arguments and variables of the caller starts QEMU so.

@@ -81,6 +81,19 @@ impl Summary {
         }
     }
 
+    /// The unknown words of command lines, which may be any options.
+    fn unknown_words(&self) -> String {
+        let words = self.unknown_words.iter().take(8);
+        let words: Vec<String> = words.map(|word| format!("`{}`", line(word))).collect();
+        let number = match self.unknown_words.len() {
+            0 => return String::new(),
+            1 => "1 word of the command line is".to_owned(),
+            number => format!("{number} words of the command line are"),
+        };
+        let words = words.join(", ");
+        format!("{number} unknown: {words}; give values with --set NAME=VALUE\n")
+    }
+
     /// Where to read on, if there is anything to read about.
     pub(crate) const fn further_reading(&self) -> Option<&'static str> {
         if self.errors + self.warnings + self.advice + self.pedantic == 0 {
@@ -132,22 +145,7 @@ impl Summary {
             let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
-        if !self.unknown_words.is_empty() {
-            let words = self
-                .unknown_words
-                .iter()
-                .map(|word| format!("`{}`", line(word)));
-            let words: Vec<String> = words.take(8).collect();
-            let number = match self.unknown_words.len() {
-                1 => "1 word of the command line is".to_owned(),
-                number => format!("{number} words of the command line are"),
-            };
-            let words = words.join(", ");
-            let _ = writeln!(
-                out,
-                "{number} unknown: {words}; give values with --set NAME=VALUE"
-            );
-        }
+        out.push_str(&self.unknown_words());
         if let (files @ 1.., placeholders) = self.templates {
             let files = match files {
                 1 => "a template was".to_owned(),

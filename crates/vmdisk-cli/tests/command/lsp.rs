@@ -341,6 +341,23 @@ fn command_lines_are_completed_in_both_syntaxes() {
 }
 
 #[test]
+fn a_variable_of_a_script_shows_its_value_or_why_it_is_unknown() {
+    let place = Place::with(&[]);
+    let mut editor = editor(&place, &[]);
+    let uri = uri(&place, "a.sh");
+    let text = "D=/srv\nfor i in a b; do O+=\" -drive file=$D/$i.img,format=raw,if=virtio\"; done\nqemu-system-x86_64 -hda $1 $O\n";
+    editor.open(&uri, text);
+    for (line, column, expected) in [
+        (1, 35, "`$D` is `/srv`"),
+        (1, 38, "`$i` is `a` or `b`"),
+        (2, 25, "`$1` is unknown: it is an argument of the script"),
+    ] {
+        let hover = at_hover(&mut editor, &uri, line, column);
+        assert!(hover.contains(expected), "{hover}");
+    }
+}
+
+#[test]
 fn foreign_texts_have_no_findings_and_no_proposals() {
     let place = Place::with(&[]);
     let mut editor = editor(&place, &[]);

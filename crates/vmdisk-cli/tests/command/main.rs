@@ -38,6 +38,7 @@ mod reads;
 mod reports;
 mod sarif_schema;
 mod scale;
+mod scripts;
 mod selection;
 mod signals;
 mod specs;

@@ -120,7 +120,9 @@ pub fn sniff(text: &str) -> bool {
 
 /// True if the word names a QEMU that runs whole machines.
 pub(crate) fn is_program(word: &str) -> bool {
-    program_name(word).starts_with("qemu-system-") || is_kvm(word)
+    let name = program_name(word);
+    // A comma is of the list of another language.
+    name.starts_with("qemu-system-") && !name.ends_with(',') || is_kvm(word)
 }
 
 /// The file name of a program. For `${NAME:-PROGRAM}`, this is the file name of the default.

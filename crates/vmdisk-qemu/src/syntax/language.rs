@@ -88,7 +88,13 @@ pub(super) fn no_command(text: &str) -> ReadFailure {
         {
             "is a comment"
         }
-        Some(_) if !line.contains(" -") => "names QEMU without an option",
+        Some(_)
+            if !line
+                .split_once("qemu")
+                .is_some_and(|(_, rest)| rest.contains(" -")) =>
+        {
+            "names QEMU without an option"
+        }
         Some(_) => "names QEMU, but not as the program of a command",
     };
     ReadFailure::new(span, format!("no QEMU command line found: this line {why}"))

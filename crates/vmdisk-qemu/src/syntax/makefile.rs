@@ -48,6 +48,7 @@ pub(super) fn evaluate(
         file,
         variables: HashMap::new(),
         rules: Vec::new(),
+        specific: Vec::new(),
         branches: Vec::new(),
         included: None,
         skipped: HashSet::new(),
@@ -99,6 +100,8 @@ struct Make<'t> {
     file: &'t str,
     variables: HashMap<String, Variable>,
     rules: Vec<Rule>,
+    /// Variables of targets: the targets, the name and the value.
+    specific: Vec<(Vec<String>, String, Variable)>,
     /// For each open condition, whether its part is read: `None` if that is unknown.
     branches: Vec<Option<bool>>,
     /// A file that the makefile reads.
@@ -125,117 +128,104 @@ impl Make<'_> {
 
     fn read(&mut self) {
         let mut targets: Vec<usize> = Vec::new();
-        let mut specific: Vec<(Vec<String>, String, Variable)> = Vec::new();
         let mut at = 0;
         while at < self.file.len() {
             let start = at;
-            loop {
-                let line = self.file[at..]
-                    .find('\n')
-                    .map_or(self.file.len(), |it| at + it);
-                let is_continued = self.file[at..line].trim_end_matches('\r').ends_with('\\');
-                at = (line + 1).min(self.file.len());
-                if !is_continued || at >= self.file.len() {
-                    break;
-                }
-            }
+            at = end_of_line(self.file, at);
             let whole = &self.file[start..at];
             let end = start + whole.trim_end().len();
             if whole.starts_with('\t') && !targets.is_empty() {
                 if self.is_read() != Some(false) && end > start {
-                    let line = self.text(start + 1, end);
-                    for target in &targets {
-                        self.rules[*target].recipe.push(line.clone());
-                    }
+                    self.add_recipe(&targets, start + 1, end);
                 }
                 continue;
             }
             let line = whole.trim();
+            let start = start + whole.len() - whole.trim_start().len();
             let (word, rest) = line.split_once([' ', '\t', '(']).unwrap_or((line, ""));
             if self.condition(word, rest, line) {
                 continue;
             }
             if self.is_read() == Some(false) {
-                self.skipped
-                    .extend(assignment(self.file, start, end).map(|(name, ..)| name));
+                let skipped = assignment(self.file, start, end);
+                self.skipped.extend(skipped.map(|(name, ..)| name));
                 continue;
             }
             match word {
-                "" | "endef" | "export" | "unexport" if rest.is_empty() => continue,
-                "include" | "-include" | "sinclude" => {
-                    self.included = Some(rest.trim().to_owned());
-                    continue;
+                "" | "endef" | "export" | "unexport" if rest.is_empty() => {}
+                "include" | "-include" | "sinclude" => self.included = Some(rest.trim().to_owned()),
+                "define" => at = self.define(rest, at),
+                _ if line.starts_with('#') => {}
+                _ => {
+                    targets.clear();
+                    match assignment(self.file, start, end) {
+                        Some((name, operator, value)) => {
+                            let value = self.value(value, end);
+                            self.assign(name, operator, value);
+                        }
+                        None => self.rule(start, end, &mut targets),
+                    }
                 }
-                "define" => {
-                    let name = rest
-                        .trim()
-                        .trim_end_matches(['=', ':', '?', '+'])
-                        .trim()
-                        .to_owned();
-                    let body = self.file[at..]
-                        .find("\nendef")
-                        .map_or(self.file.len(), |it| at + it);
-                    let value = self.text(at.min(body), body);
-                    at = body;
-                    self.assign(name, "=", value);
-                    continue;
-                }
-                _ => {}
-            }
-            if line.starts_with('#') {
-                continue;
-            }
-            let (start, end) = (start + whole.len() - whole.trim_start().len(), end);
-            if let Some((name, operator, value)) = assignment(self.file, start, end) {
-                targets.clear();
-                let value = self.value(value, end);
-                self.assign(name, operator, value);
-                continue;
-            }
-            let text = &self.file[start..end];
-            let Some(colon) = text.find(':') else {
-                continue;
-            };
-            let names = self.expand(&self.text(start, start + colon), 0);
-            let names: Vec<String> = names
-                .as_str()
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect();
-            let after = start + colon + 1 + usize::from(text[colon + 1..].starts_with(':'));
-            let body =
-                after + self.file[after..end].len() - self.file[after..end].trim_start().len();
-            targets.clear();
-            if let Some((name, operator, value)) = assignment(self.file, body, end) {
-                let value = self.value(value, end);
-                let variable = self.variable(operator, value);
-                specific.push((names, name, variable));
-                continue;
-            }
-            let needs = self.expand(&self.text(after.min(end), end), 0);
-            let (needs, inline) = match needs.as_str().split_once(';') {
-                Some((needs, _)) => (needs.to_owned(), text.find(';')),
-                None => (needs.as_str().to_owned(), None),
-            };
-            for name in names.iter().filter(|name| !name.starts_with(".PHONY")) {
-                targets.push(self.rules.len());
-                let local = self.automatic(name, &needs);
-                let recipe = inline.map(|semicolon| self.text(start + semicolon + 1, end));
-                self.rules.push(Rule {
-                    target: name.clone(),
-                    recipe: recipe.into_iter().collect(),
-                    local,
-                });
             }
         }
-        for (names, name, variable) in specific {
-            for rule in self
-                .rules
-                .iter_mut()
-                .filter(|rule| names.contains(&rule.target))
-            {
+        for (names, name, variable) in std::mem::take(&mut self.specific) {
+            let rules = self.rules.iter_mut();
+            for rule in rules.filter(|rule| names.contains(&rule.target)) {
                 rule.local.insert(name.clone(), variable.clone());
             }
+        }
+    }
+
+    fn add_recipe(&mut self, targets: &[usize], start: usize, end: usize) {
+        let line = self.text(start, end);
+        for target in targets {
+            self.rules[*target].recipe.push(line.clone());
+        }
+    }
+
+    /// `define NAME`: the lines up to `endef` are its value. Returns their end.
+    fn define(&mut self, rest: &str, at: usize) -> usize {
+        let name = rest.trim().trim_end_matches(['=', ':', '?', '+']).trim();
+        let body = self.file[at..].find("\nendef");
+        let body = body.map_or(self.file.len(), |it| at + it);
+        let value = self.text(at.min(body), body);
+        self.assign(name.to_owned(), "=", value);
+        body
+    }
+
+    /// `TARGET: NEEDS`, or a variable of a target.
+    fn rule(&mut self, start: usize, end: usize, targets: &mut Vec<usize>) {
+        let file = self.file;
+        let text = &file[start..end];
+        let Some(colon) = text.find(':') else {
+            return;
+        };
+        let names = self.expand(&self.text(start, start + colon), 0);
+        let names: Vec<String> = names
+            .as_str()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        let after = start + colon + 1 + usize::from(text[colon + 1..].starts_with(':'));
+        let rest = &file[after..end];
+        let body = after + rest.len() - rest.trim_start().len();
+        if let Some((name, operator, value)) = assignment(file, body, end) {
+            let value = self.value(value, end);
+            let variable = self.variable(operator, value);
+            self.specific.push((names, name, variable));
+            return;
+        }
+        let inline = rest.find(';').map(|semicolon| after + semicolon);
+        let needs = self.expand(&self.text(after, inline.unwrap_or(end)), 0);
+        for name in names.iter().filter(|name| !name.starts_with(".PHONY")) {
+            targets.push(self.rules.len());
+            let local = self.automatic(name, needs.as_str());
+            let recipe = inline.map(|semicolon| self.text(semicolon + 1, end));
+            self.rules.push(Rule {
+                target: name.clone(),
+                recipe: recipe.into_iter().collect(),
+                local,
+            });
         }
     }
 
@@ -587,6 +577,19 @@ impl Make<'_> {
     fn known(&mut self, text: &str, depth: usize) -> Option<String> {
         let value = self.expand(&moved(text, Span::empty(0)), depth + 1);
         (!value.has_hole()).then(|| value.as_str().to_owned())
+    }
+}
+
+/// The end of a line with those that continue it.
+fn end_of_line(file: &str, start: usize) -> usize {
+    let mut at = start;
+    loop {
+        let line = file[at..].find('\n').map_or(file.len(), |it| at + it);
+        let is_continued = file[at..line].trim_end_matches('\r').ends_with('\\');
+        at = (line + 1).min(file.len());
+        if !is_continued || at >= file.len() {
+            return at;
+        }
     }
 }
 

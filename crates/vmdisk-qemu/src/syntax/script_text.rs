@@ -41,6 +41,17 @@ impl Script {
         }
     }
 
+    /// True if a command of these tokens writes into a file or to another stream.
+    pub(super) fn has_redirection(&self, tokens: Range<usize>) -> bool {
+        let text = self.text.as_str();
+        let start = self.tokens.get(tokens.start).map_or(0, |it| it.range.start);
+        let end = self
+            .tokens
+            .get(tokens.end)
+            .map_or(text.len(), |it| it.range.start);
+        text[start..end.max(start)].contains('>')
+    }
+
     /// The text of a span on one line, not too long.
     pub(super) fn quote(&self, span: Span) -> String {
         let is_inside = |token: &&Token| {

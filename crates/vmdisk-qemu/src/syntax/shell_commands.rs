@@ -105,19 +105,7 @@ impl Shell {
                 }
             }
         }
-        let end = script
-            .tokens
-            .get(at.saturating_sub(1))
-            .map_or(0, |it| it.range.end);
-        let has_redirection = || {
-            let next = script
-                .tokens
-                .get(*at)
-                .map_or(script.text.as_str().len(), |it| it.range.start);
-            let start = script.tokens.get(first).map_or(0, |it| it.range.start);
-            script.text.as_str()[start..next.max(end)].contains('>')
-        };
-        if live && !self.captures.is_empty() && has_redirection() {
+        if live && !self.captures.is_empty() && script.has_redirection(first..*at) {
             self.forget_output();
         }
         // Before a program, assignments are only for its environment.
@@ -164,42 +152,15 @@ impl Shell {
             let name = name.to_owned();
             return self.assign_list(script, &name, position + 2, adds);
         }
-        // `NAME="$NAME rest"` appends in place.
-        let text = &raw[value.clone()];
-        let quote = usize::from(text.starts_with('"'));
-        let own = [format!("${{{name}}}"), format!("${name}")];
-        let is_whole = |own: &String| {
-            let after = text[quote..].strip_prefix(own.as_str());
-            after.is_some_and(|it| {
-                !it.starts_with(|c: char| c.is_ascii_alphanumeric() || "_[".contains(c))
-            })
-        };
-        let own = own.iter().find(|own| !adds && is_whole(own));
-        let own = own.map_or(0, String::len);
-        let is_known = |value: &Value| value.unknown.is_none() && !value.is_list;
-        let is_used_again = text[quote + own..].contains(name);
-        let before = self.variables.get(name);
-        let is_free = before.map_or(self.read_file.is_none(), is_known) && !is_used_again;
-        if (adds || own > 0) && index.is_none() && is_free {
-            self.note(name);
-            let former = self.variables.remove(name);
-            self.has_assumed = former.as_ref().is_some_and(|it| it.is_assumed);
-            let former = former.and_then(|it| it.words.into_iter().next());
-            let skip = if adds { 0 } else { quote + own };
-            let mode = match !adds && quote > 0 {
-                true => Mode::Quoted,
-                false => Mode::One,
-            };
-            let range = offset + value.start + skip..offset + value.end;
-            let words = expansion::expand(self, &script.text, range, mode, former);
-            let word = words.into_iter().next();
-            return self.set_word(name, word.unwrap_or_default());
+        let range = offset + value.start..offset + value.end;
+        if index.is_none() && self.append(script, name, range, adds) {
+            return;
         }
         let range = offset + value.start..offset + value.end;
         let mut word = self.one(&script.text, range, Mode::One);
         if adds && index.is_none() {
             match self.get(name) {
-                Some(mut before) if is_known(&before) && before.words.len() == 1 => {
+                Some(mut before) if before.is_word() && before.words.len() == 1 => {
                     before.words[0].push_part(&word, 0..word.as_str().len());
                     word = before.words.remove(0);
                 }
@@ -233,6 +194,41 @@ impl Shell {
                 }
             }
         }
+    }
+
+    /// `NAME+=rest` and `NAME="$NAME rest"`, which append in place.
+    fn append(&mut self, script: &Rc<Script>, name: &str, value: Range<usize>, adds: bool) -> bool {
+        let text = &script.text.as_str()[value.clone()];
+        let quote = usize::from(text.starts_with('"'));
+        let own = [format!("${{{name}}}"), format!("${name}")];
+        let is_whole = |own: &String| {
+            let after = text[quote..].strip_prefix(own.as_str());
+            after.is_some_and(|it| {
+                !it.starts_with(|c: char| c.is_ascii_alphanumeric() || "_[".contains(c))
+            })
+        };
+        let own = own.iter().find(|own| !adds && is_whole(own));
+        let own = own.map_or(0, String::len);
+        let is_used_again = text[quote + own..].contains(name);
+        let before = self.variables.get(name);
+        let is_known = before.map_or(self.read_file.is_none(), Value::is_word);
+        if !(adds || own > 0) || !is_known || is_used_again {
+            return false;
+        }
+        self.note(name);
+        let former = self.variables.remove(name);
+        self.has_assumed = former.as_ref().is_some_and(|it| it.is_assumed);
+        let former = former.and_then(|it| it.words.into_iter().next());
+        let (skip, mode) = match (adds, quote) {
+            (true, _) => (0, Mode::One),
+            (false, 0) => (own, Mode::One),
+            (false, _) => (quote + own, Mode::Quoted),
+        };
+        let range = value.start + skip..value.end;
+        let words = expansion::expand(self, &script.text, range, mode, former);
+        let word = words.into_iter().next();
+        self.set_word(name, word.unwrap_or_default());
+        true
     }
 
     /// `NAME=(…)` and `NAME+=(…)`

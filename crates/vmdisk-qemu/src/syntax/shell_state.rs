@@ -56,6 +56,11 @@ impl Value {
         }
     }
 
+    /// True for a known value that is no array.
+    pub(super) const fn is_word(&self) -> bool {
+        self.unknown.is_none() && !self.is_list
+    }
+
     fn same(&self, other: &Value) -> bool {
         let words = self.words.iter().map(Text::as_str);
         self.unknown == other.unknown && words.eq(other.words.iter().map(Text::as_str))

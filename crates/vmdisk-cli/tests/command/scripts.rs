@@ -1,0 +1,266 @@
+//! Scripts as people write them: several starts, branches, makefiles, units, batch files, and other languages.
+
+use crate::Place;
+
+/// Two starts that share a disk, of which one has a fault of its own.
+const TWO: &str = "#!/bin/bash\n\
+    BASE='-drive file=/srv/base.img,format=raw,if=virtio,cache=unsafe'\n\
+    one() {\n  qemu-system-x86_64 -m 1G $BASE\n}\n\
+    two() {\n  qemu-system-x86_64 -m 1G $BASE -drive file=/srv/b.img,format=raw,if=virtio,cahce=none\n}\n\
+    one &\ntwo &\n";
+
+#[test]
+fn each_start_is_checked_and_what_they_share_is_reported_once() {
+    let place = Place::with(&[("a.sh", TWO)]);
+    let run = place.run(&["lint", "--no-config", "a.sh"]);
+    assert_eq!(run.stdout.matches("[cache-unsafe]").count(), 1, "{run:?}");
+    assert_eq!(
+        run.stdout.matches("[property-refused]").count(),
+        1,
+        "{run:?}"
+    );
+    let own = "QEMU is started so in line 10, in `two`";
+    assert_eq!(run.stdout.matches(own).count(), 1, "{run:?}");
+    let json = place.run(&["lint", "--no-config", "--format", "json", "a.sh"]);
+    assert!(json.stdout.contains("\"disks\": 3"), "{json:?}");
+    // The text of both starts stays: the script uses it twice.
+    let fixed = place.run(&["lint", "--no-config", "--fix", "a.sh"]);
+    let expected = TWO.replace("cahce", "cache");
+    assert_eq!(place.read("a.sh"), expected, "{fixed:?}");
+}
+
+#[test]
+fn a_fix_that_would_change_a_start_without_the_finding_is_not_offered() {
+    for (numbers, expected) in [([1, 4], "num-queues=4"), ([1, 1], "num-queues=1")] {
+        let [one, other] = numbers;
+        let text = format!(
+            "if [ -e /x ]; then N={one}; M=1G; else N={other}; M=2G; fi\n\
+             qemu-system-x86_64 -m $M -smp $N -drive file=/a,format=raw,if=none,id=d \\\n  \
+             -device virtio-blk-pci,drive=d,num-queues=4\n"
+        );
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        assert_eq!(
+            run.stdout.matches("[queues-gt-vcpus]").count(),
+            1,
+            "{run:?}"
+        );
+        place.run(&["lint", "--no-config", "--fix", "--unsafe-fixes", "a.sh"]);
+        assert!(
+            place.read("a.sh").contains(expected),
+            "{numbers:?}: {run:?}"
+        );
+    }
+}
+
+#[test]
+fn a_start_is_chosen_by_its_number_or_its_name() {
+    let place = Place::with(&[("a.sh", &TWO.replace("cahce", "cache"))]);
+    let convert = |more: &[&str]| {
+        let all = [&["convert", "--to", "disk-xml", "a.sh"], more].concat();
+        place.run(&all)
+    };
+    let none = convert(&[]);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""), "{none:?}");
+    for start in [
+        "--start 1: line 9, in `one`",
+        "--start 2: line 10, in `two`",
+    ] {
+        assert!(none.stderr.contains(start), "{none:?}");
+    }
+    let first = convert(&["--start", "1"]);
+    assert_eq!(
+        (first.code, first.stdout.matches("<disk ").count()),
+        (0, 1),
+        "{first:?}"
+    );
+    let second = convert(&["--start", "two"]);
+    assert_eq!(second.stdout.matches("<disk ").count(), 2, "{second:?}");
+    assert_eq!(convert(&["--start", "3"]).code, 2);
+    let trace = place.run(&["trace", "a.sh"]);
+    assert!(
+        trace.stdout.contains("a.sh: line 9, in `one`: disk vda"),
+        "{trace:?}"
+    );
+    assert_eq!(trace.stdout.matches(": disk vda").count(), 2, "{trace:?}");
+    assert_eq!(place.run(&["trace", "--format", "json", "a.sh"]).code, 2);
+    let one = place.run(&["trace", "--format", "json", "--start", "one", "a.sh"]);
+    assert_eq!(one.code, 0, "{one:?}");
+}
+
+#[test]
+fn without_a_choice_the_start_without_arguments_is_converted_and_the_others_are_named() {
+    let text = "#!/bin/sh\nO=\nif [ \"${1:-}\" = --cd ]; then\n  O='-drive file=/cd.iso,format=raw,media=cdrom,if=ide'\nfi\n\
+        qemu-system-x86_64 -m 1G $O -drive file=/a.img,format=raw,if=virtio\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["convert", "--to", "disk-xml", "a.sh"]);
+    assert_eq!(
+        (run.code, run.stdout.matches("<disk ").count()),
+        (0, 1),
+        "{run:?}"
+    );
+    assert!(
+        run.stderr.contains("as if run without arguments"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("--cd ]"), "{run:?}");
+    let strict = place.run(&["convert", "--strict", "--to", "disk-xml", "a.sh"]);
+    assert_eq!(strict.code, 1, "{strict:?}");
+    let lint = place.run(&["lint", "--no-config", "--format", "json", "a.sh"]);
+    assert!(lint.stdout.contains("\"disks\": 3"), "{lint:?}");
+}
+
+#[test]
+fn values_are_given_to_every_form_with_variables() {
+    let drive = |file: &str| format!("-drive file={file},format=raw,if=virtio");
+    for (name, text) in [
+        (
+            "a.sh",
+            format!("qemu-system-x86_64 -m 1G {}\n", drive("$DIR/a")),
+        ),
+        (
+            "b.sh",
+            format!(". ./c\nqemu-system-x86_64 -m 1G {}\n", drive("${DIR}/a")),
+        ),
+        (
+            "Makefile",
+            format!(
+                "DIR ?= $(SHELL)\nrun:\n\tqemu-system-x86_64 -m 1G {}\n",
+                drive("$(DIR)/a")
+            ),
+        ),
+        (
+            "a.service",
+            format!(
+                "[Service]\nEnvironmentFile=/x\nExecStart=/usr/bin/qemu-system-x86_64 -m 1G {}\n",
+                drive("${DIR}/a")
+            ),
+        ),
+        (
+            "a.bat",
+            format!(
+                "@echo off\r\nqemu-system-x86_64 -m 1G {}\r\n",
+                drive("%DIR%/a")
+            ),
+        ),
+    ] {
+        let place = Place::with(&[(name, &text)]);
+        let without = place.run(&["convert", "--to", "disk-xml", name]);
+        assert_eq!(without.code, 2, "{name}: {without:?}");
+        assert!(without.stderr.contains("DIR"), "{name}: {without:?}");
+        let with = place.run(&["convert", "--set", "DIR=/srv", "--to", "disk-xml", name]);
+        assert!(with.stdout.contains("file='/srv/a'"), "{name}: {with:?}");
+        let trace = place.run(&["trace", "--set", "DIR=/srv", name]);
+        assert!(trace.stdout.contains("/srv/a"), "{name}: {trace:?}");
+    }
+}
+
+#[test]
+fn unknown_words_are_named_first() {
+    let text =
+        "qemu-system-x86_64 -m 1G -drive file=/a,format=raw,if=virtio,cache=$C $EXTRA \"$@\"\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["lint", "--no-config", "a.sh"]);
+    let summary = "2 words of the command line are unknown: `$@`, `$EXTRA`";
+    assert!(run.stderr.contains(summary), "{run:?}");
+    let json = place.run(&["lint", "--no-config", "--format", "json", "a.sh"]);
+    for what in ["the value of `$C`", "the options of the word `$EXTRA`"] {
+        assert!(json.stdout.contains(what), "{what}: {json:?}");
+    }
+}
+
+#[test]
+fn a_language_that_is_not_read_is_named_with_the_line_of_qemu() {
+    for (text, message, line) in [
+        (
+            "#!/usr/bin/env python3\nargv = [\n  \"qemu-system-x86_64\", \"-hda\", \"a\"]\n",
+            "Python",
+            3,
+        ),
+        (
+            "import os\nos.system('qemu-system-x86_64 -hda a')\n",
+            "Python",
+            2,
+        ),
+        (
+            "#!/usr/bin/ruby\nexec(\"qemu-system-x86_64\", \"-hda\", \"a\")\n",
+            "Ruby",
+            2,
+        ),
+        (
+            "#!/usr/bin/expect -f\nspawn qemu-system-x86_64 -hda a\n",
+            "Tcl",
+            2,
+        ),
+        (
+            "$Disk = 'a'\n& qemu-system-x86_64.exe -m 1 `\n  -hda $Disk\n",
+            "PowerShell",
+            2,
+        ),
+        (
+            "FROM debian\nCMD [\"qemu-system-x86_64\", \"-hda\", \"a\"]\n",
+            "Dockerfile",
+            2,
+        ),
+        ("command:\n  - qemu-system-x86_64\n  - -hda\n", "YAML", 2),
+        (
+            "package main\nvar _ = exec.Command(\"qemu-system-x86_64\", \"-hda\", \"a\")\n",
+            "Go",
+            2,
+        ),
+        (
+            "#!/bin/sh\n# qemu-system-x86_64 -hda a\ntrue\n",
+            "this line is a comment",
+            2,
+        ),
+        (
+            "#!/bin/sh\ncommand -v qemu-system-x86_64\n",
+            "names QEMU without an option",
+            2,
+        ),
+    ] {
+        let place = Place::with(&[("a", text)]);
+        let run = place.run(&["lint", "--no-config", "a"]);
+        assert_eq!(run.code, 2, "{text}: {run:?}");
+        assert!(run.stderr.contains(message), "{text}: {run:?}");
+        assert!(
+            run.stderr.contains(&format!("a:{line}:")),
+            "{text}: {run:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_of_a_variable_gives_no_error_and_no_edit() {
+    for line in [
+        "-drive $DRIVES",
+        "-drive \"$drive\"",
+        "-drive file=a.img,${CACHE}if=virtio,format=raw",
+        "-drive file=a.img,format=raw,$OPTS",
+        "-blockdev ${efi}",
+        "-drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,$X",
+        "-drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,drive=d$SUF",
+        "-smp ${CPU} -drive file=/a,format=raw,if=none,id=d -device virtio-blk-pci,drive=d,num-queues=4",
+        "-drive file=/a,format=$F,if=$I,media=$M,index=$N,readonly=$R,cache=$C,aio=$A,discard=$D",
+        "-boot d ${disk}",
+        "-blockdev '{\"driver\":\"raw\",\"node-name\":\"n\",\"file\":{\"driver\":\"file\",\"filename\":\"'$F'\"}}' -device virtio-blk-pci,drive=n",
+    ] {
+        let text = format!("qemu-system-x86_64 -m 1G {line}\n");
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "--fix", "--unsafe-fixes", "a.sh"]);
+        assert!(!run.stdout.contains("error"), "{line}: {run:?}");
+        assert_eq!(place.read("a.sh"), text, "{run:?}");
+        let convert = place.run(&["convert", "--to", "libvirt-xml", "a.sh"]);
+        assert!(!convert.stdout.contains('$'), "{line}: {convert:?}");
+    }
+}
+
+#[test]
+fn a_dollar_sign_in_single_quotes_is_text() {
+    let text = "qemu-system-x86_64 -m 1G -drive 'file=/srv/cost$5.img,format=raw,if=virtio' -drive 'file=vitastor:c=$V:image=d,format=raw'\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["lint", "--no-config", "a.sh"]);
+    assert!(run.stdout.contains("[drive-protocol-unknown]"), "{run:?}");
+    let convert = place.run(&["convert", "--without", "hda", "--to", "disk-xml", "a.sh"]);
+    assert!(convert.stdout.contains("/srv/cost$5.img"), "{convert:?}");
+}
