@@ -181,6 +181,27 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <devices>
+    ///     <disk type='vhostuser' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source type='unix' path=''>
+    ///         <reconnect enabled='yes' timeout='10'/>
+    ///       </source>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='vhostuser' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source type='unix' path=''>
+    ///         <reconnect enabled='yes' timeout='10'/>
+    ///       </source>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "duplicate-disk-source",
     group: Group::DataSafety,
     severity: Severity::Error,

@@ -88,6 +88,18 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'>
+    ///     <encryption format='luks'>
+    ///       <secret type='passphrase' usage='a'/>
+    ///       <cipher name='aes' size='256' mode='xts' hash='sha256'/>
+    ///     </encryption>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "encryption-refused",
     group: Group::Startup,
     severity: Severity::Error,

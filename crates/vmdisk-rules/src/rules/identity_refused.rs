@@ -55,6 +55,14 @@ declare_rule! {
     ///   <wwn>5000c50015ea71ac</wwn>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='sda' bus='scsi'/>
+    ///   <vendor>ACMÉ</vendor>
+    /// </disk>
+    /// ```
     name: "identity-refused",
     group: Group::Startup,
     severity: Severity::Error,

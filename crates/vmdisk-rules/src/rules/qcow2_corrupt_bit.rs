@@ -55,6 +55,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden,facts-backing-chains
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none'/>
+    ///   <source file='/srv/img/corrupt.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     name: "qcow2-corrupt-bit",
     group: Group::DataSafety,
     severity: Severity::Error,

@@ -86,6 +86,19 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>a</name>
+    ///   <vcpu>2</vcpu>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' queues='4'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     name: "queues-gt-vcpus",
     group: Group::Clarity,
     severity: Severity::Advice,

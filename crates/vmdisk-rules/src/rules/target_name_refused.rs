@@ -46,6 +46,13 @@ declare_rule! {
     ///   <target dev='vdaa' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vd1' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "target-name-refused",
     group: Group::Startup,
     severity: Severity::Error,
