@@ -44,7 +44,7 @@ impl Manager {
         mark.map(|(_, manager)| *manager)
     }
 
-    /// True if it writes the paths of devices anew at each start.
+    /// True if it chooses the host, and writes the paths of devices anew at each start.
     pub const fn resolves_devices(self) -> bool {
         !matches!(self, Manager::Unraid)
     }

@@ -44,7 +44,7 @@ fn counts(report: &LintReport) -> Counts {
 }
 
 /// Rules that report more, or more severely, than before.
-fn appeared(before: &LintReport, after: &LintReport) -> BTreeSet<&'static str> {
+pub(crate) fn appeared(before: &LintReport, after: &LintReport) -> BTreeSet<&'static str> {
     let before = counts(before);
     let after = counts(after);
     let is_new = |key, severities: &[Severity]| {

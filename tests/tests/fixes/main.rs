@@ -9,3 +9,4 @@ mod named;
 mod releases;
 mod scripts;
 mod spelling;
+mod without_facts;

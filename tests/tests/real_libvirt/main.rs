@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "the tests show their figures")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod apparmor;
 mod breaks;
 mod compare;
 mod difference;

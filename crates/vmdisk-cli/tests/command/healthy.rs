@@ -49,6 +49,46 @@ fn guests_of_common_tools_get_nothing_above_advice() {
     }
 }
 
+/// The programs of distributions as their packages name them.
+const TARGETS: [&str; 4] = [
+    "qemu=7.2.22,libvirt=9.0.0",  // Debian 12
+    "qemu=6.2.0,libvirt=8.0.0",   // Ubuntu 22.04
+    "qemu=8.2.2,libvirt=10.0.0",  // Ubuntu 24.04
+    "qemu=9.1.0,libvirt=10.10.0", // RHEL 9
+];
+
+#[test]
+fn guests_of_common_tools_are_healthy_on_distributions_with_at_most_one_advice() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    for guest in GUESTS {
+        for target in TARGETS {
+            let fixed = ["lint", "--format", "json", "--target", target];
+            let run = finish(vmdisk(&directory, fixed.iter().chain(guest)), b"");
+            let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+            let findings = report["findings"].as_array().unwrap();
+            let severities: Vec<(&str, &str)> = findings
+                .iter()
+                .map(|it| {
+                    (
+                        it["severity"].as_str().unwrap(),
+                        it["rule"].as_str().unwrap(),
+                    )
+                })
+                .collect();
+            // A guest of a newer machine type cannot start on an older QEMU.
+            let above = severities.iter().filter(|(severity, rule)| {
+                *severity != "advice"
+                    && !matches!(*rule, "machine-missing-in-qemu" | "unsupported-by-target")
+            });
+            assert_eq!(above.count(), 0, "{guest:?} {target}: {severities:?}");
+            let advice = severities
+                .iter()
+                .filter(|(severity, _)| *severity == "advice");
+            assert!(advice.count() <= 1, "{guest:?} {target}: {severities:?}");
+        }
+    }
+}
+
 #[test]
 fn a_volume_without_its_pool_fails_a_run_that_must_check_everything() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");

@@ -13,8 +13,8 @@ declare_rule! {
     /// Compares the machine type with the list of the QEMU binary (`--qemu PATH`). Without that list, the version
     /// decides: `pc-q35-10.0` needs QEMU 10.0, 7.2 no longer has `pc-1.0`, and 11.1 no longer has `pc-q35-5.1`. QEMU
     /// removed machine types in several releases; since 10.1, each release removes those that are six years old. The
-    /// rule also warns of a machine type of another distribution, such as `pc-i440fx-rhel7.0.0` on Debian. It does not
-    /// report aliases such as `q35`.
+    /// rule also warns of a machine type of another distribution, such as `pc-i440fx-rhel7.0.0` on Debian, unless OpenStack,
+    /// oVirt or KubeVirt manages the guest. It does not report aliases such as `q35`.
     ///
     /// ## Why it matters
     /// QEMU refuses machine types of later versions and types that it has removed. The guest can neither start there
@@ -222,9 +222,12 @@ fn foreign_vendor(
     vendor: Option<MachineVendor>,
 ) -> Result<Option<String>, Missing> {
     let what = || "the distribution of the host".to_owned();
-    // KubeVirt brings a QEMU of its own in a container.
-    let has_own_qemu = context.domain.manager == Some(Manager::KubeVirt);
-    if has_own_qemu || vendor.is_none() {
+    // A manager chooses the host, or brings a QEMU of its own in a container.
+    let is_managed = context
+        .domain
+        .manager
+        .is_some_and(Manager::resolves_devices);
+    if is_managed || vendor.is_none() {
         return Ok(None);
     }
     let facts = context.host(what)?.facts();
