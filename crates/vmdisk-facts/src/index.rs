@@ -568,7 +568,7 @@ impl<'a> HostIndex<'a> {
     }
 }
 
-fn upper<'f>(filesystem: &'f Filesystem) -> Option<&'f str> {
+fn upper(filesystem: &Filesystem) -> Option<&str> {
     match &filesystem.overlay {
         Fact::Known(overlay) => overlay.upper.as_str().known(),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
