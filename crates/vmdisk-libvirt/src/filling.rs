@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk_source::Span;
-use vmdisk_source::template::{Placeholder, Position};
+use vmdisk_source::template::{Placeholder, PlaceholderKind};
 
 use crate::document::Document;
 use crate::root::RootKind;
@@ -77,8 +77,8 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
     let is_value = |it: &Attribute<'_>| contains(it.whole());
     let written = node.attributes().find(is_value);
     match (position, written) {
-        (Position::Name, _) => Vec::new(),
-        (Position::Attributes, _) => attributes(spec, node),
+        (PlaceholderKind::Name, _) => Vec::new(),
+        (PlaceholderKind::Attributes, _) => attributes(spec, node),
         (_, Some(written)) => {
             let value = spec
                 .attribute(written.name())

@@ -15,7 +15,7 @@ use vmdisk_source::{
 };
 
 use crate::rules::Text;
-use crate::{ReadFailure, ReadFailureKind, TextPlace, template};
+use crate::{ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -147,14 +147,14 @@ fn read_with(text: &str, read_xml: ReadXml, values: &Values) -> Result<Document,
         return document.map_err(|failure| failure.masked(text));
     }
     let template = match (is_spec, text.contains('<')) {
-        (true, _) => template::of(text, Syntax::Yaml),
-        (false, true) => template::of(text, Syntax::Xml),
+        (true, _) => placeholders::of(text, Syntax::Yaml),
+        (false, true) => placeholders::of(text, Syntax::Xml),
         (false, false) => None,
     };
     let readable = template.as_ref().map_or(text, |template| template.text());
     let source = read_source(readable, read_xml).map_err(|mut failure| {
         if let Some(template) = &template {
-            failure.help = Some(template::help(template.engine));
+            failure.help = Some(placeholders::help(template.engine));
         }
         failure.masked(text)
     })?;
@@ -348,7 +348,7 @@ impl Document {
     }
 
     pub(crate) fn set_template(&mut self, template: Template) {
-        self.open_fields = template::open_fields(&template, &self.source);
+        self.open_fields = placeholders::open_fields(&template, self.source.source_map());
         self.template = Some(Box::new(template));
     }
 

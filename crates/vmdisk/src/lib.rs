@@ -97,6 +97,7 @@ mod fix;
 mod fleet;
 mod lint;
 mod losses;
+mod placeholders;
 pub mod redact;
 pub mod report;
 mod resolve;

@@ -145,7 +145,14 @@ fn lint_start(
             .retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
     let report = report(document, options, outcome, wants_edits(options), found);
-    let mut report = template::lint(document, report, options, outcome, wants_edits(options));
+    let mut report = template::lint(
+        document,
+        report,
+        options,
+        outcome,
+        wants_edits(options),
+        lint_text,
+    );
     report.keep(&options.selection);
     report
 }
@@ -200,7 +207,7 @@ pub(crate) fn lint_unselected(
     let document = planned.as_ref().unwrap_or(document);
     let unselected = |document: &Document| {
         let report = lint_text(document, options, outcome, wants_edits);
-        template::lint(document, report, options, outcome, wants_edits)
+        template::lint(document, report, options, outcome, wants_edits, lint_text)
     };
     match document.further.is_empty() {
         true => unselected(document),

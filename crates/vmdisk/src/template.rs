@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::FieldPath;
-use vmdisk_source::template::{Engine, Position, Syntax, Template};
+use vmdisk_source::template::{PlaceholderKind, Template};
 use vmdisk_source::{Edit, Span};
 
 use crate::document::read_source;
-use crate::lint::lint_text;
+use crate::placeholders::placeholder_in;
 use crate::rules::{Missing, NotChecked, Rule};
 use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
@@ -23,29 +23,6 @@ const MAX_PATHS: usize = 32;
 /// Number of texts in which each placeholder is filled in.
 const TOGETHER: usize = 12;
 
-/// The template that a text is, if it is one; `syntax` is that of its result.
-pub(crate) fn of(text: &str, syntax: Syntax) -> Option<Box<Template>> {
-    Template::of(text, syntax).map(Box::new)
-}
-
-/// The fields whose values have a placeholder.
-pub(crate) fn open_fields(template: &Template, source: &Source) -> BTreeSet<FieldPath> {
-    let places = source.source_map().iter();
-    let open = places.filter(|(_, place)| placeholder_in(template, place.span).is_some());
-    open.map(|(at, _)| at).collect()
-}
-
-/// The first placeholder in a value; `None` for an element or a mapping around values.
-fn placeholder_in(template: &Template, span: Span) -> Option<&str> {
-    let first = template.placeholders_in(span).next()?;
-    let mut rest = span.slice(template.text())?.to_owned();
-    for inner in template.placeholders_in(span) {
-        rest = rest.replace(inner.span.slice(template.text()).unwrap_or_default(), "");
-    }
-    let is_value = !rest.contains(['<', '\n']) && !rest.contains(": ");
-    is_value.then_some(first.name.as_str())
-}
-
 /// The placeholder that a title quotes, other than in the name of a disk.
 fn quoted<'t>(template: &'t Template, document: &Document, title: &str) -> Option<&'t str> {
     let mut title = title.to_owned();
@@ -54,7 +31,7 @@ fn quoted<'t>(template: &'t Template, document: &Document, title: &str) -> Optio
     }
     let mut all = template.placeholders.iter();
     let is_quoted = |span: Span| title.contains(span.slice(template.text()).unwrap_or(" "));
-    let found = all.find(|it| it.position != Position::Attributes && is_quoted(it.span));
+    let found = all.find(|it| it.position != PlaceholderKind::Attributes && is_quoted(it.span));
     found.map(|it| it.name.as_str())
 }
 
@@ -142,8 +119,12 @@ impl Variant {
     }
 }
 
+/// Runs the rules over one text.
+pub(crate) type LintText = fn(&Document, &LintOptions<'_>, &QemuTrialOutcome, bool) -> LintReport;
+
 /// Runs the rules over the texts of a template.
 struct Tryout<'t> {
+    lint_text: LintText,
     template: &'t Template,
     /// The template's own text.
     written: &'t str,
@@ -161,6 +142,7 @@ pub(crate) fn lint(
     options: &LintOptions<'_>,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
+    lint_text: LintText,
 ) -> LintReport {
     let own = document.template.as_deref();
     let words = words(document, &report);
@@ -173,6 +155,7 @@ pub(crate) fn lint(
         ..options.clone()
     };
     let mut tryout = Tryout {
+        lint_text,
         template: &template,
         written: &document.text,
         options,
@@ -218,7 +201,7 @@ impl Tryout<'_> {
                 document.text = self.written.to_owned();
                 document.set_template(self.template.choose(&chosen));
                 let outcome = QemuTrialOutcome::default();
-                let mut found = lint_text(&document, self.options, &outcome, wants_edits);
+                let mut found = (self.lint_text)(&document, self.options, &outcome, wants_edits);
                 let is_inside = |it: &Diagnostic| {
                     place.start <= it.place.span.start && it.place.span.start < place.end
                 };
@@ -261,7 +244,7 @@ impl Tryout<'_> {
             };
             let wants_edits = report.diagnostics.iter().any(|it| it.fix.is_some());
             let outcome = QemuTrialOutcome::default();
-            let other = lint_text(&variant.document, &self.brief, &outcome, wants_edits);
+            let other = (self.lint_text)(&variant.document, &self.brief, &outcome, wants_edits);
             let mut others: BTreeMap<(&str, usize), &Diagnostic> = BTreeMap::new();
             for found in other.diagnostics.iter().chain(&other.allowed) {
                 others.insert(
@@ -496,9 +479,4 @@ impl Missed {
             hosts: Vec::new(),
         })
     }
-}
-
-/// The remedy for a template that cannot be read.
-pub(crate) fn help(engine: Engine) -> String {
-    format!("this looks like {}; lint what it renders to", engine.name())
 }

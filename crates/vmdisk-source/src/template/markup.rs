@@ -1,6 +1,6 @@
 //! The part of XML that a place of a template is in.
 
-use super::{Position, Syntax};
+use super::syntax::{PlaceholderKind, Syntax};
 use crate::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,23 +40,23 @@ impl Markup {
     }
 
     /// What a token at a place stands for; `None` in a comment.
-    pub(super) fn position(&self, text: &str, span: Span) -> Option<Position> {
+    pub(super) fn position(&self, text: &str, span: Span) -> Option<PlaceholderKind> {
         let before = text[..span.start].chars().next_back().unwrap_or(' ');
         let after = text[span.end..].chars().next().unwrap_or(' ');
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-:.".contains(c);
         match self.state {
             State::Comment => None,
-            State::Tag if before == '=' => Some(Position::Unquoted),
+            State::Tag if before == '=' => Some(PlaceholderKind::Unquoted),
             State::Tag
                 if matches!(before, '<' | '/')
                     || is_name(before)
                     || is_name(after)
                     || after == '=' =>
             {
-                Some(Position::Name)
+                Some(PlaceholderKind::Name)
             }
-            State::Tag => Some(Position::Attributes),
-            State::Text | State::Quoted(_) | State::Other(_) => Some(Position::Value),
+            State::Tag => Some(PlaceholderKind::Attributes),
+            State::Text | State::Quoted(_) | State::Other(_) => Some(PlaceholderKind::Value),
         }
     }
 

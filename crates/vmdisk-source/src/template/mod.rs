@@ -5,85 +5,13 @@
 //! the reader.
 
 mod markup;
+mod syntax;
 mod token;
 
 use crate::Span;
 use markup::Markup;
+pub use syntax::{Engine, PlaceholderKind, Syntax};
 use token::{Kind, statement, token};
-
-/// An engine, the most telling first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Engine {
-    /// ERB, EJS or text of Ruby.
-    Erb,
-    /// PHP.
-    Php,
-    /// Handlebars and Mustache.
-    Mustache,
-    /// Go's `text/template`, with Helm and Packer.
-    Go,
-    /// Jinja and its relatives.
-    Jinja,
-    /// HCL's `templatefile`, or text of Ruby.
-    Terraform,
-    /// Lines of Mako, Cheetah and Velocity.
-    Lines,
-    /// `@NAME@`.
-    Configure,
-    /// `$NAME` and `${NAME}`.
-    Variables,
-    /// `%s`, `%(name)s` and `{name}`.
-    Format,
-    /// A word such as `__NAME__`.
-    Word,
-}
-
-impl Engine {
-    /// True if statements of another engine continue or end those of this one: Mustache shares its braces with Go.
-    fn has_end_of(self, other: Self) -> bool {
-        let braces = [Engine::Go, Engine::Mustache];
-        self == other || braces.contains(&self) && braces.contains(&other)
-    }
-
-    /// The name, after "this looks like".
-    pub const fn name(self) -> &'static str {
-        match self {
-            Engine::Erb => "an ERB template",
-            Engine::Php => "a PHP template",
-            Engine::Mustache => "a Mustache template",
-            Engine::Go => "a Go template",
-            Engine::Jinja => "a Jinja template",
-            Engine::Terraform => "a Terraform template",
-            Engine::Lines => "a Mako or Cheetah template",
-            Engine::Configure => "a template with `@NAME@`",
-            Engine::Variables => "a template with `${NAME}`",
-            Engine::Format => "a format string",
-            Engine::Word => "a template",
-        }
-    }
-}
-
-/// The syntax of the text that a template renders to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// XML.
-    Xml,
-    /// YAML or JSON.
-    Yaml,
-}
-
-/// The part of the text that a placeholder stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Position {
-    /// A value or text, or a part of one.
-    Value,
-    /// A value without quotes in XML: the placeholder writes them.
-    Unquoted,
-    /// Attributes of an element.
-    Attributes,
-    /// The name of an element or attribute, or a part of it.
-    Name,
-}
 
 /// Text that is filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,14 +19,14 @@ pub struct Placeholder {
     /// Its place.
     pub span: Span,
     /// What it stands for.
-    pub position: Position,
+    pub position: PlaceholderKind,
     /// Its text in the template.
     pub name: String,
 }
 
 /// Alternatives, of which a condition chooses one, or text that is left out or repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct Branches {
     /// The first statement, which has the condition.
     pub condition: Span,
     /// The text of each alternative.
@@ -115,7 +43,7 @@ pub struct Template {
     /// Its placeholders, in the order of the text.
     pub placeholders: Vec<Placeholder>,
     /// Its alternatives and loops, the outer before the inner.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<Branches>,
     /// All that the engine replaces.
     tokens: Vec<Span>,
     /// The text with all alternatives.
@@ -128,7 +56,7 @@ struct Token {
     span: Span,
     kind: Kind,
     engine: Engine,
-    position: Option<Position>,
+    position: Option<PlaceholderKind>,
 }
 
 impl Template {
@@ -165,7 +93,7 @@ impl Template {
             template.tokens.push(*span);
             template.placeholders.push(Placeholder {
                 span: *span,
-                position: Position::Value,
+                position: PlaceholderKind::Value,
                 name: span.slice(text).unwrap_or_default().to_owned(),
             });
         }
@@ -398,7 +326,7 @@ fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
             Syntax::Yaml => !all.contains('\n'),
         };
         let is_text = is_one && (has_value || !all.trim().is_empty());
-        let is_value = joined[first].position == Some(Position::Value);
+        let is_value = joined[first].position == Some(PlaceholderKind::Value);
         if is_value && is_text {
             joined.truncate(first + 1);
             joined[first].span = span;
@@ -409,7 +337,7 @@ fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
 }
 
 /// The choices of a text, the outer first, and text that definitions leave out.
-fn choices(text: &str, tokens: &[Token]) -> (Vec<Choice>, Vec<Span>) {
+fn choices(text: &str, tokens: &[Token]) -> (Vec<Branches>, Vec<Span>) {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let (mut found, mut dropped) = (Vec::new(), Vec::new());
     for (nth, token) in tokens.iter().enumerate() {
@@ -445,14 +373,14 @@ fn choices(text: &str, tokens: &[Token]) -> (Vec<Choice>, Vec<Span>) {
             Kind::Value | Kind::Blank => {}
         }
     }
-    found.sort_by_key(|choice: &Choice| choice.condition);
+    found.sort_by_key(|choice: &Branches| choice.condition);
     let has_rest =
         |span: &Span| text[..span.start].contains("<d") || text[span.end..].contains("<d");
     dropped.retain(has_rest);
     (found, dropped)
 }
 
-fn choice(text: &str, tokens: &[Token], bounds: &[usize], mut alternatives: Vec<Span>) -> Choice {
+fn choice(text: &str, tokens: &[Token], bounds: &[usize], mut alternatives: Vec<Span>) -> Branches {
     let word = |nth: usize| {
         let span = tokens[nth].span;
         let text = &text[span.start..span.end];
@@ -464,7 +392,7 @@ fn choice(text: &str, tokens: &[Token], bounds: &[usize], mut alternatives: Vec<
     if word(bounds[0]).starts_with("case") && alternatives.len() > 1 {
         alternatives.remove(0);
     }
-    Choice {
+    Branches {
         condition: tokens[bounds[0]].span,
         alternatives,
         is_complete,
@@ -479,12 +407,12 @@ fn blank(bytes: &mut [u8], span: Span) {
 }
 
 /// Replaces the characters of a placeholder that mean something to the reader.
-fn neutralize(bytes: &mut [u8], span: Span, position: Position, syntax: Syntax) {
+fn neutralize(bytes: &mut [u8], span: Span, position: PlaceholderKind, syntax: Syntax) {
     let own = &mut bytes[span.start..span.end];
-    let is_name = position == Position::Name || syntax == Syntax::Yaml;
+    let is_name = position == PlaceholderKind::Name || syntax == Syntax::Yaml;
     match position {
-        Position::Attributes => return blank(bytes, span),
-        Position::Name | Position::Value | Position::Unquoted => {}
+        PlaceholderKind::Attributes => return blank(bytes, span),
+        PlaceholderKind::Name | PlaceholderKind::Value | PlaceholderKind::Unquoted => {}
     }
     for byte in own.iter_mut() {
         *byte = match *byte {
@@ -498,8 +426,8 @@ fn neutralize(bytes: &mut [u8], span: Span, position: Position, syntax: Syntax) 
         };
     }
     match (own, position) {
-        ([first, .., last], Position::Unquoted) => (*first, *last) = (b'\'', b'\''),
-        ([first, ..], Position::Name) => *first = b'x',
+        ([first, .., last], PlaceholderKind::Unquoted) => (*first, *last) = (b'\'', b'\''),
+        ([first, ..], PlaceholderKind::Name) => *first = b'x',
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! The tokens of template engines.
 
-use super::Engine;
+use super::syntax::Engine;
 
 /// The meaning of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
