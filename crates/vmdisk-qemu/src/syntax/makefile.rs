@@ -406,6 +406,7 @@ impl Make<'_> {
                 true => Text::empty(site.start),
                 false => self.reference(name, &source[start..at], site, depth),
             };
+            self.bytes += value.as_str().len();
             self.out.note_use(site, std::slice::from_ref(&value));
             let is_blank = |letter: Option<char>| letter.is_none_or(char::is_whitespace);
             let is_whole = is_blank(source[..start].chars().next_back())
