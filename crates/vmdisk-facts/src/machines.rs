@@ -34,7 +34,7 @@ const fn row(
     }
 }
 
-/// Removals before QEMU 10.1, by prefix and the oldest first. Later releases follow [`KEPT_YEARS`].
+/// Removals before QEMU 10.1, by prefix and the oldest first. Later releases follow `KEPT_YEARS`.
 pub const REMOVED: &[RemovedMachines] = &[
     row("pc-", (0, 11), (3, 1), (4, 0), "QEMU commit cc425b5ddf"),
     row(

@@ -248,12 +248,9 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
     } = domain;
     let mut writer = Writer::new();
     let guest = &kept.guest;
-    match scope {
-        Scope::DisksOnly => {
-            write_devices(&mut writer, domain, kept);
-            return writer.finish();
-        }
-        Scope::WholeGuest => {}
+    if *scope == Scope::DisksOnly {
+        write_devices(&mut writer, domain, kept);
+        return writer.finish();
     }
     let root = guest.at(AT);
     let mut others = kept_children(root).into_iter().peekable();

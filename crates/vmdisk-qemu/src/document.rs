@@ -11,11 +11,10 @@ use crate::board::Board;
 use crate::firmware::FlashFirmware;
 use crate::interface::DefaultInterface;
 use crate::slots::Slots;
-use crate::syntax::form::CommandLineForm;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
-use crate::syntax::starts::Start;
+use crate::syntax::start::{CommandLineForm, Start};
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]

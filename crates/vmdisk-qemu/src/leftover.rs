@@ -7,9 +7,9 @@ use crate::interface::DefaultInterface;
 use crate::lower::Lowered;
 use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
-use crate::syntax::form::CommandLineForm;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
+use crate::syntax::start::CommandLineForm;
 use crate::syntax::text::Text;
 
 /// Options that the model covers as a whole.

@@ -19,7 +19,7 @@ use crate::object::read_memory::{read_memory_backing, size_of_memory};
 use crate::object::read_throttle::FilterGroups;
 use crate::parse::{Parsed, READCONFIG};
 use crate::read_daemon::read_daemons;
-use crate::syntax::form::architecture;
+use crate::syntax::program::architecture;
 
 /// A command line as a model.
 pub(crate) struct Lowered<'a> {

@@ -9,7 +9,7 @@ use crate::board::{Board, Machine};
 use crate::index::Index;
 use crate::members::Members;
 use crate::notes::Notes;
-use crate::syntax::form::{architecture, is_kvm};
+use crate::syntax::program::{architecture, is_kvm};
 use crate::syntax::properties::Property;
 use crate::syntax::value::{number_of, size_of, switch_of};
 

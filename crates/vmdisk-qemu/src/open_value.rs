@@ -7,9 +7,9 @@ use vmdisk_model::{DomainField, FieldPath};
 use crate::document::UnmodeledProperty;
 use crate::members::Accepted;
 use crate::parse::Parsed;
-use crate::syntax::form::CommandLineForm;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::{Properties, Property};
+use crate::syntax::start::CommandLineForm;
 
 /// The values of disks, controllers and the machine that the model does not have, because a shell or systemd fills them in.
 pub(crate) fn open_values(

@@ -8,10 +8,10 @@ use crate::config_file;
 use crate::failure::ReadFailure;
 use crate::monitor;
 use crate::overrides::apply_overrides;
-use crate::syntax::form::{CommandLineForm, Words, words};
+use crate::syntax::form::words;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
-use crate::syntax::starts::Start;
+use crate::syntax::start::{CommandLineForm, Start, Words};
 
 /// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";

@@ -6,7 +6,7 @@ use vmdisk_plan::{Decided, PlanError};
 use vmdisk_source::apply_edits;
 
 use crate::rules::Fix;
-use crate::{Diagnostic, DiskIdentity, Document, LintOptions, ReadAgain, lint};
+use crate::{Diagnostic, DiskIdentity, Document, LintOptions, ReadAgain, lint, write};
 
 /// The options of disks of a guest.
 #[derive(Clone, Debug)]
@@ -28,6 +28,19 @@ pub struct DiskDecision {
     pub options: Result<Decided, Vec<PlanError>>,
     /// What the rules report about the disk with these options.
     pub findings: Vec<Diagnostic>,
+}
+
+impl Decisions {
+    /// The name of a disk.
+    pub fn name(&self, disk: &DiskDecision) -> &str {
+        self.document.domain().disks[disk.disk.index].name()
+    }
+
+    /// A disk with its options, as libvirt's XML; `None` if nothing is decided, or a name is none that XML can carry.
+    pub fn xml(&self, disk: &DiskDecision) -> Option<String> {
+        let decided = disk.options.as_ref().ok()?;
+        write::disk_xml_in(&self.document, disk.disk.index, &decided.disk).ok()
+    }
 }
 
 /// Chooses the options that the disks of `document` leave open, for the host and the target of the options, and writes

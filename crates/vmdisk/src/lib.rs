@@ -96,7 +96,9 @@ mod failure;
 mod fix;
 mod fleet;
 mod lint;
+mod lint_report;
 mod losses;
+mod options;
 mod placeholders;
 pub mod redact;
 pub mod report;
@@ -140,13 +142,14 @@ pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use lint::{
-    Detail, LintOptions, LintReport, guest_needs, guests_not_compared, lint, lint_after_trial,
-    lint_beside, lint_generated,
+    guest_needs, guests_not_compared, lint, lint_after_trial, lint_beside, lint_generated,
 };
+pub use lint_report::LintReport;
 pub use losses::{
     Loss, disks_passed_through, filled_in, losses, not_about_disks, not_about_disks_in_arguments,
     not_about_disks_in_xml, passed_arguments,
 };
+pub use options::{Detail, LintOptions};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
 pub use selection::Selection;

@@ -1,14 +1,12 @@
 //! Runs the rules over a document, and settles what its author allows.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use crate::diagnostic::mask;
 use crate::rules::{
-    Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, Policy,
-    RULES, Rule, Severity,
+    Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, RULES, Rule,
+    Severity,
 };
-use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_plan::SpecMistake;
@@ -18,91 +16,9 @@ use vmdisk_source::{Edit, Span};
 use crate::starts::merged;
 use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
-    AllowedBy, Applicability, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, RelatedPlace,
-    ResolvedFix, Selection, Source, template,
+    AllowedBy, Applicability, Detail, Diagnostic, DiskIdentity, Document, Fleet, FoundOn,
+    LintOptions, LintReport, RelatedPlace, ResolvedFix, Source, template,
 };
-
-/// The inputs of the check, other than the document.
-#[derive(Clone, Debug, Default)]
-pub struct LintOptions<'a> {
-    /// Facts of the host; without them, rules about the host are not checked.
-    pub host: Option<&'a HostIndex<'a>>,
-    /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
-    pub fleet: Option<&'a Fleet<'a>>,
-    /// The versions to check for.
-    pub target: Target,
-    /// Who shares the host.
-    pub policy: Policy,
-    /// Names of rules whose findings do not count.
-    pub ignored: BTreeSet<String>,
-    /// The findings to report.
-    pub selection: Selection,
-    /// How much of each finding is put into words.
-    pub detail: Detail,
-}
-
-/// How much of each finding is put into words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
-    /// Everything.
-    #[default]
-    Everything,
-    /// The title. Labels, notes, helps and the names of places are left out. Positions are there, and fixes without
-    /// their edits. Of what was not checked, only the rule, the field and the reason are there.
-    Titles,
-}
-
-/// The result.
-#[derive(Clone, Debug, Default)]
-pub struct LintReport {
-    /// Findings that count, in the order of their places.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Findings that do not count, each with the reason.
-    pub allowed: Vec<Diagnostic>,
-    /// What rules could not look at, and why.
-    pub not_checked: Vec<NotChecked>,
-    /// Number of different placeholders and conditions of a template.
-    pub placeholders: usize,
-}
-
-impl LintReport {
-    /// Removes everything that is not asked for.
-    pub(crate) fn keep(&mut self, selection: &Selection) {
-        self.diagnostics
-            .retain(|diagnostic| selection.has(diagnostic));
-        self.allowed.retain(|diagnostic| selection.has(diagnostic));
-        self.not_checked
-            .retain(|missed| selection.has_rule(missed.rule.name));
-    }
-
-    /// The worst severity among the findings that count.
-    pub fn worst(&self) -> Option<Severity> {
-        self.diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.severity)
-            .max()
-    }
-
-    /// Names of the rules that could not look at something, each once.
-    pub fn rules_not_checked(&self) -> BTreeSet<&'static str> {
-        self.not_checked
-            .iter()
-            .map(|missed| missed.rule.name)
-            .collect()
-    }
-}
-
-impl LintOptions<'_> {
-    /// A spec with the guest that is planned for the host of these options; `None` for every other document.
-    pub fn planned(&self, document: &Document) -> Option<Document> {
-        if !matches!(document.source, Source::Spec(_)) {
-            return None;
-        }
-        let nothing = Facts::default();
-        let facts = self.host.map_or(&nothing, HostIndex::facts);
-        document.planned_for(facts, &self.target)
-    }
-}
 
 /// Runs all rules over `document`.
 pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
@@ -761,6 +677,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
 mod tests {
     use super::*;
     use crate::read;
+    use std::collections::BTreeSet;
 
     /// The rules with findings, and the rules that were not checked because of a variable.
     fn found(options: &str) -> (Vec<&'static str>, BTreeSet<&'static str>) {

@@ -60,15 +60,20 @@ fn words(document: &Document, report: &LintReport) -> Vec<Span> {
 /// True for `__NAME__`, `#NAME#`, `[NAME]` and words in capitals.
 fn is_word(text: &str) -> bool {
     let text = text.trim();
-    let inner = text.trim_matches(|c: char| "_#@%[](){}!-~^*?.".contains(c));
-    let is_wrapped =
-        inner.len() + 2 <= text.len() && !inner.is_empty() && !text.starts_with(['-', '.', '(']);
+    let is_mark = |c: char| "_#@%[](){}!-~^*?.".contains(c);
+    let inner = text.trim_matches(is_mark);
+    let is_in_name = |c: char| c.is_alphanumeric() || " _-.".contains(c);
+    let is_wrapped = text.starts_with(is_mark)
+        && text.ends_with(is_mark)
+        && !inner.is_empty()
+        && !text.starts_with(['-', '.', '('])
+        && inner.chars().all(is_in_name);
     let is_caps = |it: &str| {
         let is_in = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-".contains(c);
         it.len() > 2 && it.starts_with(|c: char| c.is_ascii_uppercase()) && it.chars().all(is_in)
     };
     let has_name = text.split("__").skip(1).step_by(2).any(is_caps);
-    is_wrapped && !inner.contains('/') || is_caps(inner) || has_name
+    is_wrapped || is_caps(inner) || has_name
 }
 
 /// Alternatives, each of a choice.

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn no_preset_exceeds_the_default_budgets_on_a_host_that_has_everything() {
         for preset in PRESETS {
-            let accepted = accepted(&plan(&preset), &command_line(&[preset.name]));
+            let accepted = accepted(&plan(preset), &command_line(&[preset.name]));
             assert_eq!(accepted, Ok(()), "{}", preset.name);
         }
     }

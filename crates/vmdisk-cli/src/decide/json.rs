@@ -76,7 +76,7 @@ pub(super) fn write(file: &str, decisions: &Decisions) -> String {
 }
 
 fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
-    let name = || Some(super::name_of(decisions, decision).to_owned());
+    let name = || Some(decisions.name(decision).to_owned());
     let choices = decision.options.iter().flat_map(|decided| &decided.choices);
     let errors = decision.options.as_ref().err().into_iter().flatten();
     let findings = decision.findings.iter();
@@ -87,7 +87,7 @@ fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
             .map(|choice| ExplainedOption::new(name(), choice))
             .collect(),
         errors: errors.map(ToString::to_string).collect(),
-        xml: super::xml_of(decisions, decision),
+        xml: decisions.xml(decision),
         findings: findings
             .map(|finding| Finding {
                 rule: finding.rule.name,

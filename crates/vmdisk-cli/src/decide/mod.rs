@@ -4,7 +4,7 @@ pub(crate) mod json;
 mod text;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Decisions, DiskDecision, Document, LintOptions, Source, breadcrumb, decide, write};
+use vmdisk::{Document, LintOptions, Source, breadcrumb, decide, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         DecideFormat::Json => json::write(&input.path(), &decisions),
         DecideFormat::Xml => {
             let disks = decisions.disks.iter();
-            disks.filter_map(|disk| xml_of(&decisions, disk)).collect()
+            disks.filter_map(|disk| decisions.xml(disk)).collect()
         }
         DecideFormat::Diff => {
             let (before, after) = (document.own_text(), decisions.document.own_text());
@@ -117,15 +117,4 @@ fn of_one_liner(text: &str) -> Result<(Input, Document), Stop> {
     let document = read.and_then(|xml| vmdisk::read(&xml).map_err(|failure| failure.message));
     let document = document.map_err(Stop::new)?;
     Ok((Input::new("--disk".into(), Origin::Stdin), document))
-}
-
-/// The name of a disk.
-fn name_of<'a>(decisions: &'a Decisions, disk: &DiskDecision) -> &'a str {
-    decisions.document.domain().disks[disk.disk.index].name()
-}
-
-/// A disk with its options, as XML; `None` if nothing is decided, or a name is none that XML can carry.
-fn xml_of(decisions: &Decisions, disk: &DiskDecision) -> Option<String> {
-    let decided = disk.options.as_ref().ok()?;
-    write::disk_xml_in(&decisions.document, disk.disk.index, &decided.disk).ok()
 }

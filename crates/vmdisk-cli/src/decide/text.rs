@@ -11,7 +11,7 @@ use crate::sanitize::{line, lines};
 pub(super) fn write(decisions: &Decisions) -> String {
     let mut out = String::new();
     for disk in &decisions.disks {
-        let name = line(super::name_of(decisions, disk));
+        let name = line(decisions.name(disk));
         match &disk.options {
             Ok(decided) => {
                 for choice in &decided.choices {
@@ -32,7 +32,7 @@ pub(super) fn write(decisions: &Decisions) -> String {
             let (severity, title) = (finding.severity.as_str(), line(&finding.title));
             let _ = writeln!(out, "{name}: {severity}[{}]: {title}", finding.rule.name);
         }
-        if let Some(xml) = super::xml_of(decisions, disk) {
+        if let Some(xml) = decisions.xml(disk) {
             let _ = write!(out, "\n{}", lines(&xml));
         }
         out.push('\n');

@@ -1,4 +1,9 @@
 //! A host with one of everything, and plans for it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests of two crates use it"
+)]
 
 use vmdisk_facts::{Facts, Target};
 use vmdisk_plan::*;

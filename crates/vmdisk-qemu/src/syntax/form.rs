@@ -2,86 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_model::Architecture;
 use vmdisk_source::Span;
 
 use super::batch::{self, is_batch};
-use super::hole::{Command, Decisions, Evaluated, Hole, mark};
+use super::hole::{Command, Decisions, Evaluated};
 use super::json_text;
 use super::language::{declared, foreign, no_command};
 use super::makefile::{self, is_makefile};
+use super::program::{is_program, is_start, runs};
 use super::script::evaluate;
 use super::shell_words::{Quoting, commands};
-use super::starts::{Start, explore};
+use super::start::{CommandLineForm, Words};
+use super::starts::explore;
 use super::text::Text;
 use super::unit;
 use crate::config_file::read::is_config_file;
 use crate::failure::ReadFailure;
 use crate::limits::Counted;
 use crate::monitor::read::is_monitor_script;
-
-/// The form of a command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CommandLineForm {
-    /// Separated by zero bytes, like `/proc/PID/cmdline`.
-    ZeroBytes,
-    /// A JSON array of strings.
-    Json,
-    /// One unquoted word per line.
-    Lines,
-    /// `ExecStart=` of a systemd unit.
-    Unit,
-    /// A file of `-readconfig`.
-    ConfigFile,
-    /// Commands for the monitor, one per line.
-    MonitorScript,
-    /// Shell syntax: scripts, libvirt's logs, lines of options.
-    Shell,
-}
-
-/// The words of one command line.
-pub(crate) struct Words {
-    pub(crate) form: CommandLineForm,
-    /// The program, if there is one.
-    pub(crate) program: Option<Text>,
-    /// The words after the program.
-    pub(crate) arguments: Vec<Text>,
-    /// The words after each `qemu-storage-daemon` in the same text.
-    pub(crate) daemons: Vec<Vec<Text>>,
-    /// Expansions without a known value.
-    pub(crate) holes: Vec<Hole>,
-    /// Text that stands in several places of the command line.
-    pub(crate) shared: Vec<Span>,
-    pub(crate) start: Start,
-    /// True if the values of its variables are already in the words.
-    pub(crate) is_evaluated: bool,
-}
-
-impl Words {
-    fn new(form: CommandLineForm, program: Option<Text>, arguments: Vec<Text>) -> Self {
-        Words {
-            form,
-            program,
-            arguments,
-            daemons: Vec::new(),
-            holes: Vec::new(),
-            shared: Vec::new(),
-            start: Start::default(),
-            is_evaluated: false,
-        }
-    }
-}
-
-impl Words {
-    /// Marks what another program fills in.
-    fn mark(&mut self) {
-        // Nobody fills in what a process was started with.
-        if self.form != CommandLineForm::ZeroBytes {
-            let words = self.program.iter_mut().chain(&mut self.arguments);
-            mark(words, &mut self.holes, self.is_evaluated);
-        }
-    }
-}
 
 /// Options that distinguish a command line of QEMU from other text.
 const TELLING: [&str; 9] = [
@@ -116,62 +54,6 @@ pub fn sniff(text: &str) -> bool {
     };
     text.split(|byte: char| byte.is_whitespace() || byte == '\0' || byte == '=')
         .any(is_telling)
-}
-
-/// True if the word names a QEMU that runs whole machines.
-pub(crate) fn is_program(word: &str) -> bool {
-    let name = program_name(word);
-    // A comma is of the list of another language.
-    name.starts_with("qemu-system-") && !name.ends_with(',') || is_kvm(word)
-}
-
-/// The file name of a program. For `${NAME:-PROGRAM}`, this is the file name of the default.
-fn program_name(word: &str) -> &str {
-    let variable = word
-        .strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'));
-    let default = variable.and_then(|variable| Some(variable.split_once(":-")?.1));
-    let path = default.unwrap_or(word);
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    name.strip_suffix(".exe").unwrap_or(name)
-}
-
-/// The name in `$NAME`, `${NAME}`, `${NAME[@]}` and `$(NAME)`.
-fn variable_name(word: &str) -> Option<&str> {
-    let name = word.strip_prefix('$')?;
-    let between = |open, close| name.strip_prefix(open)?.strip_suffix(close);
-    let name = between('{', '}').or(between('(', ')')).unwrap_or(name);
-    let name = name.strip_suffix("[@]").unwrap_or(name);
-    let name = name.strip_suffix("[*]").unwrap_or(name);
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
-}
-
-/// True if the word names a QEMU that enables KVM automatically.
-pub(crate) fn is_kvm(word: &str) -> bool {
-    matches!(program_name(word), "qemu-kvm" | "kvm")
-}
-
-/// True for a variable without a known value whose name says that it holds a QEMU, such as `$QEMU`.
-pub(super) fn is_program_variable(word: &str) -> bool {
-    let name = variable_name(word).unwrap_or_default();
-    let name = name.to_ascii_lowercase();
-    let suffixes = [
-        "", "_bin", "_binary", "_cmd", "_exe", "_kvm", "_path", "_system",
-    ];
-    name.ends_with("qemu")
-        || name
-            .strip_prefix("qemu")
-            .is_some_and(|rest| suffixes.contains(&rest))
-}
-
-/// The instruction set that a program emulates, if its name says so.
-pub(crate) fn architecture(program: &str) -> Option<Architecture> {
-    Some(match program_name(program).strip_prefix("qemu-system-")? {
-        "i386" => Architecture::I686,
-        "arm" => Architecture::Armv7l,
-        word => Architecture::from_wire(word)?,
-    })
 }
 
 /// Finds the command lines in a text; `given` are values of its variables.
@@ -288,37 +170,6 @@ fn with_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
         .is_some_and(|word| !word.as_str().starts_with('-'));
     let program = has_program.then(|| words.remove(0));
     Words::new(form, program, words)
-}
-
-/// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
-pub(super) fn from_program(
-    form: CommandLineForm,
-    mut words: Vec<Text>,
-    is_program: fn(&str) -> bool,
-) -> Words {
-    match words.iter().position(|word| is_program(word.as_str())) {
-        Some(at) => {
-            let arguments = words.split_off(at + 1);
-            Words::new(form, words.pop(), arguments)
-        }
-        None => Words::new(form, None, words),
-    }
-}
-
-/// True for a command that runs a program with options, or with words that may be options.
-pub(super) fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
-    let Some(at) = words.iter().position(|word| is_program(word.as_str())) else {
-        return false;
-    };
-    let mut arguments = words[at + 1..].iter().map(Text::as_str);
-    let is_first = at == 0 || at == 1 && matches!(words[0].as_str(), "exec" | "sudo");
-    let is_certain = is_first && !words[at].as_str().starts_with('$');
-    arguments.any(|word| word.starts_with('-') || is_certain && word.starts_with('$'))
-}
-
-/// True for a command that runs QEMU, or a variable that is named so.
-fn is_start(words: &[Text]) -> bool {
-    runs(words, is_program) || runs(words, is_program_variable)
 }
 
 /// The commands of a text with the values of its variables.

@@ -2,7 +2,7 @@
 
 use vmdisk_source::Span;
 
-use super::form::is_program;
+use super::program::is_program;
 use crate::failure::ReadFailure;
 
 /// The language that the first lines of a text name.

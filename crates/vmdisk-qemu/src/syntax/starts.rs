@@ -4,24 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_source::Span;
 
-use super::form::{CommandLineForm, Words, from_program, is_program, is_program_variable, runs};
 use super::hole::{Choice, Command, Decisions, Evaluated};
 use super::option::has_value;
+use super::program::{is_program, is_program_variable, runs};
+use super::start::{CommandLineForm, Start, Words, from_program};
 use super::text::Text;
 use crate::failure::ReadFailure;
-
-/// A start of QEMU among those of its file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Start {
-    /// The function or target that it stands in.
-    pub owner: Option<String>,
-    /// Its place in the file: of the call of its function, or of the command.
-    pub offset: usize,
-    /// The conditions under which the script reaches it so.
-    pub conditions: Vec<String>,
-    /// True if a run without arguments and variables of the caller reaches it so.
-    pub is_default: bool,
-}
 
 /// Evaluations of a script, at most.
 const MAX_EVALUATIONS: usize = 16;

@@ -484,25 +484,24 @@ fn viostor(context: &Context<'_>, report: &mut Report) {
     }) else {
         return;
     };
-    let trims = |disk: &Disk| disk.backend.discard == Some(Discard::Unmap);
-    let rows: [(Bug, DiskField, &str, &dyn Fn(&Disk) -> bool); 2] = [
+    let rows = [
         (
             Bug::ViostorPagefile,
             DiskField::TargetBus,
             "install the drivers of 0.1.271 in the guest",
-            &|_| true,
         ),
         (
             Bug::ViostorNoTrim,
             DiskField::Discard,
             "use bus `scsi` with a virtio-scsi controller, whose driver has TRIM",
-            &trims,
         ),
     ];
-    for (bug, field, instead, meets) in rows {
+    for (bug, field, instead) in rows {
         let row = bug.row();
+        let trims = |disk: &Disk| disk.backend.discard == Some(Discard::Unmap);
         let is_met = |disk: &Disk| {
-            context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk && meets(disk)
+            let is_virtio_blk = context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk;
+            is_virtio_blk && (field != DiskField::Discard || trims(disk))
         };
         let met = context.disks().find(|(_, disk)| is_met(disk));
         if let Some((disk, _)) = met.filter(|_| row.answer(version).is_yes()) {
