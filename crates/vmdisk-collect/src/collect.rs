@@ -172,7 +172,6 @@ impl Paths<'_> {
         let mut devices = Devices::new(root, &self.mounts, &self.registry);
         self.add_requested_devices(&requested, &mut devices);
         self.add_loops_over(&requested, &mut devices);
-        self.mark_swap_files();
         // A loop device leads to a file, its filesystem, and possibly another loop device.
         let mut places = self.used_mounts();
         loop {
@@ -205,6 +204,7 @@ impl Paths<'_> {
             }
             places = more;
         }
+        self.mark_swap_files();
         self.write(facts, &places, devices);
     }
 

@@ -82,7 +82,10 @@ fn libvirt_refuses_in_the_words_that_findings_quote() {
     ] {
         let rule = find(name).unwrap_or_else(|| panic!("there is no rule {name}"));
         let examples = rule.examples();
-        let reported = examples.iter().filter(|example| example.says("reported"));
+        // Hidden ones hold conditions, also of releases that are not here.
+        let reported = examples
+            .iter()
+            .filter(|example| example.says("reported") && !example.says("hidden"));
         cases.extend(reported.map(|example| (name, example.text.clone())));
     }
     cases.push((

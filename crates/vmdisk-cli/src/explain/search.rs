@@ -378,11 +378,11 @@ fn synonyms(stem: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The stems of a text, without words that every text has.
 fn stems_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    const COMMON: [&str; 44] = [
+    const COMMON: [&str; 47] = [
         "a", "about", "after", "all", "am", "an", "and", "are", "as", "at", "be", "because", "by",
         "can", "do", "does", "for", "from", "get", "has", "have", "how", "i", "if", "in", "is",
-        "it", "its", "my", "of", "on", "or", "should", "so", "that", "the", "to", "use", "using",
-        "what", "when", "why", "with", "you",
+        "it", "its", "my", "not", "of", "on", "or", "should", "so", "that", "the", "to", "use",
+        "using", "what", "when", "why", "with", "work", "works", "you",
     ];
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())

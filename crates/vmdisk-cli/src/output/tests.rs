@@ -51,6 +51,7 @@ const OTHERS: &[&str] = &[
     "image --output",
     "lint --output",
     "lint --report",
+    "decide --output",
     "trace --output",
     "bench run --output",
     "bench verify --output",
@@ -155,6 +156,23 @@ const READ: &[(&str, &str, &[&str])] = &[
         &["convert", "g.xml", "--to", "qemu", "--qemu", "q.json"],
     ),
     ("a disk", "disk.img", &["convert", "g.xml", "--to", "spec"]),
+    ("decide file", "g.xml", &["decide", "g.xml"]),
+    (
+        "decide --facts",
+        "f.json",
+        &["decide", "g.xml", "--facts", "f.json"],
+    ),
+    (
+        "decide --storage",
+        "p.xml",
+        &["decide", "g.xml", "--storage", "p.xml"],
+    ),
+    (
+        "decide --qemu",
+        "q.json",
+        &["decide", "g.xml", "--qemu", "q.json"],
+    ),
+    ("a disk", "disk.img", &["decide", "g.xml"]),
     ("trace file", "g.xml", &["trace", "g.xml"]),
     (
         "trace --facts",
