@@ -5,23 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use vmdisk::rules::{FOLLOW_UPS, Severity, may_follow};
 use vmdisk::source::apply_edits;
 use vmdisk::{
-    Applicability, Diagnostic, FailedFix, FixFailure, FixScope, LintOptions, LintReport,
-    ResolvedFix, fix, lint, read,
+    Applicability, Diagnostic, FailedFix, FixScope, LintOptions, LintReport, ResolvedFix, fix,
+    lint, read,
 };
 use vmdisk_tests::fix_cases::{FixCase, Syntax, by_syntax, fix_cases};
-
-/// Fixes that are undone where a guest may run on several hosts: each rule sees one of them, and only the text after the
-/// fix shows what it means on the others. The rule whose fix it is, and the rule that would report something then.
-const UNDONE_FOR_SEVERAL_HOSTS: [(&str, &str, &str); 1] = [(
-    "discard-missing-thin",
-    "qcow2-discard-corruption",
-    "one of the hosts has a QEMU that corrupts images by discards",
-)];
-
-fn is_undone_for_several_hosts(fixed: &str, appears: &str) -> bool {
-    let mut rows = UNDONE_FOR_SEVERAL_HOSTS.iter();
-    rows.any(|(rule, new, _)| *rule == fixed && *new == appears)
-}
 
 /// Findings of one rule about one disk.
 type Counts = BTreeMap<(&'static str, Option<usize>), Vec<Severity>>;
@@ -62,7 +49,6 @@ struct Seen {
     syntaxes: Vec<Syntax>,
     changed: Vec<Syntax>,
     needed: BTreeSet<(&'static str, &'static str)>,
-    undone: BTreeSet<(&'static str, &'static str)>,
     wrong: Vec<String>,
 }
 
@@ -115,8 +101,6 @@ fn try_alone(
             seen.needed.insert((name, rule));
         } else if rule == "allowance-unused" {
             // The next round removes the allowance.
-        } else if hosts > 1 && is_undone_for_several_hosts(name, rule) {
-            seen.undone.insert((name, rule));
         } else {
             seen.wrong(case, &format!("{name} alone: {rule} appears"), &text);
         }
@@ -137,15 +121,11 @@ fn try_all(
         rule, title, why, ..
     } in &fixed.failed
     {
-        let is_known = matches!(why, FixFailure::NewFinding { rule: new, .. }
-            if case.facts.len() > 1 && is_undone_for_several_hosts(rule.name, new.name));
-        if !is_known {
-            seen.wrong(
-                case,
-                &format!("{scope:?}: {} {title}: {why}", rule.name),
-                after,
-            );
-        }
+        seen.wrong(
+            case,
+            &format!("{scope:?}: {} {title}: {why}", rule.name),
+            after,
+        );
     }
     if *after == case.text {
         return;
@@ -209,5 +189,4 @@ fn a_fix_makes_nothing_worse_in_any_syntax() {
         .filter(|row| !seen.needed.contains(&(row.fixed, row.appears)))
         .collect();
     assert!(idle.is_empty(), "rows that nothing needs: {idle:#?}");
-    assert_eq!(seen.undone.len(), UNDONE_FOR_SEVERAL_HOSTS.len());
 }

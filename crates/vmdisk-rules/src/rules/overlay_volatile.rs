@@ -40,9 +40,10 @@ declare_rule! {
     /// ```
     /// ```xml,not-reported,hidden,facts-layers
     /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <driver name='qemu' type='raw' cache='none'/>
     ///   <source file='/srv/volatile/web1.img'/>
     ///   <target dev='vda' bus='virtio'/>
+    ///   <transient/>
     /// </disk>
     /// ```
     /// Not checked without host facts:

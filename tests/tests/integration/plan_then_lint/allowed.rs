@@ -218,6 +218,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |case| exists(case) || has_backing_image(case),
     },
     Allowed {
+        rule: "image-denied-by-apparmor",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
         rule: "image-empty",
         reason: "the image exists",
         holds: exists,
@@ -321,6 +326,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "overlay-smaller-than-backing",
         reason: "the images exist",
         holds: chain_exists,
+    },
+    Allowed {
+        rule: "overlay-volatile",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
     },
     Allowed {
         rule: "partition-misaligned",
