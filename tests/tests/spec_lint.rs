@@ -23,7 +23,7 @@ use vmdisk_tests::fixtures;
 const DIFFERENCES: &[(&str, &str)] = &[
     (
         "image-denied-by-apparmor",
-        "a spec may become a command line, and only libvirt confines QEMU",
+        "the rule reads the names in XML, and a spec has none",
     ),
     (
         "source-missing",

@@ -125,7 +125,11 @@ fn what_a_help_names_libvirt_accepts() {
         let is_same = judges
             .iter()
             .all(|libvirt| before[*libvirt][nth] == after[*libvirt][nth]);
-        if is_same && trial.has_other_error {
+        // A warning, too: the machine type is of another vendor's QEMU.
+        let is_about_machine = said.iter().all(|verdict| {
+            matches!(verdict, Verdict::Refused(why) if why.contains("does not support machine type"))
+        });
+        if is_same && (trial.has_other_error || is_about_machine) {
             other_errors.push(&trial.told);
             continue;
         }
