@@ -89,8 +89,8 @@ struct Plan {
 /// A text for a template.
 struct Variant {
     document: Document,
-    /// The filled-in placeholders, each with the length of its text.
-    filled: Vec<(Span, usize)>,
+    /// The filled-in placeholders, each with the place of its text, ascending.
+    filled: Vec<(Span, Span)>,
     left_out: Vec<Span>,
     /// The placeholder or condition that differs from the first text; empty if several do.
     cause: String,
@@ -99,19 +99,12 @@ struct Variant {
 impl Variant {
     /// The place in the template of a place in the text.
     fn origin(&self, at: usize) -> usize {
-        let (mut added, mut removed) = (0, 0);
-        for (span, length) in &self.filled {
-            let start = span.start + added - removed;
-            if at < start {
-                break;
-            }
-            if at < start + length {
-                return span.start;
-            }
-            added += length;
-            removed += span.len();
+        let before = self.filled.partition_point(|(_, text)| text.start <= at);
+        match before.checked_sub(1).map(|nth| self.filled[nth]) {
+            None => at,
+            Some((placeholder, text)) if at < text.end => placeholder.start,
+            Some((placeholder, text)) => at - text.end + placeholder.end,
         }
-        at + removed - added
     }
 
     fn edits(&self, diagnostic: &Diagnostic) -> Option<Vec<Edit>> {
@@ -258,7 +251,7 @@ impl Tryout<'_> {
                 );
             }
             // A value that is refused says nothing of others.
-            let is_refused = |(span, _): &(Span, usize)| {
+            let is_refused = |(span, _): &(Span, Span)| {
                 let rules = ["invalid-value", "spec-refused"];
                 rules
                     .iter()
@@ -384,19 +377,26 @@ impl Tryout<'_> {
             mut filled,
             cause,
         } = plan;
-        let mut text = self.template.choosing(&chosen);
+        let open = self.template.choosing(&chosen);
         filled.sort_unstable();
-        for (span, with) in filled.iter_mut().rev() {
-            if text.as_bytes().get(span.start) == Some(&b'\'') {
-                *with = format!("'{with}'");
+        let mut text = String::with_capacity(open.len());
+        let mut places = Vec::with_capacity(filled.len());
+        let mut done = 0;
+        for (span, with) in filled {
+            text.push_str(open.get(done..span.start)?);
+            let start = text.len();
+            match open.as_bytes().get(span.start) {
+                Some(b'\'') => text.extend(["'", &with, "'"]),
+                _ => text.push_str(&with),
             }
-            text.replace_range(span.start..span.end, with);
+            places.push((span, Span::new(start, text.len())));
+            done = span.end;
         }
+        text.push_str(open.get(done..)?);
         self.bytes = self.bytes.checked_sub(text.len())?;
         let source = read_source(&text, vmdisk_libvirt::read_only).ok()?;
-        let lengths = filled.iter().map(|(span, with)| (*span, with.len()));
         Some(Variant {
-            filled: lengths.collect(),
+            filled: places,
             left_out: self.template.left_out(&chosen),
             document: Document::new(text, source),
             cause,

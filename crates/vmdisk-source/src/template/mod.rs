@@ -204,8 +204,11 @@ impl Template {
 
     /// The placeholders within a span.
     pub fn placeholders_in(&self, span: Span) -> impl Iterator<Item = &Placeholder> {
-        self.placeholders
-            .iter()
+        let first = self
+            .placeholders
+            .partition_point(|it| it.span.end < span.start);
+        let near = self.placeholders[first..].iter();
+        near.take_while(move |it| it.span.start <= span.end)
             .filter(move |it| it.span.overlaps(span))
     }
 
