@@ -8,6 +8,8 @@ mod markup;
 mod syntax;
 mod token;
 
+use std::collections::BTreeSet;
+
 use crate::Span;
 use markup::Markup;
 pub use syntax::{Engine, PlaceholderKind, Syntax};
@@ -214,9 +216,10 @@ impl Template {
 
     /// Writes placeholders as the template does, where a message quotes them as the text to read has them.
     pub fn restore(&self, message: &mut String) {
+        let mut seen = BTreeSet::new();
         for Placeholder { span, name, .. } in &self.placeholders {
             let read = span.slice(&self.whole).unwrap_or_default();
-            if read != name && message.contains(read) {
+            if read != name && seen.insert((read, name)) && message.contains(read) {
                 *message = message.replace(read, name);
             }
         }
