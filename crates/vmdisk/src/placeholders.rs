@@ -1,8 +1,9 @@
 //! The placeholders of a document.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_model::FieldPath;
+use aho_corasick::{AhoCorasick, MatchKind};
+use vmdisk_model::{Disk, FieldPath};
 use vmdisk_source::template::{Engine, Syntax, Template};
 use vmdisk_source::{SourceMap, Span};
 
@@ -20,13 +21,70 @@ pub(crate) fn open_fields(template: &Template, map: &SourceMap<FieldPath>) -> BT
 
 /// The first placeholder in a value; `None` for an element or a mapping around values.
 pub(crate) fn placeholder_in(template: &Template, span: Span) -> Option<&str> {
-    let first = template.placeholders_in(span).next()?;
-    let mut rest = span.slice(template.text())?.to_owned();
+    let text = template.text();
+    let is_value = |start: usize, end: usize| {
+        let own = text.get(start..end).unwrap_or_default();
+        !own.contains(['<', '\n']) && !own.contains(": ")
+    };
+    let mut found = None;
+    let mut at = span.start;
     for inner in template.placeholders_in(span) {
-        rest = rest.replace(inner.span.slice(template.text()).unwrap_or_default(), "");
+        if !is_value(at, inner.span.start) {
+            return None;
+        }
+        at = inner.span.end.min(span.end);
+        found.get_or_insert(inner.name.as_str());
     }
-    let is_value = !rest.contains(['<', '\n']) && !rest.contains(": ");
-    is_value.then_some(first.name.as_str())
+    found.filter(|_| is_value(at, span.end))
+}
+
+/// The placeholders that messages quote.
+pub(crate) struct QuotedPlaceholders<'t> {
+    texts: AhoCorasick,
+    names: Vec<&'t str>,
+    /// Names of disks with a placeholder.
+    disks: AhoCorasick,
+}
+
+impl<'t> QuotedPlaceholders<'t> {
+    /// Those of a template; `None` if no message can quote one.
+    pub(crate) fn of(template: &'t Template, disks: &[Disk]) -> Option<Self> {
+        let all = template.placeholders.iter();
+        let all = all.map(|it| (template.read_as(it), it.name.as_str()));
+        let texts: BTreeMap<&str, &str> = all.filter(|(read, _)| !read.trim().is_empty()).collect();
+        let names = texts.values().copied().collect();
+        let texts = longest(texts.keys().copied())?;
+        let open = disks.iter().map(Disk::name);
+        let disks = longest(open.filter(|it| texts.is_match(*it)))?;
+        Some(QuotedPlaceholders {
+            texts,
+            names,
+            disks,
+        })
+    }
+
+    /// The first placeholder in a title, other than in the name of a disk.
+    pub(crate) fn first(&self, title: &str) -> Option<&'t str> {
+        let of_disks: Vec<_> = self.disks.find_iter(title).map(|it| it.span()).collect();
+        let is_of_disk = |start| of_disks.iter().any(|name| name.range().contains(&start));
+        let mut all = self.texts.find_iter(title);
+        let found = all.find(|it| !is_of_disk(it.start()))?;
+        Some(self.names[found.pattern()])
+    }
+
+    /// Writes placeholders as the template does, where a message quotes them as its reader has them.
+    pub(crate) fn restore(&self, message: &mut String) {
+        if self.texts.is_match(message.as_str()) {
+            *message = self.texts.replace_all(message, &self.names);
+        }
+    }
+}
+
+/// Finds texts, the longest of those that start at one place.
+fn longest<'t>(texts: impl Iterator<Item = &'t str>) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostLongest);
+    builder.build(texts).ok()
 }
 
 /// The remedy for a template that cannot be read.

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::FieldPath;
-use vmdisk_source::template::{PlaceholderKind, Template};
+use vmdisk_source::template::Template;
 use vmdisk_source::{Edit, Span};
 
 use crate::document::read_source;
-use crate::placeholders::placeholder_in;
+use crate::placeholders::{QuotedPlaceholders, placeholder_in};
 use crate::rules::{Missing, NotChecked, Rule};
 use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
@@ -22,18 +22,6 @@ const MAX_BYTES: usize = 12 << 20;
 const MAX_PATHS: usize = 32;
 /// Number of texts in which each placeholder is filled in.
 const TOGETHER: usize = 12;
-
-/// The placeholder that a title quotes, other than in the name of a disk.
-fn quoted<'t>(template: &'t Template, document: &Document, title: &str) -> Option<&'t str> {
-    let mut title = title.to_owned();
-    for disk in &document.domain().disks {
-        title = title.replace(disk.name(), "");
-    }
-    let mut all = template.placeholders.iter();
-    let is_quoted = |span: Span| title.contains(span.slice(template.text()).unwrap_or(" "));
-    let found = all.find(|it| it.position != PlaceholderKind::Attributes && is_quoted(it.span));
-    found.map(|it| it.name.as_str())
-}
 
 /// Words in place of values, which the findings show to be none: `__NAME__`, `TBD`.
 fn words(document: &Document, report: &LintReport) -> Vec<Span> {
@@ -220,10 +208,11 @@ impl Tryout<'_> {
         mut report: LintReport,
     ) -> LintReport {
         let template = document.template.as_deref().unwrap_or(self.template);
+        let quoted = QuotedPlaceholders::of(template, &document.domain().disks);
         let mut missed = Missed::default();
         report.diagnostics.retain(|found| {
             let name = placeholder_in(template, found.place.span);
-            let name = name.or_else(|| quoted(template, document, &found.title));
+            let name = name.or_else(|| quoted.as_ref()?.first(&found.title));
             missed.add_if(name, found.rule, found.at)
         });
         for one in report
@@ -260,12 +249,8 @@ impl Tryout<'_> {
             if variant.filled.iter().any(is_refused) {
                 continue;
             }
-            let is_left_out = |at: usize| {
-                let mut out = variant.left_out.iter();
-                out.any(|span| span.start <= at && at < span.end)
-            };
             report.diagnostics.retain_mut(|found| {
-                if is_left_out(found.place.span.start) {
+                if is_left_out(&variant.left_out, found.place.span.start) {
                     return true;
                 }
                 let Some(same) = others.get(&key_of(found)) else {
@@ -283,8 +268,9 @@ impl Tryout<'_> {
                 new.for_each(|(_, found)| missed.add(&variant.cause, found.rule, found.at));
             }
         }
-        for found in &mut report.diagnostics {
-            found.texts().for_each(|text| template.restore(text));
+        if let Some(quoted) = &quoted {
+            let texts = report.diagnostics.iter_mut().flat_map(Diagnostic::texts);
+            texts.for_each(|text| quoted.restore(text));
         }
         report.not_checked.extend(missed.into_entries());
         report
@@ -296,7 +282,7 @@ impl Tryout<'_> {
         let left_out = template.left_out(chosen);
         let mut groups: BTreeMap<&str, (Vec<Span>, Vec<String>)> = BTreeMap::new();
         for placeholder in &template.placeholders {
-            if left_out.iter().any(|out| out.overlaps(placeholder.span)) {
+            if is_left_out(&left_out, placeholder.span.start) {
                 continue;
             }
             let (spans, texts) = groups.entry(&placeholder.name).or_default();
@@ -377,6 +363,7 @@ impl Tryout<'_> {
             mut filled,
             cause,
         } = plan;
+        self.bytes = self.bytes.checked_sub(self.written.len())?;
         let open = self.template.choosing(&chosen);
         filled.sort_unstable();
         let mut text = String::with_capacity(open.len());
@@ -393,7 +380,6 @@ impl Tryout<'_> {
             done = span.end;
         }
         text.push_str(open.get(done..)?);
-        self.bytes = self.bytes.checked_sub(text.len())?;
         let source = read_source(&text, vmdisk_libvirt::read_only).ok()?;
         Some(Variant {
             filled: places,
@@ -437,6 +423,11 @@ fn spec_words(document: &Document, span: Span) -> Vec<String> {
         }
     }
     words
+}
+
+fn is_left_out(left_out: &[Span], at: usize) -> bool {
+    let after = left_out.partition_point(|it| it.start <= at);
+    after > 0 && at < left_out[after - 1].end
 }
 
 fn key_of(found: &Diagnostic) -> (&'static str, usize) {

@@ -38,15 +38,21 @@ const RUNS: &[&str] = &[
     "lint --facts ring.json on-devices.xml",
     "lint guest.yaml",
     "lint --format concise unknown.xml",
+    "lint --format concise values.xml.j2",
+    "lint --format concise choices.xml.j2",
+    "lint --format concise values.yaml",
+    "lint --format concise start.sh",
     "baseline create bad.xml --baseline known",
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
+    "convert --to libvirt-xml start.sh",
     "convert --to spec threads.xml",
     "convert --to qemu good.xml",
     "convert --to qmp threads.xml",
     "convert --to libvirt-xml --resolved good.xml",
     "convert --to qemu unknown.xml",
     "trace --format text good.args",
+    "trace --format text start.sh",
     "trace --format json bad.xml",
     "trace --format svg bad.xml",
     "trace --facts chain.json on-devices.xml",
@@ -291,10 +297,43 @@ fn others(number: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Templates and a script.
+fn open(number: usize) -> Vec<(&'static str, String)> {
+    let driver = "type='qcow2' cache='unsafe'";
+    let one = |nth, file: &str| disk(driver, file, &name("vd", nth), "") + "\n";
+    let values = each(number, |nth| {
+        one(nth, &format!("{{{{ images.file{nth} }}}}"))
+    });
+    let choices = each(number, |nth| {
+        let disk = one(nth, &format!("/srv/{nth}.qcow2"));
+        format!("{{% if has{nth} %}}\n{disk}{{% endif %}}\n")
+    });
+    let spec = each(number, |nth| {
+        format!("- qcow2: {{path: '/srv/{{{{ name{nth} }}}}', size: 1G}}\n  cache: unsafe\n")
+    });
+    let head = "version: 1\nguest: {name: a, memory: 1G, vcpus: 2}\ndisks:\n";
+    let assigned = each(number, |nth| {
+        format!("IMAGE{nth}=/srv/{nth}.qcow2\nif [ -e $IMAGE{nth} ]; then CACHE=none; fi\n")
+    });
+    let used = each(number, |nth| {
+        format!(" \\\n -drive file=$IMAGE{nth},if=none,id=d{nth},format=qcow2,cache=$CACHE")
+    });
+    vec![
+        ("values.xml.j2", guest("", &values)),
+        ("choices.xml.j2", guest("", &choices)),
+        ("values.yaml", format!("{head}{spec}")),
+        (
+            "start.sh",
+            format!("#!/bin/sh\n{assigned}qemu-system-x86_64 -m 1024{used}\n"),
+        ),
+    ]
+}
+
 /// The files that a run names.
 fn inputs(run: &str, number: usize, levels: usize) -> Vec<(String, Vec<u8>)> {
-    let texts = domains(number).into_iter().chain(others(number));
+    let texts = [domains(number), others(number), open(number)].concat();
     let mut files: Vec<(String, Vec<u8>)> = texts
+        .into_iter()
         .map(|(name, text)| (name.to_owned(), text.into_bytes()))
         .collect();
     let one = disk("type='raw' cache='unsafe' io='native'", "rel/a", "vda", "");

@@ -8,8 +8,6 @@ mod markup;
 mod syntax;
 mod token;
 
-use std::collections::BTreeSet;
-
 use crate::Span;
 use markup::Markup;
 pub use syntax::{Engine, PlaceholderKind, Syntax};
@@ -46,7 +44,7 @@ pub struct Template {
     pub placeholders: Vec<Placeholder>,
     /// Its alternatives and loops, the outer before the inner.
     pub choices: Vec<Branches>,
-    /// All that the engine replaces.
+    /// All that the engine replaces, ascending and apart.
     tokens: Vec<Span>,
     /// The text with all alternatives.
     whole: String,
@@ -99,6 +97,7 @@ impl Template {
                 name: span.slice(text).unwrap_or_default().to_owned(),
             });
         }
+        template.tokens.sort_unstable();
         template.placeholders.sort_by_key(|it| it.span);
         template
     }
@@ -171,7 +170,7 @@ impl Template {
         }
     }
 
-    /// The alternatives that are left out by [`choosing`](Self::choosing).
+    /// The alternatives that are left out by [`choosing`](Self::choosing), ascending and apart.
     pub fn left_out(&self, chosen: &[(usize, Option<usize>)]) -> Vec<Span> {
         let mut out = Vec::new();
         for (nth, choice) in self.choices.iter().enumerate() {
@@ -195,13 +194,14 @@ impl Template {
                     .map(|(_, span)| *span),
             );
         }
-        out
+        join(out)
     }
 
     /// True if an edit of a span would touch anything that the engine replaces.
     pub fn touches(&self, span: Span) -> bool {
-        let mut tokens = self.tokens.iter();
-        tokens.any(|token| token.start <= span.end && span.start <= token.end)
+        let first = self.tokens.partition_point(|it| it.end < span.start);
+        let token = self.tokens.get(first);
+        token.is_some_and(|it| it.start <= span.end)
     }
 
     /// The placeholders within a span.
@@ -214,16 +214,23 @@ impl Template {
             .filter(move |it| it.span.overlaps(span))
     }
 
-    /// Writes placeholders as the template does, where a message quotes them as the text to read has them.
-    pub fn restore(&self, message: &mut String) {
-        let mut seen = BTreeSet::new();
-        for Placeholder { span, name, .. } in &self.placeholders {
-            let read = span.slice(&self.whole).unwrap_or_default();
-            if read != name && seen.insert((read, name)) && message.contains(read) {
-                *message = message.replace(read, name);
-            }
-        }
+    /// The text that a reader has in place of a placeholder.
+    pub fn read_as(&self, placeholder: &Placeholder) -> &str {
+        placeholder.span.slice(&self.whole).unwrap_or_default()
     }
+}
+
+/// Sorts spans, and joins those that overlap.
+fn join(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    spans.dedup_by(|span, before| {
+        let overlaps = span.start <= before.end;
+        if overlaps {
+            before.end = before.end.max(span.end);
+        }
+        overlaps
+    });
+    spans
 }
 
 /// The tokens of a text. A statement in a value, and a condition around a part of one, are values.
