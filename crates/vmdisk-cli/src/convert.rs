@@ -7,6 +7,7 @@ mod surroundings;
 mod unsupported;
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use vmdisk::model::Scope;
 use vmdisk::write::{self, QemuOptions, QemuStyle};
@@ -22,6 +23,7 @@ use crate::input::{bounded, read, storage};
 use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::Message;
+use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 use crate::values::choose;
 use dropped::{Dropped, Places};
@@ -157,16 +159,38 @@ fn read_document(
     }
     document = choose(document, args.start.as_deref(), warnings)?;
     document.remove_disks(&args.without).map_err(|name| {
-        Stop::new(format!(
-            "no disk is called `{}`",
-            crate::sanitize::line(name)
-        ))
-        .help("use the target of a disk, such as vda, or the id of its device")
+        Stop::new(format!("no disk is called `{}`", line(name)))
+            .help("use the target of a disk, such as vda, or the id of its device")
     })?;
     if !args.storage.is_empty() {
         document.locate_volumes(&storage::of_files(&args.storage)?);
     }
+    if let Some(base) = base(args) {
+        let paths = vmdisk::resolve_paths(&mut document, &base);
+        if let Some(first) = paths.first().filter(|_| args.base.is_none()) {
+            let (first, base) = (line(first), base.display().to_string());
+            warnings.push(Message {
+                help: Some("name another directory with `--base`".to_owned()),
+                ..Message::warning(format!(
+                    "`{first}` is taken to be in {}, where the file is",
+                    line(&base)
+                ))
+            });
+        }
+    }
     Ok(document)
+}
+
+/// The directory for relative paths. A spec has none, so it needs one.
+fn base(args: &ConvertArgs) -> Option<PathBuf> {
+    let file = &args.file;
+    let of_file = || {
+        let is_file = args.to == ConvertForm::Spec && file.as_os_str() != "-";
+        is_file.then(|| file.parent().map(Path::to_owned)).flatten()
+    };
+    let base = args.base.clone().or_else(of_file)?;
+    // Of an empty path, that is the current directory.
+    std::path::absolute(Path::new(".").join(base)).ok()
 }
 
 /// Refuses options that another format has.

@@ -124,7 +124,7 @@ impl<'a> Tracer<'a> {
             };
             let image = Image::new(Some(format), protocol_of(file));
             let next = self.recorded(&file.path, format);
-            let number = self.format(above, &image, depth, &next);
+            let number = self.format(above, &image, format, depth, &next);
             let storage = self.host_storage(number, &image, &file.path);
             self.steps[storage].image = Some(depth);
             self.recorded_data_file(number, &file.path, format);

@@ -28,8 +28,13 @@ impl Tracer<'_> {
         let thread = self.event_loop(controller);
         let layer = self.block_layer(thread);
         let disk = self.disk;
-        if let Some(image) = disk.backend.image() {
-            self.image(layer, image, 0);
+        match disk.backend.image() {
+            Some(image) if disk.backend.is_transient && disk.is_writable() => {
+                let overlay = self.temporary_overlay(layer);
+                self.image(overlay, image, 1);
+            }
+            Some(image) => self.image(layer, image, 0),
+            None => {}
         }
     }
 

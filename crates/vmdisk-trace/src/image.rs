@@ -2,19 +2,25 @@
 
 use vmdisk_model::{Discard, DiskField, Format, Image, Switch};
 use vmdisk_rule::image_facts::header;
+use vmdisk_rule::{Consumer, Missing};
 
 use crate::chain::Below;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Tracer, collect, lacking, not_written, property, property_of, result};
+use crate::tracer::{
+    Tracer, collect, lacking, not_written, property, property_of, result, unknown,
+};
 
 const RAW: &str = "QEMU block/raw-format.c: a request has the same offset in the storage";
 
 impl<'a> Tracer<'a> {
     /// Adds the format of an image, its storage and the images below it.
     pub(crate) fn image(&mut self, above: usize, image: &'a Image, depth: usize) {
-        let format = image.format.unwrap_or(Format::Raw);
+        let format = match self.format_in_use(image) {
+            Ok(format) => format,
+            Err(missing) => return self.probed(above, image, depth, &missing),
+        };
         let below = self.below(image, format);
-        let number = self.format(above, image, depth, &below);
+        let number = self.format(above, image, format, depth, &below);
         let storage = self.backend(number, image, depth);
         self.steps[storage].image = Some(depth);
         let path = image.host_path();
@@ -36,15 +42,78 @@ impl<'a> Tracer<'a> {
         }
     }
 
+    /// The format that an image has for QEMU, which probes one that is not set; libvirt takes such an image for raw.
+    fn format_in_use(&self, image: &Image) -> Result<Format, Missing> {
+        let path = match (image.format, image.host_path()) {
+            (Some(format), _) => return Ok(format),
+            (None, _) if self.context.consumer == Consumer::Libvirt => return Ok(Format::Raw),
+            (None, path) => path.unwrap_or("the image"),
+        };
+        let probed = header(self.context, path)?.and_then(|it| it.probed.value());
+        let format = probed.and_then(|format| Format::of_qemu_driver(format));
+        format.ok_or_else(|| Missing::new(format!("the format of {path}"), "QEMU probes it"))
+    }
+
+    /// Adds an image whose format is unknown, and its storage.
+    fn probed(&mut self, above: usize, image: &'a Image, depth: usize, missing: &Missing) {
+        let command = image
+            .host_path()
+            .map_or_else(Vec::new, |path| collect(&[], path));
+        let change = || match depth {
+            0 => unknown(missing.clone(), command.clone()),
+            _ => not_written(),
+        };
+        let results = [
+            unknown(missing.clone(), command.clone()),
+            change(),
+            format_flushes(Format::Raw, depth),
+            change(),
+        ];
+        let number = self.add(Some(above), Layer::Format, "probed", Vec::new(), results);
+        let storage = self.backend(number, image, depth);
+        for step in [number, storage] {
+            self.steps[step].image = Some(depth);
+        }
+    }
+
+    /// Adds the overlay that takes what the guest writes to a transient disk.
+    pub(crate) fn temporary_overlay(&mut self, above: usize) -> usize {
+        let basis = || self.setting(DiskField::Transient);
+        let flush = match self.context.consumer {
+            Consumer::Qemu => result(
+                RequestOutcome::Dropped,
+                "QEMU ignores flushes of its temporary file",
+                StatementBasis::source("QEMU block.c, bdrv_temp_snapshot_options"),
+            ),
+            Consumer::Libvirt => result(RequestOutcome::Passed, "to the temporary file", basis()),
+        };
+        let results = [
+            result(
+                RequestOutcome::Split,
+                "clusters that the guest has written come from a temporary file, others from the image",
+                basis(),
+            ),
+            result(
+                RequestOutcome::Cached,
+                "to a temporary file, which is deleted when the guest stops",
+                basis(),
+            ),
+            flush,
+            result(RequestOutcome::Freed, "in the temporary file", basis()),
+        ];
+        let name = "qcow2, temporary";
+        self.add(Some(above), Layer::Format, name, Vec::new(), results)
+    }
+
     /// Adds the format of an image, and returns the number of its step.
     pub(crate) fn format(
         &mut self,
         above: usize,
         image: &Image,
+        format: Format,
         depth: usize,
         below: &Below<'_>,
     ) -> usize {
-        let format = image.format.unwrap_or(Format::Raw);
         let name = match depth {
             0 => format.to_string(),
             _ => format!("{format}, backing image {depth}"),

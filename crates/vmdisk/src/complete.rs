@@ -1,8 +1,10 @@
 //! Values that QEMU assumes for a command line, and that libvirt needs explicitly.
 
+use std::path::Path;
+
 use vmdisk_model::{
-    Architecture, Bytes, Domain, DomainType, Image, MachineType, NetworkProtocol, Protocol, Scope,
-    Switch,
+    Architecture, BackendSource, Backing, Bytes, Domain, DomainType, Image, MachineType,
+    NetworkProtocol, Protocol, Scope, Switch,
 };
 
 use crate::{Document, Source};
@@ -113,6 +115,42 @@ fn relative_paths(image: &Image) -> impl Iterator<Item = &str> {
             Protocol::HostDevice { path } => path.0.as_str(),
             _ => return None,
         };
-        (!path.starts_with(['/', '$'])).then_some(path)
+        is_relative(path).then_some(path)
     })
+}
+
+fn is_relative(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with(['/', '$'])
+}
+
+/// Makes the relative paths of files of a command line full, as QEMU does that starts in the directory `base`; returns those paths.
+pub fn resolve_paths(document: &mut Document, base: &Path) -> Vec<String> {
+    let mut resolved = Vec::new();
+    let Source::QemuCommandLine(source) = &mut document.source else {
+        return resolved;
+    };
+    for disk in &mut source.domain.disks {
+        let mut next = match &mut disk.backend.source {
+            BackendSource::Image(image) => Some(image),
+            _ => None,
+        };
+        while let Some(image) = next {
+            let data_file = image.data_file.as_deref_mut();
+            let protocols = std::iter::once(&mut image.protocol)
+                .chain(data_file.map(|data_file| &mut data_file.protocol));
+            for protocol in protocols {
+                if let Protocol::File { path } = protocol
+                    && is_relative(path)
+                    && let Some(full) = base.join(&*path).to_str()
+                {
+                    resolved.push(std::mem::replace(path, full.to_owned()));
+                }
+            }
+            next = match &mut image.backing {
+                Backing::Image(below) => Some(below),
+                Backing::Unspecified | Backing::Terminated => None,
+            };
+        }
+    }
+    resolved
 }

@@ -130,7 +130,7 @@ pub use vmdisk_plan as plan;
 pub use vmdisk_source as source;
 
 pub use allow::{WithAllowances, allow};
-pub use complete::{Completion, complete, unfit_disks};
+pub use complete::{Completion, complete, resolve_paths, unfit_disks};
 pub use decide::{Decisions, DiskDecision, decide};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{

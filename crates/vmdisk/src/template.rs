@@ -17,7 +17,7 @@ use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
 
 /// Bytes of all texts that are tried for a template.
-const MAX_BYTES: usize = 12 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// Number of files and of devices of the host that are tried for a placeholder.
 const MAX_PATHS: usize = 32;
 /// Number of texts in which each placeholder is filled in.
@@ -239,14 +239,12 @@ impl Tryout<'_> {
                     found,
                 );
             }
-            // A value that is refused says nothing of others.
-            let is_refused = |(span, _): &(Span, Span)| {
-                let rules = ["invalid-value", "spec-refused"];
-                rules
-                    .iter()
-                    .any(|rule| others.contains_key(&(*rule, span.start)))
+            // A value that is refused says nothing of others, and neither does a spec that is.
+            let is_refused = |(rule, at): &(&str, usize)| match *rule {
+                "invalid-value" => variant.filled.iter().any(|(span, _)| span.start == *at),
+                rule => rule == "spec-refused" && !first.contains(&(rule, *at)),
             };
-            if variant.filled.iter().any(is_refused) {
+            if others.keys().any(is_refused) {
                 continue;
             }
             report.diagnostics.retain_mut(|found| {

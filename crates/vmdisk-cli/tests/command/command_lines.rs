@@ -236,3 +236,83 @@ fn drives_with_one_place_and_beyond_the_ports_are_reported() {
         );
     }
 }
+
+#[test]
+fn the_path_of_a_transient_disk_ends_in_a_temporary_file() {
+    let line = "qemu-system-x86_64 -m 1G -drive file=/vm/a.qcow2,format=qcow2,if=virtio";
+    for text in [
+        format!("{line},snapshot=on\n"),
+        format!("{line} -snapshot\n"),
+    ] {
+        let path = traced(&text);
+        for said in [
+            "write                cached: to a temporary file, which is deleted when the guest stops",
+            "write, flush, discard absent: a backing image is not written",
+        ] {
+            assert!(path.contains(said), "{path}");
+        }
+        assert!(
+            path.contains(
+                "flush                dropped: QEMU ignores flushes of its temporary file"
+            ),
+            "{path}"
+        );
+        assert!(path.contains("format: qcow2, backing image 1"), "{path}");
+    }
+    assert!(!traced(&format!("{line}\n")).contains("temporary"));
+    assert!(!traced(&format!("{line},snapshot=on,readonly=on\n")).contains("temporary"));
+}
+
+#[test]
+fn the_path_of_an_image_without_a_format_says_that_qemu_probes_it() {
+    let path = traced("qemu-system-x86_64 -m 1G -hda a.qcow2\n");
+    assert!(path.contains("format: probed"), "{path}");
+    assert!(
+        path.contains("[unknown: the header of a.qcow2: no facts were given; collect"),
+        "{path}"
+    );
+    let given = Place::with(&[("a.args", "qemu-system-x86_64 -m 1G -hda a.qcow2\n")]);
+    let given = given.run(&["trace", "a.args", "--disk-format", "qcow2"]);
+    assert!(given.stdout.contains("format: qcow2"), "{given:?}");
+    let xml = "<disk type='file'><source file='/a.qcow2'/><target dev='vda' bus='virtio'/></disk>";
+    let place = Place::with(&[("a.xml", xml)]);
+    let raw = place.run(&["trace", "a.xml"]);
+    assert!(raw.stdout.contains("format: raw"), "{raw:?}");
+}
+
+/// The path of the disk of a command line.
+fn traced(text: &str) -> String {
+    let place = Place::with(&[("a.args", text)]);
+    place.run(&["trace", "a.args"]).stdout
+}
+
+#[test]
+fn words_of_a_text_without_quotes_are_no_images() {
+    let start = "/usr/bin/qemu-system-x86_64 -name guest=a b,debug-threads=on -machine pc,accel=kvm -m 1024";
+    let smbios = "-smbios type=1,manufacturer=OpenStack Foundation,product=OpenStack Nova,version=17.0.13,family=Virtual Machine";
+    let disk = "-drive file=/srv/a.raw,format=raw,if=none,id=d -device virtio-blk-pci,drive=d";
+    assert_eq!(found(&format!("{start} {smbios} {disk}\n")), [""; 0]);
+    // An image stays one, and so does a word of a line whose writer can quote.
+    for text in [
+        format!("{start} -smbios type=1,manufacturer=x /srv/b.img {disk}\n"),
+        format!("{start} {smbios} {disk} -append \"a b\"\n"),
+        format!("{start} {disk} -vga std disk\n"),
+    ] {
+        let found = found(&text);
+        assert!(
+            found.iter().any(|it| it.contains("[format-missing]")),
+            "{text}{found:?}"
+        );
+    }
+}
+
+#[test]
+fn two_functions_of_a_card_in_one_port_are_no_error_and_a_disk_is() {
+    let line = "qemu-system-x86_64 -nodefaults -M q35 -m 1G -device pcie-root-port,id=rp1,chassis=1 \
+                -device vfio-pci,host=01:00.0,bus=rp1 -blockdev file,filename=/a,node-name=a";
+    let audio =
+        format!("{line} -device vfio-pci,host=01:00.1,bus=rp1 -device virtio-blk-pci,drive=a\n");
+    assert_eq!(found(&audio), [""; 0]);
+    let disk = found(&format!("{line} -device virtio-blk-pci,drive=a,bus=rp1\n"));
+    assert!(disk[0].contains("error[slot-taken]"), "{disk:?}");
+}

@@ -952,3 +952,42 @@ fn a_boot_order_from_zero_is_numbered_from_one() {
         );
     }
 }
+
+#[test]
+fn relative_paths_are_in_the_directory_of_the_file_or_in_the_one_that_is_named() {
+    let line = "qemu-system-x86_64 -name n -m 1G -blockdev file,filename=base.raw,node-name=b \
+                -blockdev file,filename=top.qcow2,node-name=f -blockdev qcow2,file=f,backing=b,node-name=a \
+                -device virtio-blk-pci,drive=a\n";
+    let place = Place::with(&[("vm/run.args", line)]);
+    let here = place.path("vm").display().to_string();
+    let spec = place.run(&["convert", "--to", "spec", "vm/run.args"]);
+    assert!(
+        spec.stdout.contains(&format!("{here}/top.qcow2")),
+        "{spec:?}"
+    );
+    assert!(
+        spec.stdout.contains(&format!("{here}/base.raw")),
+        "{spec:?}"
+    );
+    assert!(
+        spec.stderr.contains("`top.qcow2` is taken to be in "),
+        "{spec:?}"
+    );
+    for form in ["spec", "disk-xml", "qemu", "qmp"] {
+        let given = place.run(&[
+            "convert",
+            "--to",
+            form,
+            "vm/run.args",
+            "--base",
+            "/srv/images",
+        ]);
+        assert!(given.stdout.contains("/srv/images/base.raw"), "{given:?}");
+        assert!(!given.stderr.contains("top.qcow2"), "{given:?}");
+    }
+    let piped = place.run_with_input(&["convert", "--to", "spec"], line.as_bytes());
+    assert!(
+        piped.stderr.contains("is not an absolute path"),
+        "{piped:?}"
+    );
+}

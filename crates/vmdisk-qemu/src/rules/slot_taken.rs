@@ -25,7 +25,7 @@ line_rule! {
     ///
     /// ## Why it matters
     /// QEMU exits at start with `lun already used by` or `no slot/function available for virtio-blk-pci`. With a second
-    /// device in a root port, QEMU before 10.0 starts, and the guest never sees that device.
+    /// device in a root port, QEMU starts (since 10.0 with a warning), and the guest never sees that device.
     ///
     /// ## Use instead
     /// Give each device its own address, or leave the address out. On q35, give each PCI Express device its own
@@ -114,7 +114,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None
         };
         let on_pci = if is_pci(driver) {
-            taken.pci_place(line, device, span, &present.root_ports)
+            taken.pci_place(line, driver, device, span, &present.root_ports)
         } else {
             None
         };
@@ -204,6 +204,7 @@ impl<'a> Taken<'a> {
     fn pci_place(
         &mut self,
         line: &Line<'_>,
+        driver: &str,
         device: Members<'a>,
         span: Span,
         root_ports: &HashSet<&'a str>,
@@ -219,7 +220,9 @@ impl<'a> Taken<'a> {
             let port = self.ports.entry(bus).or_default();
             *port += usize::from(function == 0);
             let message = || format!("the port `{bus}` has one slot, which another device uses");
-            return (*port > 1).then(|| (at, message()));
+            // A function of a device of the host that the guest does not see is no disk.
+            let is_reported = *port > 1 && driver != "vfio-pci";
+            return is_reported.then(|| (at, message()));
         }
         let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx) && line.has_machine();
         let is_on_root = matches!(bus, "" | "pcie.0" | "pci.0");

@@ -93,6 +93,28 @@ pub(crate) struct OptionList {
 }
 
 impl OptionList {
+    /// True if a word without an option is a part of the last value: of its list of properties, or of a text of `-smbios`.
+    fn goes_on_with(&self, word: &str) -> bool {
+        let Some(last) = self.options.last() else {
+            return false;
+        };
+        let (head, properties) = word.split_once(',').unwrap_or((word, ""));
+        let is_head = !head.contains(['/', '=', ':', '.']);
+        let are_properties = properties.split(',').all(|it| it.contains('='));
+        match last.name.as_str() {
+            "smbios" => is_head && (properties.is_empty() || are_properties),
+            "name" | "fw_cfg" | "uuid" => is_head && are_properties,
+            _ => false,
+        }
+    }
+
+    /// Adds a word to the last option.
+    fn extend_last(&mut self, span: Span) {
+        if let Some(last) = self.options.last_mut() {
+            last.span.end = span.end;
+        }
+    }
+
     /// Appends an option.
     pub(crate) fn push(&mut self, option: WrittenOption) -> Result<(), ReadFailure> {
         let count = option.properties.as_ref().map_or(0, Properties::len);
@@ -246,6 +268,8 @@ pub(crate) fn options(
     // Programs that change their title leave zero bytes after the last word.
     let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
     let mut has_empty = false;
+    // `ps` prints no quotes.
+    let is_unquoted = !file.contains(['\'', '"', '\\', '$']);
     let mut arguments = arguments.iter().enumerate();
     while let Some((nth, word)) = arguments.next() {
         let text = word.as_str();
@@ -264,6 +288,10 @@ pub(crate) fn options(
             continue;
         }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            if is_unquoted && options.goes_on_with(text) {
+                options.extend_last(word.whole());
+                continue;
+            }
             let is_unknown = is_unknown_word(word);
             options.push(WrittenOption {
                 name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
