@@ -145,8 +145,8 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
-    /// facts files, NAME is the name of the host's facts file without the extension. May be repeated; the first
-    /// match counts.
+    /// facts files, NAME is the name of the host's facts file without the extension; '{host}=domains/{host}/**'
+    /// names all hosts after their directories. May be repeated; the first match counts.
     #[arg(long = "host", value_name = "NAME=PATTERN", value_parser = host_of_files, help_heading = "Host and target")]
     pub(crate) hosts: Vec<HostOfFiles>,
     /// Lowest severity for which the exit status is 1. The default is warning.
@@ -217,8 +217,15 @@ pub(crate) struct LintArgs {
     #[arg(long, short, value_name = "N", value_parser = count::<u16>)]
     pub(crate) jobs: Option<u16>,
     /// Exit with 1 if a rule could not be checked because facts, or the permission to collect them, are missing.
-    #[arg(long)]
-    pub(crate) fail_on_unchecked: bool,
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always"
+    )]
+    pub(crate) fail_on_unchecked: Option<FailOnUnchecked>,
     /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or have no date.
     #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Host and target")]
     pub(crate) max_facts_age: Option<u64>,
@@ -231,6 +238,14 @@ pub(crate) struct LintArgs {
     /// Print only findings that fail the run and inputs that could not be read.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOnUnchecked {
+    /// For all inputs.
+    Always,
+    /// For inputs with facts, which no longer fit them.
+    WithFacts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -289,7 +304,7 @@ impl LintArgs {
             stdin_filename: None,
             show_allowed: false,
             jobs: None,
-            fail_on_unchecked: false,
+            fail_on_unchecked: None,
             max_facts_age: None,
             skip_foreign: false,
             verbose: false,

@@ -1,6 +1,6 @@
 //! The facts files that `--facts` names: one host, or several that a guest may run on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -40,6 +40,7 @@ pub(crate) struct KnownHost {
 /// The files that the arguments name, each once.
 pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
     let mut files: Vec<PathBuf> = Vec::new();
+    let mut seen = HashSet::new();
     for argument in arguments {
         let found = if argument.is_dir() {
             in_directory(argument)?
@@ -57,11 +58,7 @@ pub(crate) fn files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
         } else {
             vec![argument.clone()]
         };
-        for file in found {
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
+        files.extend(found.into_iter().filter(|file| seen.insert(file.clone())));
     }
     Ok(files)
 }

@@ -1,5 +1,6 @@
 //! The facts of all inputs: of one host, or of several that guests may run on.
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use vmdisk::facts::FactsNeeded;
@@ -39,17 +40,20 @@ impl Sources {
         io: &mut Io<'_>,
         colors: Colors,
     ) -> Result<Self, Stop> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for file in plan.sources.iter().flat_map(|source| &source.facts) {
-            if !files.contains(file) {
-                files.push(file.clone());
-            }
-        }
+        let mut seen = HashSet::new();
+        let named = plan.sources.iter().flat_map(|source| &source.facts);
+        let files: Vec<PathBuf> = named.filter(|file| seen.insert(*file)).cloned().collect();
         let hosts = match files.len() {
             0 | 1 => None,
             _ => Some(hosts::read(&files, io, colors)?),
         };
         let tried = args.try_qemu.as_deref();
+        let known = hosts
+            .iter()
+            .flat_map(|hosts| hosts.known.iter().enumerate());
+        let numbers: HashMap<&str, usize> = known
+            .map(|(number, host)| (host.path.as_str(), number))
+            .collect();
         let mut list = Vec::new();
         for source in &plan.sources {
             let asked = host_args(args, source);
@@ -57,22 +61,12 @@ impl Sources {
                 Some(_) => Host::without_facts(&asked, tried)?,
                 None => Host::prepare(&asked, tried, io, colors)?,
             };
-            let members = hosts
-                .iter()
-                .flat_map(|hosts| hosts.known.iter().enumerate());
-            let is_member = |path: &str| {
-                source
-                    .facts
-                    .iter()
-                    .any(|file| file.display().to_string() == path)
-            };
-            list.push(Loaded {
-                host,
-                members: members
-                    .filter(|(_, host)| is_member(&host.path))
-                    .map(|(number, _)| number)
-                    .collect(),
-            });
+            let members = source.facts.iter();
+            let mut members: Vec<usize> = members
+                .filter_map(|file| numbers.get(&*file.display().to_string()).copied())
+                .collect();
+            members.sort_unstable();
+            list.push(Loaded { host, members });
         }
         Ok(Sources { hosts, list, files })
     }

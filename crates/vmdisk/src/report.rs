@@ -177,6 +177,20 @@ impl UncheckedRules {
         rules
     }
 
+    /// Adds those of a further check of the same document.
+    pub fn extend(&mut self, further: UncheckedRules) {
+        for rule in further.rules {
+            if !self.rules.contains(&rule) {
+                self.rules.push(rule);
+            }
+        }
+        for why in further.reasons {
+            if !self.reasons.contains(&why) {
+                self.reasons.push(why);
+            }
+        }
+    }
+
     /// True if an input of a rule is missing. Of a guest that another program runs, there is nothing to look at.
     pub fn lack_input(&self) -> bool {
         self.reasons.iter().any(|why| *why != Missing::NOT_QEMU)

@@ -1,6 +1,7 @@
 //! The settings of each input, from the command line and from the configuration for its path.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -60,7 +61,16 @@ pub(crate) struct Plan {
     /// Baselines that cannot be opened, each with the place in the configuration that names it.
     pub(crate) missing_baselines: Vec<(PathBuf, Message)>,
     /// Numbers of settings by configurations, which live as long as the search for them, and entries of `files`.
-    known: Vec<((Known, Option<String>), usize)>,
+    known: HashMap<(Known, Option<String>), usize>,
+    /// Facts files by the same configurations.
+    facts: HashMap<Known, Rc<FactsFiles>>,
+}
+
+/// Facts files, in order and by the names of their hosts.
+#[derive(Debug)]
+struct FactsFiles {
+    all: Vec<PathBuf>,
+    of_host: HashMap<OsString, PathBuf>,
 }
 
 /// Finds the settings of every input, and removes inputs that a configuration excludes.
@@ -222,34 +232,54 @@ impl Plan {
         host: Option<&str>,
     ) -> Result<usize, Stop> {
         let key = ((config.map(Rc::as_ptr), matching), host.map(str::to_owned));
-        if let Some((_, number)) = self.known.iter().find(|(known, _)| *known == key) {
+        if let Some(number) = self.known.get(&key) {
             return Ok(*number);
         }
-        let number = self.resolve(args, config.map(AsRef::as_ref), &key.0.1, host)?;
-        self.known.push((key, number));
+        let number = self.resolve(args, config.map(AsRef::as_ref), &key.0, host)?;
+        self.known.insert(key, number);
         Ok(number)
+    }
+
+    /// The facts files of inputs with this configuration.
+    fn facts(
+        &mut self,
+        args: &LintArgs,
+        config: Option<&Config>,
+        known: &Known,
+        sections: &[&Section],
+    ) -> Result<Rc<FactsFiles>, Stop> {
+        if let Some(facts) = self.facts.get(known) {
+            return Ok(facts.clone());
+        }
+        let all = match config {
+            _ if args.host.live || !args.host.facts.is_empty() => hosts::files(&args.host.facts)?,
+            Some(config) => facts_of(config, sections)?,
+            None => Vec::new(),
+        };
+        let named = all.iter().rev();
+        let of_host = named.filter_map(|file| Some((file.file_stem()?.to_owned(), file.clone())));
+        let of_host = of_host.collect();
+        let facts = Rc::new(FactsFiles { all, of_host });
+        self.facts.insert(known.clone(), facts.clone());
+        Ok(facts)
     }
 
     fn resolve(
         &mut self,
         args: &LintArgs,
         config: Option<&Config>,
-        matching: &[usize],
+        known: &Known,
         host: Option<&str>,
     ) -> Result<usize, Stop> {
-        let sections = config.map_or_else(Vec::new, |config| config.sections(matching));
+        let sections = config.map_or_else(Vec::new, |config| config.sections(&known.1));
         let last = |has: fn(&Section) -> bool| {
             let found = sections.iter().rev().find(|section| has(section));
             found.copied()
         };
-        let facts = match config {
-            _ if args.host.live || !args.host.facts.is_empty() => hosts::files(&args.host.facts)?,
-            Some(config) => facts_of(config, &sections)?,
-            None => Vec::new(),
-        };
+        let facts = self.facts(args, config, known, &sections)?;
         let facts = match host {
-            Some(host) => facts_of_host(facts, host)?,
-            None => facts,
+            Some(host) => facts.of(host)?,
+            None => facts.all.clone(),
         };
         let target = args.host.target.clone();
         let source = Source {
@@ -281,18 +311,17 @@ impl Plan {
     }
 }
 
-/// The facts file of a host, of those that are named; no file if none is named at all.
-fn facts_of_host(files: Vec<PathBuf>, host: &str) -> Result<Vec<PathBuf>, Stop> {
-    if files.is_empty() {
-        return Ok(files);
-    }
-    let is_of_host = |file: &PathBuf| file.file_stem().is_some_and(|stem| stem == host);
-    match files.into_iter().find(is_of_host) {
-        Some(file) => Ok(vec![file]),
-        None => Err(
-            Stop::new(format!("--host {host}: no facts file has this name"))
-                .help("a host has the name of its facts file, without the extension"),
-        ),
+impl FactsFiles {
+    /// The facts file of a host; no file if none is named at all.
+    fn of(&self, host: &str) -> Result<Vec<PathBuf>, Stop> {
+        match self.of_host.get(OsStr::new(host)) {
+            Some(file) => Ok(vec![file.clone()]),
+            None if self.all.is_empty() => Ok(Vec::new()),
+            None => Err(
+                Stop::new(format!("--host {host}: no facts file has this name"))
+                    .help("a host has the name of its facts file, without the extension"),
+            ),
+        }
     }
 }
 

@@ -6,18 +6,27 @@ use vmdisk::FailedFix;
 use vmdisk::report::UncheckedRules;
 
 use crate::age::OldFacts;
-use crate::args::{LintArgs, LintFormat};
+use crate::args::{FailOnUnchecked, LintArgs, LintFormat};
 use crate::exit::Exit;
 use crate::lint::mode::Mode;
 use crate::render::concise;
 use crate::render::message::{Message, MessagePlace};
 use crate::report::input::InputReport;
 
+/// The rules that `--fail-on-unchecked` fails an input for.
+fn failing<'a>(args: &LintArgs, input: &'a InputReport) -> Option<&'a UncheckedRules> {
+    match args.fail_on_unchecked? {
+        FailOnUnchecked::WithFacts if !input.has_facts => None,
+        FailOnUnchecked::Always | FailOnUnchecked::WithFacts => {
+            input.unchecked_rules().filter(|rules| rules.lack_input())
+        }
+    }
+}
+
 /// Rules that make `--fail-on-unchecked` fail the run.
 pub(crate) fn failing_rules(args: &LintArgs, inputs: &[InputReport]) -> BTreeSet<&'static str> {
-    let rules = inputs.iter().filter_map(InputReport::unchecked_rules);
-    let failing = rules.filter(|rules| args.fail_on_unchecked && rules.lack_input());
-    let rules = failing.flat_map(|rules: &UncheckedRules| &rules.rules);
+    let failing = inputs.iter().filter_map(|input| failing(args, input));
+    let rules = failing.flat_map(|rules| &rules.rules);
     rules.map(|rule| rule.name).collect()
 }
 
@@ -29,17 +38,13 @@ pub(crate) fn exit(
     old_facts: &[OldFacts],
 ) -> Exit {
     let of_input = |input: &InputReport| {
-        let is_unchecked = || {
-            let rules = input.unchecked_rules();
-            args.fail_on_unchecked && rules.is_some_and(UncheckedRules::lack_input)
-        };
         let has_failing = || match mode {
             Mode::Report | Mode::Fix(_) | Mode::Allow => input.failing().next().is_some(),
             Mode::Diff(_) => !input.diff.is_empty(),
         };
         match &input.outcome {
             Err(_) => Exit::CouldNot,
-            Ok(_) if has_failing() || is_unchecked() => Exit::Findings,
+            Ok(_) if has_failing() || failing(args, input).is_some() => Exit::Findings,
             Ok(_) => Exit::Clean,
         }
     };

@@ -42,7 +42,6 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 use guests::Guests;
 use mode::Mode;
-use results::InputResult;
 use run::{Job, Run, WORTH_THREADS};
 
 /// Runs the command.
@@ -175,15 +174,12 @@ fn gather(
     failed: Vec<InputReport>,
     mut stream: Option<Stream<'_>>,
 ) -> Result<(Vec<InputReport>, Option<String>), Stop> {
-    let mut reports = Vec::with_capacity(inputs.files.len());
+    let mut reports: Vec<InputReport> = Vec::with_capacity(inputs.files.len());
+    let mut first_of = vec![0; inputs.files.len()];
     let mut fixed = None;
-    let mut take = |result: InputResult| {
-        reports.extend(result.reports);
-        fixed = fixed.take().or(result.fixed);
-        match &mut stream {
-            Some(stream) => stream.write(|out| out.write_all(result.text.as_bytes())),
-            None => Ok(()),
-        }
+    let mut print = |text: &str| match &mut stream {
+        Some(stream) => stream.write(|out| out.write_all(text.as_bytes())),
+        None => Ok(()),
     };
     let mut holds_ours = vec![false; inputs.searches.len()];
     run.each(&mut |number, mut result| {
@@ -191,15 +187,29 @@ fn gather(
             holds_ours[search] = true;
         }
         guests.add(number, &mut result);
-        take(result)
+        first_of[number] = reports.len();
+        reports.extend(result.reports);
+        fixed = fixed.take().or(result.fixed);
+        print(&result.text)
     })?;
     for (number, compared) in guests.compared() {
-        run.beside(number, &compared).map_or(Ok(()), &mut take)?;
+        let result = run.beside(number, &compared).unwrap_or_default();
+        print(&result.text)?;
+        for further in result.reports {
+            let mut of_input = reports[first_of[number]..].iter_mut();
+            let separate = match of_input.find(|report| report.file == further.file) {
+                Some(report) => report.add(further).err().map(|it| *it),
+                None => Some(further),
+            };
+            reports.extend(separate);
+        }
     }
     let searches = inputs.searches.iter().zip(holds_ours);
     let complaints = searches.flat_map(|(search, holds_ours)| complaints(search, holds_ours));
     for report in complaints.chain(failed) {
-        take(run.printed(report.into()))?;
+        let result = run.printed(report.into());
+        print(&result.text)?;
+        reports.extend(result.reports);
     }
     stream.map_or(Ok(()), Stream::end)?;
     Ok((reports, fixed))

@@ -207,6 +207,7 @@ impl Task<'_> {
     fn settled(self, mut result: InputResult) -> InputResult {
         for report in &mut result.reports {
             report.fail_on = self.job.fail_on;
+            report.has_facts = self.job.options.host.is_some() || self.job.options.fleet.is_some();
             if !self.job.hosts.is_empty() {
                 report.renumber_hosts(self.job.hosts);
             }
@@ -455,7 +456,7 @@ mod tests {
                 paths: false,
             },
             stream: Some(&Renderer {
-                content: Content::Findings(LintFormat::Github),
+                content: Content::Findings(LintFormat::JsonLines),
                 view: View::everything(),
             }),
             threads: 1,

@@ -1,5 +1,7 @@
 //! Annotations of a GitHub workflow.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use vmdisk::{Diagnostic, Severity};
@@ -9,19 +11,62 @@ use crate::render::View;
 use crate::render::message::Message;
 use crate::report::caveats::Caveats;
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
+use crate::report::run::RunReport;
 use crate::sanitize::{line, lines};
 
-/// The findings of one file.
-pub(crate) fn file(input: &InputReport, view: &View<'_>) -> String {
-    let mut out = String::new();
-    for finding in view.findings(input) {
-        annotation(&mut out, &input.path, finding, view);
+/// GitHub shows this number of annotations of each kind.
+const SHOWN: usize = 10;
+
+/// The number of further places that an annotation of a rule names.
+const NAMED: usize = 50;
+
+/// Caveats, then inputs that could not be read, then findings, the worst first. Those of a kind of which GitHub would hide
+/// some are one annotation for each rule.
+pub(crate) fn report(run: RunReport<'_>, view: &View<'_>) -> String {
+    let mut out = caveats(run.caveats, view);
+    for input in run.inputs {
+        if let Err(message) = &input.outcome {
+            out.push_str(&failure(input, message));
+        }
+    }
+    let inputs = run.inputs.iter();
+    let all = inputs.flat_map(|input| {
+        view.findings(input)
+            .map(move |one| (input.path.as_str(), one))
+    });
+    let mut all: Vec<(&str, &Diagnostic)> = all.collect();
+    all.sort_by_key(|(_, finding)| Reverse(finding.severity));
+    for of_kind in all.chunk_by(|(_, a), (_, b)| kind(a.severity) == kind(b.severity)) {
+        let mut by_rule: BTreeMap<(usize, &str), Vec<(&str, &Diagnostic)>> = BTreeMap::new();
+        let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (number, (path, finding)) in of_kind.iter().enumerate() {
+            let first = match of_kind.len() > SHOWN {
+                true => *firsts.entry(finding.rule.name).or_insert(number),
+                false => number,
+            };
+            by_rule
+                .entry((first, finding.rule.name))
+                .or_default()
+                .push((path, finding));
+        }
+        for findings in by_rule.values() {
+            annotation(&mut out, findings, view);
+        }
     }
     out
 }
 
+/// The kind of annotation.
+const fn kind(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice | Severity::Pedantic => "notice",
+    }
+}
+
 /// An input that could not be read.
-pub(crate) fn failure(checked: &InputReport, message: &Message) -> String {
+fn failure(checked: &InputReport, message: &Message) -> String {
     let mut out = format!("::error file={}", property(&checked.path));
     let quoted = message
         .place
@@ -44,12 +89,12 @@ pub(crate) fn failure(checked: &InputReport, message: &Message) -> String {
     out
 }
 
-fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_>) {
-    let command = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Advice | Severity::Pedantic => "notice",
+/// One annotation at the first of some findings of a rule.
+fn annotation(out: &mut String, findings: &[(&str, &Diagnostic)], view: &View<'_>) {
+    let [(path, finding), further @ ..] = findings else {
+        return;
     };
+    let command = kind(finding.severity);
     let (start, end) = (finding.place.start, finding.place.end);
     let _ = write!(
         out,
@@ -77,6 +122,19 @@ fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_
     if let Some(help) = &finding.help {
         let _ = write!(text, "\nhelp: {help}");
     }
+    if !further.is_empty() {
+        let _ = write!(text, "\n{} more:", further.len());
+    }
+    for (path, finding) in further.iter().take(NAMED) {
+        let _ = write!(
+            text,
+            "\n{path}:{}: {}",
+            finding.place.start.line, finding.title
+        );
+    }
+    if further.len() > NAMED {
+        text.push_str("\n…");
+    }
     let _ = writeln!(
         out,
         ",title={}::{}",
@@ -86,7 +144,7 @@ fn annotation(out: &mut String, path: &str, finding: &Diagnostic, view: &View<'_
 }
 
 /// Annotations about unchecked rules and old facts; a quiet run has only the annotations that fail it.
-pub(crate) fn caveats(caveats: &Caveats<'_>, view: &View<'_>) -> String {
+fn caveats(caveats: &Caveats<'_>, view: &View<'_>) -> String {
     let Caveats {
         not_checked,
         unchecked_fails,

@@ -53,10 +53,6 @@ impl Renderer<'_> {
             (Content::Findings(LintFormat::JsonLines), _) => json::lines::file(input, view.classes),
             (Content::Findings(LintFormat::Full), Ok(report)) => human::file(input, report, view),
             (Content::Findings(LintFormat::Concise), Ok(_)) => concise::file(input, view),
-            (Content::Findings(LintFormat::Github), Ok(_)) => github::file(input, view),
-            (Content::Findings(LintFormat::Github), Err(message)) => {
-                github::failure(input, message)
-            }
             _ => String::new(),
         }
     }
@@ -77,11 +73,7 @@ impl Renderer<'_> {
             LintFormat::Full | LintFormat::Concise | LintFormat::JsonLines => {
                 self.write_texts(run, out)
             }
-            LintFormat::Github => {
-                // GitHub shows the first ten annotations of each kind.
-                out.write_all(github::caveats(run.caveats, view).as_bytes())?;
-                self.write_texts(run, out)
-            }
+            LintFormat::Github => out.write_all(github::report(run, view).as_bytes()),
             LintFormat::Json => json::v1::write(out, run, view.classes),
             LintFormat::Sarif => sarif::write(out, run, view.classes),
             LintFormat::Gitlab => gitlab::write(out, run.inputs, view),

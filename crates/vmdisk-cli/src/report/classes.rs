@@ -1,6 +1,6 @@
 //! Hosts about which the rules say the same in everything, as classes with a name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use vmdisk::FoundOn;
@@ -41,19 +41,24 @@ impl<'a> Classes<'a> {
     pub(crate) fn new<'g>(
         hosts: &'a Hosts,
         groups: impl Iterator<Item = &'g [usize]>,
-        reports: &[InputReport],
+        reports: &'g [InputReport],
     ) -> Self {
         let hosts = hosts.known.as_slice();
         let mut of_host = vec![0; hosts.len()];
-        groups.for_each(|group| split(&mut of_host, group));
+        let mut seen: HashSet<&[usize]> = HashSet::new();
+        let mut add = |listed| {
+            if seen.insert(listed) {
+                split(&mut of_host, listed);
+            }
+        };
+        groups.for_each(&mut add);
         for report in reports {
             let findings = report.findings().iter().chain(report.allowed());
             for found in findings.filter_map(|finding| finding.hosts.as_ref()) {
-                split(&mut of_host, &found.affected);
-                split(&mut of_host, &found.not_checked);
+                add(&found.affected);
+                add(&found.not_checked);
             }
-            let missed = report.not_checked();
-            missed.for_each(|missed| split(&mut of_host, missed.hosts));
+            report.not_checked().for_each(|missed| add(missed.hosts));
         }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {

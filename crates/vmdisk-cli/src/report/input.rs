@@ -22,6 +22,8 @@ pub(crate) struct InputReport {
     pub(crate) outcome: Result<DocumentReport, Box<Message>>,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
+    /// True if it was checked with the facts of a host.
+    pub(crate) has_facts: bool,
     /// True if known findings were looked up in a baseline.
     pub(crate) has_baseline: bool,
     /// True for further findings of an input that has a report already.
@@ -42,6 +44,7 @@ impl InputReport {
             file: file.to_owned(),
             outcome,
             fail_on: Severity::Warning,
+            has_facts: false,
             has_baseline: false,
             is_continued: false,
             unknown_images: BTreeMap::new(),
@@ -92,6 +95,34 @@ impl InputReport {
     pub(crate) fn unchecked_rules(&self) -> Option<&UncheckedRules> {
         let report = self.outcome.as_ref().ok()?;
         Some(&report.unchecked_rules)
+    }
+
+    /// Adds the findings of a further report about the same text.
+    ///
+    /// # Errors
+    /// The further report, if it is about another one.
+    pub(crate) fn add(&mut self, further: InputReport) -> Result<(), Box<InputReport>> {
+        let (Ok(report), Ok(more)) = (&mut self.outcome, &further.outcome) else {
+            return Err(Box::new(further));
+        };
+        let is_quoted = !report.text.is_empty();
+        if self.file != further.file
+            || is_quoted && !more.text.is_empty() && report.text != more.text
+        {
+            return Err(Box::new(further));
+        }
+        let Ok(more) = further.outcome else {
+            return Ok(());
+        };
+        if !is_quoted {
+            (report.text, report.lines) = (more.text, more.lines);
+        }
+        report.findings.extend(more.findings);
+        report.allowed.extend(more.allowed);
+        let places = report.not_checked.iter().chain(more.not_checked.iter());
+        report.not_checked = places.collect();
+        report.unchecked_rules.extend(more.unchecked_rules);
+        Ok(())
     }
 
     /// Gives hosts the numbers that they have among all hosts of the run.

@@ -102,6 +102,36 @@ fn the_playbook_checks_the_guests_of_all_hosts_in_one_run_and_publishes_reports(
     assert!(run.stdout.contains("non-zero return code"), "{run:?}");
 }
 
+#[test]
+fn a_clean_fleet_whose_hosts_have_their_own_images_is_green() {
+    let Some(program) = program() else { return };
+    let place = Place::with(&[]);
+    let root = place.path("");
+    let root = root.display();
+    for host in ["kvm1", "kvm2"] {
+        place.write(&format!("{host}/{host}.qcow2"), &[0; 512]);
+        let guest = CLEAN.replace("/srv/web1.qcow2", &format!("{root}/{host}/{host}.qcow2"));
+        assert_ne!(guest, CLEAN);
+        place.write(&format!("{host}/web.xml"), guest.as_bytes());
+    }
+    let inventory = format!(
+        "all:\n  hosts:\n    kvm1: {{vmdisk_domains: {root}/kvm1}}\n    kvm2: {{vmdisk_domains: {root}/kvm2}}\n  vars:\n    ansible_connection: local\n    ansible_python_interpreter: '{{{{ ansible_playbook_python }}}}'\n    ansible_remote_tmp: {root}/tmp\n    vmdisk_facts_arguments: ['--group=core']\n"
+    );
+    place.write("inventory.yml", inventory.as_bytes());
+    let strict = "vmdisk_lint_arguments: [--fail-on-unchecked, --select=source-missing]";
+    let run = play(&place, &program, strict);
+    assert_eq!(run.code, 0, "{run:?}");
+    let shared = format!("{strict}, vmdisk_host_arguments: []");
+    let run = play(&place, &program, &shared);
+    assert_eq!(run.code, 2, "{run:?}");
+    // The message says what failed.
+    assert!(
+        run.stdout
+            .contains("\"msg\": \"no findings in 2 files; 1 rule not checked"),
+        "{run:?}"
+    );
+}
+
 /// Everything below a directory, with its mode.
 fn modes(directory: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();

@@ -233,6 +233,69 @@ fn a_fix_that_some_hosts_do_not_need_is_no_safe_one() {
     );
 }
 
+/// Each guest in a directory with the name of its host.
+fn by_host(hosts: usize) -> Place {
+    let facts = fixture("btrfs-checksums-6.18.json");
+    let place = Place::with(&[]);
+    for number in 0..hosts {
+        let facts = facts.replace("/srv/img", &format!("/srv/img{number}"));
+        place.write(&format!("facts/h{number}.json"), facts.as_bytes());
+        let guest = GUEST.replace("/srv/img", &format!("/srv/img{number}"));
+        place.write(&format!("domains/h{number}/a.xml"), guest.as_bytes());
+    }
+    place
+}
+
+const EACH: &str = "{host}=domains/{host}/**";
+
+#[test]
+fn a_pattern_names_the_host_of_each_guest_by_its_directory() {
+    let place = by_host(3);
+    let lint = ["lint", "domains", "--facts", "facts", "--format", "concise"];
+    let run = |more: &[&str]| place.run(&[&lint[..], more].concat());
+    let each = run(&["--host", EACH]);
+    let named: Vec<String> = (0..3).map(|n| format!("h{n}=domains/h{n}/*.xml")).collect();
+    let named: Vec<&str> = named.iter().flat_map(|host| ["--host", host]).collect();
+    assert_eq!(each.code, 1, "{each:?}");
+    let named = run(&named);
+    assert_eq!((&each.stdout, &each.stderr), (&named.stdout, &named.stderr));
+    assert_eq!(each.stdout.matches("[btrfs-cow-image]").count(), 3);
+    // Other hosts do not have its image.
+    let select = ["--select", "source-missing", "--fail-on-unchecked"];
+    assert_eq!(run(&[&select[..], &["--host", EACH]].concat()).code, 0);
+    assert_eq!(run(&select).code, 1);
+    std::fs::remove_file(place.path("facts/h1.json")).unwrap();
+    let gone = run(&["--host", EACH]);
+    assert_eq!(gone.code, 2);
+    assert!(gone.stderr.contains("--host h1: no facts file"), "{gone:?}");
+}
+
+#[test]
+fn the_time_of_a_fleet_grows_with_its_hosts() {
+    let seconds = |hosts: usize| {
+        let place = by_host(hosts);
+        let arguments = [
+            "lint",
+            "domains",
+            "--facts",
+            "facts",
+            "--host",
+            EACH,
+            "--statistics",
+            "-j1",
+        ];
+        let once = || {
+            let begun = std::time::Instant::now();
+            let run = place.run(&arguments);
+            assert_eq!(run.code, 1, "{run:?}");
+            begun.elapsed().as_secs_f64()
+        };
+        once().min(once())
+    };
+    let (few, many) = (seconds(50), seconds(600));
+    assert!(many < 40.0 * few, "50 hosts {few} s, 600 hosts {many} s");
+}
+
 #[test]
 fn what_needs_one_host_says_so() {
     let place = place();

@@ -154,3 +154,83 @@ fn fingerprints_survive_edits_elsewhere_and_moves() {
     let other_disk = fingerprints("a.xml", &domain("", &UNSAFE.replace("vda", "vdb")));
     assert_ne!(before, other_disk);
 }
+
+/// Two guests that open one image, and a third one.
+fn guests_with_a_conflict() -> Place {
+    let guest = |name: &str, image: &str| {
+        format!(
+            "<domain type='kvm'><name>{name}</name><memory>1</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><devices>\n<disk type='file' device='disk'><driver name='qemu' type='raw' cache='unsafe' discard='unmap'/><source file='{image}'/><target dev='vda' bus='virtio'/></disk></devices></domain>\n"
+        )
+    };
+    Place::with(&[
+        ("a.xml", &guest("a", "/srv/a.img")),
+        ("b.xml", &guest("b", "/srv/a.img")),
+        ("c.xml", &guest("c", "/srv/c.img")),
+    ])
+}
+
+#[test]
+fn every_report_has_each_input_once() {
+    let place = guests_with_a_conflict();
+    for hosts in [&[][..], &["--host", "h=*.xml"]] {
+        let lint = |format: &str| {
+            let run = place.run(&[&["lint", ".", "--format", format], hosts].concat());
+            assert_eq!(run.code, 1, "{run:?}");
+            run.stdout
+        };
+        let conflicts = usize::from(!hosts.is_empty());
+        let html = lint("html");
+        assert_eq!(html.matches("<section").count(), 3, "{html}");
+        assert_eq!(html.matches("image-shared-by-guests</").count(), conflicts);
+        assert!(!html.contains("No findings"), "{html}");
+        let junit = lint("junit");
+        assert_eq!(junit.matches("<testsuite ").count(), 3, "{junit}");
+        assert!(!junit.contains("no findings"), "{junit}");
+        for format in ["json", "sarif", "gitlab"] {
+            let report = lint(format);
+            assert!(
+                report.matches("\"image-shared-by-guests\"").count() >= conflicts,
+                "{report}"
+            );
+        }
+        let checkstyle = lint("checkstyle");
+        assert_eq!(checkstyle.matches("<file ").count(), 3, "{checkstyle}");
+    }
+}
+
+#[test]
+fn annotations_are_sorted_by_severity_and_grouped_by_rule_above_ten() {
+    let place = guests_with_a_conflict();
+    let kinds = |place: &Place| -> Vec<(String, String)> {
+        let run = place.run(&["lint", ".", "--format", "github"]);
+        let lines = run.stdout.lines().map(|line| {
+            let (kind, rest) = line[2..].split_once(' ').unwrap();
+            (kind.to_owned(), rest.to_owned())
+        });
+        lines.collect()
+    };
+    let found = kinds(&place);
+    let order: Vec<&str> = found[1..].iter().map(|(kind, _)| kind.as_str()).collect();
+    let mut sorted = order.clone();
+    sorted.sort_by_key(|kind| {
+        ["error", "warning", "notice"]
+            .iter()
+            .position(|it| it == kind)
+    });
+    assert_eq!(order, sorted);
+    let errors = |found: &[(String, String)]| -> Vec<String> {
+        let errors = found.iter().filter(|(kind, _)| kind == "error");
+        errors.map(|(_, rest)| rest.clone()).collect()
+    };
+    assert_eq!(errors(&found).len(), 3, "{found:?}");
+    for number in 0..9 {
+        let text = place
+            .read("c.xml")
+            .replace("c.img", &format!("{number}.img"));
+        place.write(&format!("d{number}.xml"), text.as_bytes());
+    }
+    let errors = errors(&kinds(&place));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("%0A11 more:%0A"), "{errors:?}");
+    assert_eq!(errors[0].matches(".xml:2: ").count(), 11, "{errors:?}");
+}

@@ -116,6 +116,14 @@ fn the_action_passes_its_other_inputs_on() {
     assert_eq!(act(&place, &[paths, facts, LENIENT]).code, 0);
     let unchecked = act(&place, &[paths, facts]);
     assert_eq!(unchecked.code, 1, "{unchecked:?}");
+    // Without facts, a clean repository is green with the defaults, and one notice says what was not checked.
+    let plain = act(&place, &[paths]);
+    assert_eq!(plain.code, 0, "{plain:?}");
+    assert_eq!(
+        plain.stdout.matches("title=not checked").count(),
+        1,
+        "{plain:?}"
+    );
     let old = act(&place, &[paths, facts, LENIENT, ("max-facts-age", "30d")]);
     assert_eq!(old.code, 1, "{old:?}");
     assert!(old.stderr.contains("collect the facts again"), "{old:?}");
@@ -197,9 +205,12 @@ fn the_hook_skips_foreign_files_and_checks_command_lines() {
     let foreign = ["pom.xml", "more/network.xml", "server.cfg", "README.md"];
     let run = hook(&place, &foreign, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
-    let run = hook(&place, &["pom.xml", "domains/web1.xml"], &[]);
+    let clean = ["pom.xml", "domains/web1.xml"];
+    assert_eq!(hook(&place, &clean, &[]).code, 0, "green without facts");
+    let run = hook(&place, &clean, &["--facts", "facts/a.yaml"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("--fail-on-unchecked"), "{run:?}");
+    assert!(HOOKS.contains("\n  require_serial: true\n"));
     for bad in ["more/deep/db1.xml", "web2.args"] {
         let run = hook(&place, &["pom.xml", bad], &["--fail-on", "error"]);
         assert_eq!(run.code, 1, "{bad}: {run:?}");
