@@ -100,6 +100,7 @@ pub(crate) fn vmdisk(arguments: &[&str], stdin: &str) -> anyhow::Result<String> 
         stderr: &mut stderr,
         stdout_has_color: false,
         stdout_has_links: false,
+        stdout_width: None,
         stderr_has_color: false,
     };
     let words = std::iter::once("vmdisk").chain(arguments.iter().copied());

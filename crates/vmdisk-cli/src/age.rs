@@ -39,6 +39,19 @@ pub(crate) fn complaint(collected_at: &Fact<String>, max_age: u64, now: u64) -> 
     })
 }
 
+/// How long ago a time was, in brackets; empty if that is not known.
+pub(crate) fn ago(text: &str, now: u64) -> String {
+    let age = clock::seconds_of(text).and_then(|then| now.checked_sub(then));
+    let Some(age) = age else { return String::new() };
+    let (number, unit) = match age {
+        ..3_600 => (age / 60, "minute"),
+        3_600..DAY => (age / 3_600, "hour"),
+        DAY.. => (age / DAY, "day"),
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!(" ({number} {unit}{plural} ago)")
+}
+
 /// Facts that are old.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OldFacts {

@@ -15,25 +15,24 @@ use crate::config::ConfigArgs;
 use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::{HostOfFiles, host_of_files};
 use crate::config::selection::SelectionArgs;
-use crate::deferred::Deferred;
+use crate::deferred::{Deferred, examples};
 use crate::input::hypervisor::GuestArgs;
 use crate::parsers::{count, page_words, rule, severity_parser};
 use crate::values::ValueArgs;
 
-/// The tool that knows VM disks.
+/// Lints, generates and measures the disk configuration of QEMU and libvirt guests.
 ///
-/// Checks, generates, converts and measures the disk configurations of QEMU and libvirt guests. Inspects the
-/// machine that it runs on only on request (such as `lint --live`, `vmdisk facts` and `vmdisk bench`).
+/// Inspects the machine that it runs on only on request (such as `lint --live`, `vmdisk facts` and `vmdisk bench`).
 ///
 /// Exit status: 0 on success; 1 with findings (`lint`: at or above `--fail-on`), differences, or as the help of a
 /// command says; 2 after an error.
 #[derive(Debug, Parser)]
-#[command(name = "vmdisk", version, max_term_width = 100)]
+#[command(name = "vmdisk", version, max_term_width = 100, after_long_help = examples("vmdisk"))]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to use colour.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, global = true)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, global = true, display_order = 1000)]
     pub(crate) color: When,
 }
 
@@ -105,8 +104,7 @@ pub(crate) enum Command {
 /// Host facts and target; shared by lint and generate.
 #[derive(Args, Debug, Default)]
 pub(crate) struct HostArgs {
-    /// Facts of the host, from `vmdisk facts`, in JSON or YAML. For lint also the facts of several hosts: may be
-    /// repeated, and may be a directory or a quoted pattern such as 'facts/*.json'.
+    /// Facts of the host, from `vmdisk facts`, in JSON or YAML.
     #[arg(long, value_name = "FILE", help_heading = "Host and target")]
     pub(crate) facts: Vec<PathBuf>,
     /// Collect the facts from the host that vmdisk runs on; nothing is written to it.
@@ -130,18 +128,39 @@ pub(crate) struct HostArgs {
     pub(crate) policy: Option<Policy>,
 }
 
+/// The help of --facts for commands that accept several hosts.
+const FACTS_OF_HOSTS: &str = "Facts of the host, from `vmdisk facts`, in JSON or YAML. For guests that may run on several hosts, \
+    repeat it, or name a directory or a quoted pattern such as 'facts/*.json'";
+
 #[derive(Args, Debug)]
+#[command(mut_arg("facts", |facts| facts.help(FACTS_OF_HOSTS)))]
 pub(crate) struct LintArgs {
     /// Files, directories, patterns, or - for standard input: libvirt XML, QEMU command lines, -readconfig files,
     /// or specs. In a directory, vmdisk checks .xml files with a domain or a disk, .args and .cmdline files that
     /// start QEMU, .cfg files with QEMU options, and .yaml and .yml files that are specs, except files that
-    /// .gitignore excludes.
-    #[arg(value_name = "PATH", required_unless_present_any = ["domains", "all_domains", "running"])]
+    /// .gitignore excludes. The default is the current directory.
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.
+    #[arg(long, help_heading = "Fixes")]
+    pub(crate) fix: bool,
+    /// With --fix or --diff: include fixes that have a trade-off or change what the guest sees.
+    #[arg(long, help_heading = "Fixes")]
+    pub(crate) unsafe_fixes: bool,
+    /// Add a comment with this reason to XML and specs for every finding, which allows the finding.
+    #[arg(
+        long,
+        value_name = "REASON",
+        value_parser = reason,
+        conflicts_with_all = ["fix", "unsafe_fixes", "diff", "try_qemu"],
+        help_heading = "Fixes"
+    )]
+    pub(crate) add_allowances: Option<String>,
+    /// Print the changes of --fix as a patch for `git apply`, and change nothing.
+    #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
+    pub(crate) diff: bool,
     #[command(flatten)]
-    pub(crate) guests: GuestArgs,
-    #[command(flatten)]
-    pub(crate) values: ValueArgs,
+    pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
@@ -156,9 +175,17 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub(crate) exit_zero: bool,
     #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
+    pub(crate) guests: GuestArgs,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArgs,
+    /// Do not check files below directories that match this pattern, as in .gitignore; may be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Texts that are not files, by their names.
+    #[arg(skip)]
+    pub(crate) given: Vec<(PathBuf, Vec<u8>)>,
     /// Baseline: do not count the findings that it lists, and report its stale entries. `vmdisk baseline create` writes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
@@ -185,24 +212,6 @@ pub(crate) struct LintArgs {
     /// Print the files that would be checked, one per line, and check nothing.
     #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"])]
     pub(crate) show_files: bool,
-    /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.
-    #[arg(long, help_heading = "Fixes")]
-    pub(crate) fix: bool,
-    /// With --fix or --diff: include fixes that have a trade-off or change what the guest sees.
-    #[arg(long, help_heading = "Fixes")]
-    pub(crate) unsafe_fixes: bool,
-    /// Add a comment with this reason to XML and specs for every finding, which allows the finding.
-    #[arg(
-        long,
-        value_name = "REASON",
-        value_parser = reason,
-        conflicts_with_all = ["fix", "unsafe_fixes", "diff", "try_qemu"],
-        help_heading = "Fixes"
-    )]
-    pub(crate) add_allowances: Option<String>,
-    /// Print the changes of --fix as a patch for `git apply`, and change nothing.
-    #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
-    pub(crate) diff: bool,
     /// Start this QEMU, paused, with the machine and the disks of each file, and report its messages, too.
     /// Empty images replace the guest's images, which are not opened. Without --qemu, the rules also query it.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
@@ -287,6 +296,8 @@ impl LintArgs {
             exit_zero: false,
             selection: SelectionArgs::default(),
             configuration: ConfigurationArgs::default(),
+            exclude: Vec::new(),
+            given: Vec::new(),
             baseline: None,
             task: BaselineTask::Use,
             cannot_fix: false,
@@ -364,7 +375,7 @@ pub(crate) struct BaselineCreateArgs {
 #[derive(Args, Debug)]
 pub(crate) struct BaselineInputArgs {
     /// Files, directories or patterns, as for `vmdisk lint`.
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
     /// The baseline; by default the file that vmdisk.toml names, otherwise vmdisk-baseline.json.
     #[arg(long, value_name = "FILE")]
@@ -838,7 +849,7 @@ pub(crate) struct ImageArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// Name of a rule, which `vmdisk rules` lists, or words. Words find the pages that contain all of them, including
+    /// Name of a rule, which `vmdisk rules` lists, or words. Words find the page that fits them best, including
     /// pages about popular advice that is wrong, such as `vmdisk explain cache=none unsafe`.
     #[arg(value_name = "RULE|WORDS", value_parser = page_words(), required = true, hide_possible_values = true)]
     pub(crate) words: Vec<String>,
@@ -859,6 +870,9 @@ pub(crate) enum PageFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct RulesArgs {
+    /// Words: list only rules that have all of them in their name, group, severity or summary.
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
@@ -1034,6 +1048,34 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
         Cli::whole().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_and_each_is_a_command_line() {
+        let whole = Cli::whole().disable_help_subcommand(true);
+        let mut found = vec![Vec::new()];
+        paths(&whole, &[], &mut found);
+        let mut examples = 0;
+        for path in found {
+            let mut command = &whole;
+            for name in &path {
+                command = command.find_subcommand(name).unwrap();
+            }
+            let help = command.get_after_long_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            assert!(help.starts_with("Examples:\n  "), "{path:?}: {help}");
+            for line in help.lines().skip(1) {
+                let line = line.trim().split("   ").next().unwrap();
+                let Some(at) = line.find("vmdisk ").filter(|_| !line.starts_with("http")) else {
+                    continue;
+                };
+                let words = line[at..].split_whitespace();
+                let parsed = Cli::try_parse_from(words);
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                examples += 1;
+            }
+        }
+        assert!(examples > 40, "{examples}");
     }
 
     #[test]

@@ -47,19 +47,19 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
     let file = folder.path().join("domain.xml");
     let write = fs::write(&file, &before);
     write.map_err(|error| Stop::file("write", &file, plain(&error)))?;
-    let check = LintArgs {
+    let mut check = LintArgs {
         host,
         selection,
         configuration,
         cannot_fix: true,
-        ..LintArgs::of(vec![file.clone()])
+        ..LintArgs::of(Vec::new())
     };
     let guest = Guest {
         name: &name,
         before,
         file: &file,
     };
-    let ended = guest.edit(&virsh, &check, io, colors);
+    let ended = guest.edit(&virsh, &mut check, io, colors);
     let is_edited = bounded::regular(&file, MAX_BYTES).is_ok_and(|now| now != guest.before);
     let name = line(&name);
     match ended {
@@ -118,14 +118,18 @@ impl Guest<'_> {
     fn edit(
         &self,
         virsh: &Virsh,
-        check: &LintArgs,
+        check: &mut LintArgs,
         io: &mut Io<'_>,
         colors: Colors,
     ) -> Result<End, Stop> {
         let Guest { name, before, file } = self;
         let definition = || virsh.whole_definition(name).map_err(failed);
+        let mut lint = |text: &[u8], io: &mut Io<'_>| {
+            check.given = vec![(format!("<domain {name}>").into(), text.to_owned())];
+            lint::run(check, io, colors)
+        };
         // Whatever is found, it can be edited.
-        let _ = lint::run(check, io, colors)?;
+        let _ = lint(before, io)?;
         let mut answer = Answer::Edit;
         loop {
             if answer == Answer::Edit {
@@ -135,7 +139,7 @@ impl Guest<'_> {
                 if after == *before {
                     return Ok(End::Unchanged);
                 }
-                let _ = lint::run(check, io, colors)?;
+                let _ = lint(&after, io)?;
             }
             answer = ask(name, io)?;
             match answer {

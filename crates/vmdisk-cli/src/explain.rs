@@ -1,6 +1,7 @@
 //! `vmdisk explain` and `vmdisk rules`.
 
 mod formatted;
+mod pager;
 mod search;
 
 use std::fmt::Write;
@@ -27,12 +28,11 @@ struct RuleData {
     summary: &'static str,
     evidence: Vec<String>,
     supersedes: &'static [&'static str],
-    /// The whole page in Markdown; only for one rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<String>,
+    /// The whole page in Markdown.
+    page: String,
 }
 
-fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
+fn data(rule: &'static Rule) -> RuleData {
     RuleData {
         name: rule.name,
         group: rule.group.as_str(),
@@ -41,7 +41,7 @@ fn data(rule: &'static Rule, page: Option<String>) -> RuleData {
         summary: rule.summary(),
         evidence: rule.evidence.iter().map(ToString::to_string).collect(),
         supersedes: rule.supersedes,
-        page,
+        page: rule.explain(),
     }
 }
 
@@ -54,9 +54,18 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
         None => find(&words)?,
     };
     let text = match (args.format, page) {
-        (PageFormat::Text, page) => formatted::formatted(&with_others(page, &others), has_color),
+        (PageFormat::Text, page) => {
+            let width = io
+                .stdout_width
+                .map(|width| width.clamp(MIN_WIDTH, MAX_WIDTH));
+            let text = formatted::formatted(&with_others(page, &others), has_color, width);
+            if width.is_some() && pager::show(&text) {
+                return Ok(Exit::Clean);
+            }
+            text
+        }
         (PageFormat::Markdown, page) => with_others(page, &others),
-        (PageFormat::Json, Some(Page::Rule(rule))) => json(&data(rule, Some(rule.explain()))),
+        (PageFormat::Json, Some(Page::Rule(rule))) => json(&data(rule)),
         (PageFormat::Json, _) => {
             let message = format!("no page of a rule fits `{words}` best");
             return Err(Stop::new(message).help("use `--format markdown`, or name a rule"));
@@ -123,29 +132,50 @@ fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
     Ok((page, pages.take(MAX_TITLES).collect()))
 }
 
+/// Text is wrapped to the width of the terminal within these limits.
+const MIN_WIDTH: usize = 40;
+const MAX_WIDTH: usize = 100;
+
 /// The most titles of other pages.
 const MAX_TITLES: usize = 6;
 
 /// Lists all rules.
 pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let has_all = |rule: &&&'static Rule| {
+        let text = [
+            rule.name,
+            rule.group.as_str(),
+            rule.severity.as_str(),
+            rule.summary(),
+        ];
+        let text = text.join("\n").to_lowercase();
+        args.words
+            .iter()
+            .all(|word| text.contains(&word.to_lowercase()))
+    };
+    let rules: Vec<&Rule> = RULES.iter().filter(has_all).copied().collect();
+    if rules.is_empty() {
+        let words = args.words.join(" ");
+        return Err(
+            Stop::new(format!("no rule has all of these words: {words}"))
+                .help(format!("`vmdisk explain {words}` searches the pages")),
+        );
+    }
     let text = match args.format {
-        TextFormat::Text => table(),
-        TextFormat::Json => {
-            let all: Vec<RuleData> = RULES.iter().map(|rule| data(rule, None)).collect();
-            json(&all)
-        }
+        TextFormat::Text => table(&rules),
+        TextFormat::Json => json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
     };
     deliver(io, None, &text)?;
     Ok(Exit::Clean)
 }
 
-fn table() -> String {
-    let width = |of: fn(&Rule) -> usize| RULES.iter().map(|rule| of(rule)).max().unwrap_or(0);
+fn table(rules: &[&Rule]) -> String {
+    let width = |of: fn(&Rule) -> usize| rules.iter().map(|rule| of(rule)).max().unwrap_or(0);
     let name = width(|rule| rule.name.len());
     let severity = width(|rule| rule.severity.as_str().len());
     let group = width(|rule| rule.group.as_str().len());
     let mut out = String::new();
-    for rule in RULES {
+    for rule in rules {
         let _ = writeln!(
             out,
             "{:name$}  {:severity$}  {:group$}  {}",

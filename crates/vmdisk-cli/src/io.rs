@@ -18,6 +18,8 @@ pub struct Io<'a> {
     pub stdout_has_color: bool,
     /// True if `stdout` is a terminal that may show links.
     pub stdout_has_links: bool,
+    /// The width of the terminal that `stdout` is, and that a pager may fill.
+    pub stdout_width: Option<usize>,
     /// True if `stderr` shows colour, before `--color` is considered.
     pub stderr_has_color: bool,
 }

@@ -89,6 +89,9 @@ pub fn main() -> ExitCode {
     let mut io = Io {
         stdout_has_color: shows(anstream::AutoStream::choice(&stdout)),
         stdout_has_links: shows_links(),
+        stdout_width: rustix::termios::tcgetwinsize(std::io::stdout())
+            .ok()
+            .map(|size| usize::from(size.ws_col)),
         stderr_has_color: shows(anstream::AutoStream::choice(&stderr)),
         stdin: &mut stdin,
         stdout: &mut stdout,
@@ -123,7 +126,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
 
 fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match command {
-        Command::Lint(args) => lint::run(&args.0, io, colors),
+        Command::Lint(mut args) => {
+            if args.0.paths.is_empty() && !args.0.guests.has_any() {
+                args.0.paths.push(".".into());
+            }
+            lint::run(&args.0, io, colors)
+        }
         Command::Generate(args) => generate::run(&args.0, io, colors),
         Command::Convert(args) => convert::run(&args.0, io, colors),
         Command::Decide(args) => decide::run(&args.0, io, colors),

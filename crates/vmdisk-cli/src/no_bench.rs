@@ -45,6 +45,7 @@ mod tests {
                 stderr: &mut stderr,
                 stdout_has_color: false,
                 stdout_has_links: false,
+                stdout_width: None,
                 stderr_has_color: false,
             };
             let words = std::iter::once(&"vmdisk").chain(words).map(OsString::from);

@@ -60,6 +60,44 @@ pub(crate) fn end(
     Ok(Exit::Clean)
 }
 
+/// Words of other tools, each with what to write instead: commands, options and values.
+const INSTEAD: &[(&[&str], &str)] = &[
+    (
+        &["check", "validate", "verify", "scan", "analyze"],
+        "use `vmdisk lint`",
+    ),
+    (&["fix"], "use `vmdisk lint --fix`"),
+    (&["rule"], "use `vmdisk rules`, or `vmdisk explain RULE`"),
+    (&["-f"], "use `--format FORMAT`"),
+    (&["--json"], "use `--format json`"),
+    (
+        &["-r", "-R", "--recursive"],
+        "directories are always searched with all below them",
+    ),
+    (&["--dry-run"], "use `--diff`"),
+    (
+        &["never", "none"],
+        "use `--exit-zero`, and the exit status is 0 whatever is found",
+    ),
+];
+
+/// What to write instead of a word that clap refuses.
+fn instead(error: &clap::Error) -> Option<&'static str> {
+    let kinds = [
+        ContextKind::InvalidSubcommand,
+        ContextKind::InvalidValue,
+        ContextKind::InvalidArg,
+    ];
+    let mut words = kinds.into_iter().filter_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    });
+    words.find_map(|word| {
+        let row = INSTEAD.iter().find(|(words, _)| words.contains(&word));
+        row.map(|(_, instead)| *instead)
+    })
+}
+
 /// Adds what to do to messages that clap leaves without it, and drops lists that fill a screen.
 fn advise(error: &mut clap::Error) {
     let has_long_list = matches!(
@@ -71,7 +109,10 @@ fn advise(error: &mut clap::Error) {
         Some(ContextValue::String(argument)) if argument.starts_with("--target ")
     );
     let is_repeated = error.get(ContextKind::InvalidArg) == error.get(ContextKind::PriorArg);
-    let tip = if has_long_list {
+    let tip = if let Some(tip) = instead(error) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        tip
+    } else if has_long_list {
         error.remove(ContextKind::ValidValue);
         "`vmdisk rules` lists the rules and their groups"
     } else if is_of_target && is_repeated {

@@ -123,7 +123,7 @@ fn read_root<'d>(
         RootKind::DomainCheckpoint => guest(moment::read(reader, node, &DOMAIN_CHECKPOINT)),
         RootKind::DomainBackup => guest(moment::read(reader, node, &DOMAIN_BACKUP)),
         RootKind::OtherLibvirt(name) => Err(refuse(format!(
-            "a libvirt `<{name}>`, not a domain or a disk"
+            "`<{name}>` of libvirt has no disks; vmdisk checks domains, disks, pools and volumes"
         ))),
         RootKind::Foreign | RootKind::NotXml => Err(refuse(format!(
             "`<{}>` is not a libvirt domain or disk",

@@ -236,7 +236,7 @@ fn not_ours(text: &str) -> ReadFailure {
     ReadFailure {
         kind: ReadFailureKind::LibvirtXml(vmdisk_libvirt::ReadFailureKind::Malformed),
         span: Span::new(start, start + line.len()),
-        message: "neither libvirt XML, nor a QEMU command line, nor a spec".to_owned(),
+        message: "not libvirt XML, a QEMU command line or a spec".to_owned(),
         help: Some(
             "a command line begins with the program or an option, a spec has `version` and `disks` at the top; \
              files of -readconfig and QMP commands are read too"

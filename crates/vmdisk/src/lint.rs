@@ -1,6 +1,7 @@
 //! Runs the rules over a document, and settles what its author allows.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::diagnostic::mask;
 use crate::rules::{
@@ -91,7 +92,7 @@ pub fn lint_generated(
         not_checked: outcome.not_checked,
         ..LintReport::default()
     };
-    let mut used = vec![false; spec.allowances().len()];
+    let mut used = vec![BTreeSet::new(); spec.allowances().len()];
     for finding in outcome.findings {
         let finding = Finding {
             // Places and edits of the written text.
@@ -213,7 +214,7 @@ fn report(
         .messages
         .iter()
         .map(|message| refusal(document, rule, outcome, message));
-    let mut used = vec![false; document.allowances().len()];
+    let mut used = vec![BTreeSet::new(); document.allowances().len()];
     for mut diagnostic in found
         .chain(spec_mistakes(document, options.fleet))
         .chain(refusals)
@@ -322,7 +323,7 @@ pub fn lint_beside(
 ) -> LintReport {
     let outcome = crate::rules::check_guests(&context_of(document, options), others);
     let mut report = LintReport::default();
-    let mut used = vec![false; document.allowances().len()];
+    let mut used = vec![BTreeSet::new(); document.allowances().len()];
     for finding in outcome.findings {
         let mut diagnostic = resolve(document, finding, None, options, false);
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
@@ -560,7 +561,7 @@ fn allowed_by(
     document: &Document,
     options: &LintOptions<'_>,
     diagnostic: &Diagnostic,
-    used: &mut [bool],
+    used: &mut [BTreeSet<&'static str>],
 ) -> Option<AllowedBy> {
     let mut found = None;
     for (allowance, used) in document.allowances().iter().zip(used) {
@@ -569,7 +570,7 @@ fn allowed_by(
             .iter()
             .any(|(name, _)| name == diagnostic.rule.name);
         if names_rule && allowance.covers(diagnostic.place.span) {
-            *used = true;
+            used.insert(diagnostic.rule.name);
             found.get_or_insert_with(|| AllowedBy::InFile {
                 reason: allowance.reason.clone(),
                 span: allowance.span,
@@ -585,12 +586,22 @@ fn allowed_by(
 }
 
 /// True for a rule that compares guests, which runs when all guests are known.
-fn is_used_later((rule, _): &(String, Span)) -> bool {
+fn is_used_later(rule: &str) -> bool {
     crate::rules::find(rule).is_some_and(Rule::compares_guests)
 }
 
+/// The text of a rule's name in an allowance of several, with one comma.
+fn with_comma(rules: &[(String, Span)], number: usize) -> Span {
+    let (own, after) = (rules[number].1, rules.get(number + 1));
+    match (number.checked_sub(1).map(|before| rules[before].1), after) {
+        (Some(before), _) => Span::new(before.end, own.end),
+        (None, Some((_, after))) => Span::new(own.start, after.start),
+        (None, None) => own,
+    }
+}
+
 /// An allowance must name rules that exist, give a reason, and still be needed.
-fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagnostic> {
+fn complaints_about_allowances(document: &Document, used: &[BTreeSet<&str>]) -> Vec<Diagnostic> {
     let mut complaints = Vec::new();
     let mut complain = |rule: &str, span: Span, title: String, help: &str, edits: Vec<Edit>| {
         let rule = crate::rules::find(rule).expect("rules about allowances are in the table");
@@ -620,7 +631,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
             complain(
                 "allowance-unknown-rule",
                 allowance.span,
-                "a comment for vmdisk that is not understood".to_owned(),
+                "the comment for vmdisk is not understood".to_owned(),
                 "write `vmdisk: allow(rule, …) reason`",
                 Vec::new(),
             );
@@ -648,7 +659,7 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
             complain(
                 "allowance-without-reason",
                 allowance.span,
-                "an allowance does not say why".to_owned(),
+                "the allowance has no reason".to_owned(),
                 match &document.source {
                     Source::Spec(_) => {
                         "write the reason after the closing parenthesis: # vmdisk: allow(rule) because …"
@@ -660,13 +671,36 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
                 Vec::new(),
             );
         }
-        if !used && all_known && !allowance.rules.iter().any(is_used_later) {
+        let is_unused = |name: &str| !used.contains(name) && !is_used_later(name);
+        let named = allowance.rules.iter().enumerate();
+        let unused: Vec<_> = named.filter(|(_, (name, _))| is_unused(name)).collect();
+        if !all_known || unused.is_empty() {
+            continue;
+        }
+        if unused.len() == allowance.rules.len() {
+            let title = match unused[..] {
+                [(_, (name, _))] => format!("unused allowance: `{name}` is not reported here"),
+                _ => "unused allowance: none of its rules is reported here".to_owned(),
+            };
+            let edits = vec![Edit::delete(allowance.span)];
             complain(
                 "allowance-unused",
                 allowance.span,
-                "an allowance allows nothing".to_owned(),
+                title,
                 "remove it",
-                vec![Edit::delete(allowance.span)],
+                edits,
+            );
+            continue;
+        }
+        for (number, (name, span)) in unused {
+            let title = format!("unused allowance: `{name}` is not reported here");
+            let edits = vec![Edit::delete(with_comma(&allowance.rules, number))];
+            complain(
+                "allowance-unused",
+                *span,
+                title,
+                "remove the name of the rule",
+                edits,
             );
         }
     }
@@ -677,7 +711,6 @@ fn complaints_about_allowances(document: &Document, used: &[bool]) -> Vec<Diagno
 mod tests {
     use super::*;
     use crate::read;
-    use std::collections::BTreeSet;
 
     /// The rules with findings, and the rules that were not checked because of a variable.
     fn found(options: &str) -> (Vec<&'static str>, BTreeSet<&'static str>) {

@@ -112,6 +112,7 @@ fn generate(arguments: &[&str]) -> Result<String, String> {
         stderr: &mut stderr,
         stdout_has_color: false,
         stdout_has_links: false,
+        stdout_width: None,
         stderr_has_color: false,
     };
     let words = ["vmdisk"]

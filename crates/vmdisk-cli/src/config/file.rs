@@ -122,7 +122,7 @@ impl Config {
 }
 
 /// True if patterns match a path, or a directory above it. Patterns say nothing about paths outside their directory.
-fn is_in(patterns: &Gitignore, path: &Path) -> bool {
+pub(crate) fn is_in(patterns: &Gitignore, path: &Path) -> bool {
     !patterns.is_empty()
         && path.starts_with(patterns.path())
         && patterns

@@ -10,7 +10,7 @@ pub(crate) mod selection;
 pub(crate) mod settings;
 mod shape;
 
-pub(crate) use file::{Config, Level, NAME, Section, absolute};
+pub(crate) use file::{Config, Level, NAME, Section, absolute, is_in};
 pub(crate) use find::Finder;
 pub(crate) use init::{ConfigArgs, run};
 pub(crate) use shape::schema;

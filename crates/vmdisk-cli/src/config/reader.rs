@@ -350,7 +350,36 @@ fn span_of(span: Option<Range<usize>>) -> Span {
     Span::new(span.start, span.end)
 }
 
+/// Words of other linters' configurations, each with what to write instead.
+const INSTEAD: &[(&[&str], &str)] = &[
+    (
+        &[
+            "ignore",
+            "disable",
+            "disabled",
+            "select",
+            "enable",
+            "extend-select",
+            "lint",
+            "linter",
+        ],
+        "levels of rules are in `[rules]`, such as `cache-unsafe = \"off\"`",
+    ),
+    (
+        &["include", "paths", "src"],
+        "name paths on the command line, and others in `exclude`",
+    ),
+];
+
 fn suggestion(word: &str, known: &[&str]) -> String {
+    if known.contains(&"off") && ["ignore", "allow", "none", "disabled"].contains(&word) {
+        return "did you mean `off`?".to_owned();
+    }
+    if known.contains(&"rules")
+        && let Some((_, instead)) = INSTEAD.iter().find(|(words, _)| words.contains(&word))
+    {
+        return (*instead).to_owned();
+    }
     match vmdisk_source::nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("use one of {}", known.join(", ")),

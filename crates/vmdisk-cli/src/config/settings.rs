@@ -6,12 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use vmdisk::rules::RULES;
 use vmdisk::{Policy, Selection, Severity, Target};
 
 use crate::args::LintArgs;
 use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::host_of;
+use crate::config::is_in;
 use crate::config::selection::expand;
 use crate::config::{self, Config, Finder, Level, Section};
 use crate::hosts;
@@ -84,6 +86,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         (None, false) => Finder::nearest(),
     };
     let here = config::absolute(Path::new("."));
+    let excluded = excluded(args, &here)?;
     let mut plan = Plan::default();
     let mut kept = Vec::with_capacity(inputs.files.len());
     // Inputs of one directory follow each other.
@@ -97,16 +100,24 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
             Some(place) if place.parent == parent => place,
             Some(_) | None => InputDirectory::new(parent, &mut finder)?,
         };
+        let path = place
+            .directory
+            .join(input.file.file_name().unwrap_or_default());
+        if let Origin::Found(search) = input.origin
+            && is_in(&excluded, &path)
+        {
+            inputs.searches[search].exclude("`--exclude`");
+            last = Some(place);
+            continue;
+        }
         let number = match &place.config {
             None => plan.add(args, None, Vec::new(), host_of(&args.hosts, &input.file))?,
             Some(config) => {
-                let name = input.file.file_name().unwrap_or_default();
-                let path = place.directory.join(name);
                 if let Origin::Found(search) = input.origin
                     && config.excludes(&path)
                 {
                     if let Some(search) = inputs.searches.get_mut(search) {
-                        search.exclude(&config.path);
+                        search.exclude(&by_config(config));
                     }
                     last = Some(place);
                     continue;
@@ -130,7 +141,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         plan.unconfigured = None;
     }
     for search in &mut inputs.searches {
-        forget_excluded_trouble(search, &mut finder)?;
+        forget_excluded_trouble(search, &mut finder, &excluded)?;
     }
     if plan.settings.is_empty() {
         // Facts that were asked for are read even if there is nothing to check.
@@ -139,18 +150,41 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
     Ok(plan)
 }
 
-/// Drops directories that could not be searched and that a configuration excludes.
-fn forget_excluded_trouble(search: &mut Search, finder: &mut Finder) -> Result<(), Stop> {
+/// The patterns of `--exclude`, from the current directory.
+fn excluded(args: &LintArgs, here: &Path) -> Result<Gitignore, Stop> {
+    let mut builder = GitignoreBuilder::new(here);
+    let refuse = |error: ignore::Error| Stop::new(format!("--exclude: {error}"));
+    for pattern in &args.exclude {
+        builder.add_line(None, pattern).map_err(refuse)?;
+    }
+    builder.build().map_err(refuse)
+}
+
+/// What a configuration excludes by, in words.
+fn by_config(config: &Config) -> String {
+    format!("`exclude` in {}", config.path.display())
+}
+
+/// Drops directories that could not be searched and that a configuration or `--exclude` excludes.
+fn forget_excluded_trouble(
+    search: &mut Search,
+    finder: &mut Finder,
+    excluded: &Gitignore,
+) -> Result<(), Stop> {
     for (path, why) in std::mem::take(&mut search.trouble) {
         // A search names itself if it found nothing.
         let is_below = path != search.path;
         let absolute = config::absolute(&path);
+        if is_below && is_in(excluded, &absolute.join("\u{1}")) {
+            search.exclude("`--exclude`");
+            continue;
+        }
         let config = match absolute.parent() {
             Some(parent) if is_below => finder.of(parent)?,
             Some(_) | None => None,
         };
         match config.filter(|config| config.excludes_directory(&absolute)) {
-            Some(config) => search.exclude(&config.path),
+            Some(config) => search.exclude(&by_config(&config)),
             None => search.trouble.push((path, why)),
         }
     }

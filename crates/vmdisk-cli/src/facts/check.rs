@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use vmdisk::facts::Fact;
+
 use crate::age;
 use crate::args::CheckArgs;
 use crate::clock;
@@ -12,7 +14,7 @@ use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::Stop;
 
-/// Says what is not understood in a facts file, and whether it is too old.
+/// Says what is not understood in a facts file, whether it is too old, or that it is valid.
 pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let CheckArgs { file, max_age } = args;
     let (facts, warnings) = from_file(file)?;
@@ -28,6 +30,22 @@ pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     for complaint in &complaints {
         let complaint = format!("{}: {complaint}", file.display());
         let _ = writeln!(text, "{}", sanitize::line(&complaint));
+    }
+    if complaints.is_empty() {
+        let host = facts
+            .host
+            .id
+            .value()
+            .map_or_else(String::new, |id| format!(" on {id}"));
+        let collected = match &facts.collected_at {
+            Fact::Known(at) => format!(
+                "collected{host} at {at}{}",
+                age::ago(at, clock::reference())
+            ),
+            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => "without a date".to_owned(),
+        };
+        let found = format!("{}: valid, {collected}", file.display());
+        let _ = writeln!(text, "{}", sanitize::line(&found));
     }
     deliver(io, None, &text)?;
     Ok(if complaints.is_empty() {

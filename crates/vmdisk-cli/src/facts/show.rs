@@ -55,7 +55,7 @@ fn kvm(kvm: &Kvm) -> String {
         (Fact::Known(true), Fact::Known(true)) => "seen to run a guest".to_owned(),
         (Fact::Known(true), Fact::Known(false)) => "present, boots nothing".to_owned(),
         (Fact::Known(true), Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
-            "present, unproven".to_owned()
+            "present, not tried (`vmdisk facts --group kvm` tries it)".to_owned()
         }
         (Fact::Known(false), _) => "not there".to_owned(),
         (other @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected), _) => told(other),
@@ -138,9 +138,20 @@ fn add_host(rows: &mut Rows, facts: &Facts) {
     rows.row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
     match &facts.qemu {
         Fact::Known(all) => {
+            let mut by_version: Vec<(String, Vec<String>)> = Vec::new();
             for qemu in all {
                 let (version, path) = (told(&qemu.version), told(&qemu.path));
-                rows.row("qemu", format!("{version} ({path})"));
+                match by_version.iter_mut().find(|(known, _)| *known == version) {
+                    Some((_, paths)) => paths.push(path),
+                    None => by_version.push((version, vec![path])),
+                }
+            }
+            for (version, paths) in by_version {
+                let further = match paths.len() - 1 {
+                    0 => String::new(),
+                    further => format!(" and {further} more"),
+                };
+                rows.row("qemu", format!("{version} ({}{further})", paths[0]));
             }
         }
         none @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {

@@ -41,8 +41,8 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> 
                 Vec::new(),
                 "name a file to read it regardless of its name and .gitignore",
             ),
-            Some((number, config)) => (
-                vec![skipped(*number, config)],
+            Some((number, by)) => (
+                vec![skipped(*number, by)],
                 "correct `exclude`, or name a file to read it regardless of its name and `exclude`",
             ),
         };
@@ -51,8 +51,8 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> 
     all
 }
 
-/// The number of files that a configuration excludes.
-pub(crate) fn skipped(number: usize, config: &Path) -> String {
+/// The number of files that something excludes.
+pub(crate) fn skipped(number: usize, by: &str) -> String {
     let files = if number == 1 { "file" } else { "files" };
-    format!("`exclude` in {} skips {number} {files}", config.display())
+    format!("{by} skips {number} {files}")
 }

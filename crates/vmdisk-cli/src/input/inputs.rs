@@ -70,8 +70,8 @@ pub(crate) struct Search {
     pub(crate) may_be_empty: bool,
     /// Paths that could not be searched, each with the reason.
     pub(crate) trouble: Vec<(PathBuf, String)>,
-    /// The number of its files that a configuration excludes, and the first such configuration.
-    pub(crate) excluded: Option<(usize, PathBuf)>,
+    /// The number of its files that are excluded, and what excludes the first of them.
+    pub(crate) excluded: Option<(usize, String)>,
 }
 
 impl Search {
@@ -84,9 +84,9 @@ impl Search {
         }
     }
 
-    /// Notes that a configuration excludes a file.
-    pub(crate) fn exclude(&mut self, config: &Path) {
-        let excluded = self.excluded.get_or_insert_with(|| (0, config.to_owned()));
+    /// Notes that something excludes a file.
+    pub(crate) fn exclude(&mut self, by: &str) {
+        let excluded = self.excluded.get_or_insert_with(|| (0, by.to_owned()));
         excluded.0 += 1;
     }
 }

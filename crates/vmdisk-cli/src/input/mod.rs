@@ -5,6 +5,7 @@ pub(crate) mod companions;
 pub(crate) mod complaints;
 pub(crate) mod config_files;
 pub(crate) mod documents;
+mod hints;
 pub(crate) mod hypervisor;
 mod ignored;
 pub(crate) mod inputs;

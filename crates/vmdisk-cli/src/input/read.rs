@@ -10,7 +10,7 @@ use vmdisk_source::Span;
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
-use crate::input::used;
+use crate::input::{hints, used};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
 
@@ -29,8 +29,16 @@ pub(crate) fn input(input: &Input) -> Result<Vec<u8>, Box<Message>> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Box<Message> {
+    let help = match error.kind() {
+        io::ErrorKind::NotFound => hints::of_missing(path),
+        _ => None,
+    };
     let title = format!("could not be read: {}", plain(error));
-    Box::new(Message::error(title).at(MessagePlace {
+    let message = Message {
+        help,
+        ..Message::error(title)
+    };
+    Box::new(message.at(MessagePlace {
         path: path.display().to_string(),
         quoted: None,
     }))
@@ -81,6 +89,13 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         help,
         related,
     } = failure;
+    if let Some(hint) = hints::of(bytes) {
+        let place = MessagePlace {
+            path: input.path(),
+            quoted: None,
+        };
+        return Box::new(hint.at(place));
+    }
     // An unreadable input has no text to quote.
     let quoted = std::str::from_utf8(bytes)
         .ok()

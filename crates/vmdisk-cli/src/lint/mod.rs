@@ -27,7 +27,7 @@ use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::input::companions::Companions;
 use crate::input::complaints::complaints;
-use crate::input::inputs::{self, Inputs, Origin};
+use crate::input::inputs::{self, Input, Inputs, Origin};
 use crate::input::{documents, hypervisor, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
@@ -57,6 +57,10 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         args.stdin_filename.as_deref(),
         args.skip_foreign,
     );
+    let given = args.given.iter().cloned();
+    inputs
+        .files
+        .extend(given.map(|(name, bytes)| Input::new(name, Origin::Given(bytes))));
     inputs.set(&args.values);
     let guests = hypervisor::add(&args.guests, &mut inputs, io)?;
     let plan = settings::plan(args, &mut inputs)?;
@@ -241,9 +245,8 @@ fn load(
 fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
     let is_possible = args.format.is_for_people() || args.format == LintFormat::Json;
     if args.statistics && !is_possible {
-        return Err(
-            Stop::new("--statistics has no such format").help("use --format full, concise or json")
-        );
+        return Err(Stop::new("--statistics does not support this format")
+            .help("use --format full, concise or json"));
     }
     let mut files = args.report.iter().map(|(_, file)| file).chain(&args.output);
     let mut seen = BTreeSet::new();

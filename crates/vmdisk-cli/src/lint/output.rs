@@ -181,18 +181,21 @@ fn why_nothing(args: &LintArgs, inputs: &Inputs) -> String {
         reasons.push("libvirt has no guests".to_owned());
     }
     let excluded = inputs.searches.iter().flat_map(|one| &one.excluded);
-    if let Some((_, config)) = excluded.clone().next() {
-        reasons.push(skipped(excluded.map(|(number, _)| number).sum(), config));
+    if let Some((_, by)) = excluded.clone().next() {
+        reasons.push(skipped(excluded.map(|(number, _)| number).sum(), by));
     }
     match reasons.as_slice() {
-        [] => "no file to check".to_owned(),
+        [] => match args.paths.len() {
+            1 => "1 file skipped: it contains no guest".to_owned(),
+            number => format!("{number} files skipped: none contains a guest"),
+        },
         [..] => format!("nothing to check: {}", reasons.join(", and ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
     use crate::input::inputs::Search;
@@ -201,7 +204,10 @@ mod tests {
     fn a_run_without_inputs_says_why() {
         let mut args = LintArgs::of(Vec::new());
         let mut inputs = Inputs::default();
-        assert_eq!(why_nothing(&args, &inputs), "no file to check");
+        assert_eq!(
+            why_nothing(&args, &inputs),
+            "0 files skipped: none contains a guest"
+        );
         args.guests.running = true;
         assert_eq!(
             why_nothing(&args, &inputs),
@@ -210,7 +216,7 @@ mod tests {
         args.guests.running = false;
         for number in [1, 2] {
             let mut search = Search::named(&PathBuf::from("d"));
-            (0..number).for_each(|_| search.exclude(Path::new("vmdisk.toml")));
+            (0..number).for_each(|_| search.exclude("`exclude` in vmdisk.toml"));
             inputs.searches.push(search);
         }
         assert_eq!(

@@ -316,6 +316,7 @@ fn run(folder: &Path, words: &[&str]) -> (u8, String) {
         stderr: &mut stderr,
         stdout_has_color: false,
         stdout_has_links: false,
+        stdout_width: None,
         stderr_has_color: false,
     };
     let exit: Exit = crate::run(words, &mut io);

@@ -190,8 +190,10 @@ impl Summary {
             self.reasons.len(),
         );
         let why = match given {
-            (true, _, 1) => "no facts were given: --facts FILE or --live",
-            (true, _, _) => "no facts were given: --facts FILE or --live; -v lists all reasons",
+            (true, _, 1) => "no facts of the host: add --live or --facts FILE",
+            (true, _, _) => {
+                "no facts of the host: add --live or --facts FILE; -v lists all reasons"
+            }
             (false, true, 1) => "they are about QEMU, which does not run this guest",
             (false, _, _) => "-v lists why",
         };

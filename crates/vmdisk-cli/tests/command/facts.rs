@@ -247,7 +247,10 @@ fn a_mount_is_shown_with_what_is_known_of_it() {
 #[test]
 fn kvm_is_shown_as_far_as_it_was_tried() {
     for (known, shown) in [
-        (r#""dev_kvm":true"#, "present, unproven"),
+        (
+            r#""dev_kvm":true"#,
+            "present, not tried (`vmdisk facts --group kvm` tries it)",
+        ),
         (r#""dev_kvm":true,"proven":true"#, "seen to run a guest"),
         (
             r#""dev_kvm":true,"proven":false,"trial":"a guest did not finish""#,

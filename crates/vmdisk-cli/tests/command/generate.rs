@@ -612,7 +612,11 @@ fn what_is_not_a_spec_is_refused_with_the_way_out() {
     }
     let run = place.run_with_input(&["convert", "-", "--to", "spec"], b"hello world\n");
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(run.stderr.contains("nor a QEMU command line"), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("not libvirt XML, a QEMU command line or a spec"),
+        "{run:?}"
+    );
 }
 
 #[test]

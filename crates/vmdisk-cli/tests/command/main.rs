@@ -15,6 +15,7 @@ mod configuration;
 mod convert;
 mod exit_codes;
 mod facts;
+mod first_contact;
 mod fixes;
 mod fleet;
 mod formats;

@@ -210,7 +210,7 @@ fn the_summary_counts_what_was_not_checked_and_how_to_have_it_checked() {
     assert!(run.stderr.contains("1 error"), "{run:?}");
     assert!(
         run.stderr
-            .contains("not checked (no facts were given: --facts FILE or --live"),
+            .contains("not checked (no facts of the host: add --live or --facts FILE"),
         "{run:?}"
     );
     assert!(!run.stderr.contains("not checked: "), "{run:?}");

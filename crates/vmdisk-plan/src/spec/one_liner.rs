@@ -68,6 +68,16 @@ pub(super) fn begins_one_liner(text: &str) -> bool {
     kind.is_some_and(|kind| kinds().contains(&kind))
 }
 
+/// The kind of disk that a path without a kind is most likely of.
+fn kind_of_path(path: &str) -> Option<&'static str> {
+    let (_, extension) = path.rsplit_once('.').unwrap_or_default();
+    match extension {
+        "qcow2" => Some("qcow2"),
+        "img" | "raw" => Some("raw"),
+        _ => path.starts_with("/dev/").then_some("device"),
+    }
+}
+
 /// The help for a one-liner in the place of the keys of a disk: the keys that say the same.
 pub(super) fn keys_instead(text: &str) -> String {
     let disk = DiskSpec::from_one_liner(text).ok();
@@ -393,7 +403,10 @@ impl Tree {
                 // The grammar of virt-install, where a size is in GiB.
                 true => "write `qcow2:/srv/web1.qcow2,size=10G` for `path=/srv/web1.qcow2,size=10,format=qcow2`"
                     .to_owned(),
-                false => help,
+                false => match kind_of_path(&part.text) {
+                    Some(kind) => format!("did you mean `{kind}:{}`?", shortened(&part.text)),
+                    None => help,
+                },
             };
             let message = match part.text.as_str() {
                 "" => "expected KIND:LOCATION, found nothing".to_owned(),

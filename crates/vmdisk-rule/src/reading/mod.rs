@@ -17,7 +17,6 @@ pub static RULES: &[&Rule] = &[&DUPLICATE_VALUE, &INVALID_VALUE, &MISSING_VALUE]
 pub(crate) fn default_help(rule: &Rule) -> Option<&'static str> {
     let helps = [
         (&DUPLICATE_VALUE, "remove the duplicate"),
-        (&INVALID_VALUE, "use a valid value"),
         (&MISSING_VALUE, "add it"),
     ];
     let row = helps.into_iter().find(|(of, _)| *of == rule);

@@ -6,8 +6,8 @@ declare_rule! {
     /// An allowance is not needed.
     ///
     /// ## What it reports
-    /// Reports an allowance that matches no finding: the problem was fixed, or the comment is in the wrong place. The
-    /// fix removes it.
+    /// Reports an allowance that matches no finding, and each rule in an allowance that does not: the problem was fixed,
+    /// or the comment is in the wrong place. The fix removes it.
     ///
     /// ## Why it matters
     /// An allowance that is left behind hides the same problem when it returns later for a different reason.

@@ -127,7 +127,7 @@ fn report_stopped(facts: &HostIndex<'_>, report: &mut Report, at: FieldPath, dir
         .finding(
             at,
             phrase!(
-                "QEMU's user cannot reach an image of {disk}: it may not search {directory}",
+                "QEMU's user cannot reach an image of {disk}: it has no search permission on {directory}",
                 directory = quoted(directory.to_owned()),
             ),
         )

@@ -146,7 +146,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         ),
     );
     finding
-        .label("can collide with a copy-on-write")
+        .label("a discard and a copy-on-write of one cluster can overlap")
         .confidence(Confidence::Assumed)
         .note(format!(
             "fixed in QEMU {}; distributions may have backported the fix",

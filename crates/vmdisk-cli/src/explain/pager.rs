@@ -1,0 +1,25 @@
+//! The user's pager.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// Shows a text in the program that `PAGER` names, by default less; false if none can be started.
+pub(super) fn show(text: &str) -> bool {
+    let named = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    let mut words = named.split_whitespace();
+    let Some(program) = words.next().filter(|program| *program != "cat") else {
+        return false;
+    };
+    let mut pager = Command::new(program);
+    if std::env::var_os("LESS").is_none() {
+        // As git: end after a text that fits, show colours, leave the text there, and end with Ctrl-C.
+        pager.env("LESS", "FRXK");
+    }
+    let started = pager.args(words).stdin(Stdio::piped()).spawn();
+    let Ok(mut pager) = started else { return false };
+    if let Some(mut stdin) = pager.stdin.take() {
+        // The user may end it before the end of the text.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    pager.wait().is_ok()
+}

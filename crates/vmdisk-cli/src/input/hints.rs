@@ -1,0 +1,107 @@
+//! Files that vmdisk does not read, by their contents: what they are, and the command that yields what it reads.
+
+use std::path::Path;
+
+use crate::render::message::Message;
+
+/// What begins a file that is not text, with the file in words and the remedy.
+const BINARIES: &[(&[u8], &str, &str)] = &[
+    (
+        b"\x1f\x8b",
+        "a gzip file",
+        "`zcat FILE | vmdisk lint -` checks its contents",
+    ),
+    (
+        b"\xfd7zXZ",
+        "an xz file",
+        "`xzcat FILE | vmdisk lint -` checks its contents",
+    ),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "a zstd file",
+        "`zstdcat FILE | vmdisk lint -` checks its contents",
+    ),
+    (
+        b"BZh",
+        "a bzip2 file",
+        "`bzcat FILE | vmdisk lint -` checks its contents",
+    ),
+    (b"QFI\xfb", "a qcow2 image", IMAGE),
+    (b"KDMV", "a vmdk image", IMAGE),
+    (b"vhdxfile", "a vhdx image", IMAGE),
+    (b"conectix", "a vhd image", IMAGE),
+    (b"<<< Oracle VM", "a vdi image", IMAGE),
+];
+
+const IMAGE: &str =
+    "`vmdisk image FILE` shows it; lint checks the XML or the command line of its guest";
+
+/// Words of which a text has all, with the file in words and the remedy.
+const TEXTS: &[(&[&str], &str, &str)] = &[
+    (
+        &["apiVersion:", "kubevirt.io/"],
+        "a KubeVirt manifest",
+        "`kubectl exec POD -c compute -- virsh dumpxml NAMESPACE_NAME | vmdisk lint -` checks the guest that it defines",
+    ),
+    (
+        &["resource \"", "{\n"],
+        "a Terraform configuration",
+        "`virsh dumpxml NAME | vmdisk lint -` checks the guest that it defines, after `terraform apply`",
+    ),
+    (
+        &["\nscsihw: "],
+        "a Proxmox VE configuration",
+        "`qm showcmd NUMBER | vmdisk lint -` checks its command line",
+    ),
+    (
+        &["\ntype: virtual-machine"],
+        "an Incus instance",
+        "`vmdisk lint /run/incus/NAME/qemu.conf` checks it while it runs",
+    ),
+    (
+        &["- hosts:", "<domain"],
+        "a playbook that contains XML",
+        "put the XML into a file of its own, which the playbook reads",
+    ),
+    (
+        &["apiVersion:", "\nkind:"],
+        "a Kubernetes manifest",
+        "name the XML or the command line of a guest",
+    ),
+];
+
+/// What a file is that could not be read as a guest, if its contents show it.
+pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
+    let text = std::str::from_utf8(bytes).ok();
+    let text = text
+        .map(|text| format!("\n{text}"))
+        .filter(|text| !text.trim_start().starts_with('<'));
+    let has_all = |words: &[&str]| {
+        text.as_ref()
+            .is_some_and(|text| words.iter().all(|word| text.contains(word)))
+    };
+    let mut binaries = BINARIES
+        .iter()
+        .filter(|(magic, ..)| bytes.starts_with(magic));
+    let binary = binaries.next().map(|(_, what, help)| (what, help));
+    let (what, help) = binary.or_else(|| {
+        let known = TEXTS.iter().find(|(words, ..)| has_all(words));
+        known.map(|(_, what, help)| (what, help))
+    })?;
+    Some(Message {
+        help: Some((*help).to_owned()),
+        ..Message::error(format!("{what}, which vmdisk does not read"))
+    })
+}
+
+/// What the name of a missing file may mean.
+pub(crate) fn of_missing(path: &Path) -> Option<String> {
+    let name = path.to_str()?;
+    if name.contains("://") {
+        return Some(format!(
+            "for the guests of a libvirt: `vmdisk lint -c {name} --all-domains`"
+        ));
+    }
+    let is_name = !name.contains(['/', '.']);
+    is_name.then(|| format!("for a guest of libvirt: `vmdisk lint --domain {name}`"))
+}
