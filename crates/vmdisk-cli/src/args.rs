@@ -16,6 +16,7 @@ use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::{HostOfFiles, host_of_files};
 use crate::config::selection::SelectionArgs;
 use crate::deferred::{Deferred, examples};
+use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
 use crate::parsers::{count, page_words, rule, severity_parser};
 use crate::values::ValueArgs;
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Bench(Deferred<BenchArgs>),
     /// Write a configuration file for lint.
     Config(Deferred<ConfigArgs>),
+    /// Let libvirt check guests before they start.
+    Hook(Deferred<HookArgs>),
     /// Edit a guest of libvirt, with a check before and after.
     ///
     /// Exits with 1 if the change is not defined.

@@ -43,6 +43,11 @@ pub(crate) fn seconds_of(text: &str) -> Option<u64> {
     (rfc3339(seconds) == text).then_some(seconds)
 }
 
+/// The day of a time in seconds since 1970.
+pub(crate) fn day(seconds: u64) -> String {
+    rfc3339(seconds)[..10].to_owned()
+}
+
 /// Seconds since 1970 as RFC 3339.
 fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);

@@ -30,6 +30,7 @@ mod explain;
 mod facts;
 mod facts_file;
 mod generate;
+mod hook;
 mod host;
 mod hosts;
 mod image;
@@ -144,6 +145,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
             bench::run(&args.0, io, colors)
         }
         Command::Config(args) => config::run(&args.0, io),
+        Command::Hook(args) => hook::run(&args.0, io),
         Command::Baseline(args) => lint::baselines::run(*args.0, io, colors),
         Command::Lsp(args) => lsp::run(&args.0, io, colors),
         Command::Edit(args) => edit::run(*args.0, io, colors),

@@ -1,6 +1,7 @@
-//! A page for people: for each guest the mistakes with their fixes as diffs, and the I/O paths as pictures. It is one file that
-//! refers to no other.
+//! A page for people: the number of findings of each rule, then for each guest the mistakes with their fixes as diffs, and the
+//! I/O paths of their disks as pictures. It is one file that needs no other.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -8,8 +9,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use vmdisk::report::DocumentReport;
 use vmdisk::{Applicability, Diagnostic, Severity};
 
-use crate::render::View;
+use crate::clock;
 use crate::render::message::Message;
+use crate::render::statistics::Statistics;
+use crate::render::{View, page_url};
 use crate::report::diff;
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::report::run::RunReport;
@@ -19,13 +22,46 @@ use vmdisk_source::secrets::{mask, mask_message};
 
 const STYLE: &str = include_str!("page.css");
 
+/// The most pictures: they are most of the page.
+const MAX_PICTURES: usize = 40;
+
 /// The part of the page about an input.
-fn section(input: &InputReport, view: &View<'_>) -> String {
+fn section(input: &InputReport, view: &View<'_>, pictures: &mut usize) -> String {
     let content = match &input.outcome {
-        Ok(report) => guest(input, report, view),
+        Ok(report) => guest(input, report, view, pictures),
         Err(message) => unreadable(&input.path, message),
     };
     content.into_string()
+}
+
+/// True for an input that is only listed.
+fn is_clean(input: &InputReport, view: &View<'_>) -> bool {
+    input.outcome.is_ok() && view.findings(input).next().is_none()
+}
+
+/// A table with the number of findings of each rule.
+fn statistics(run: RunReport<'_>, view: &View<'_>) -> Markup {
+    let Statistics { rules, .. } = Statistics::of(run.inputs, view);
+    html! {
+        @if !rules.is_empty() {
+            table {
+                tr { th { "findings" } th { "rule" } th { "severity" } th { "fixable" } }
+                @for count in &rules {
+                    tr {
+                        td { (count.findings) }
+                        td { (rule(count.rule)) }
+                        td { (count.severity) }
+                        td { (count.fixable + count.fixable_unsafely) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name of a rule, with a link to its page.
+fn rule(name: &str) -> Markup {
+    html! { a href=(page_url(name)) { (name) } }
 }
 
 /// Writes the page with the parts about its inputs.
@@ -39,13 +75,23 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
             .collect(),
         None => run.host.map(str::to_owned).into_iter().collect(),
     };
+    let not_checked = summary.rules_not_checked.len();
     let counts = [
-        (summary.errors, "errors"),
-        (summary.warnings, "warnings"),
+        (summary.errors, plural(summary.errors, "error", "errors")),
+        (
+            summary.warnings,
+            plural(summary.warnings, "warning", "warnings"),
+        ),
         (summary.advice, "advice"),
         (summary.pedantic, "pedantic"),
-        (summary.failed, "unreadable inputs"),
-        (summary.rules_not_checked.len(), "rules not checked"),
+        (
+            summary.failed,
+            plural(summary.failed, "unreadable input", "unreadable inputs"),
+        ),
+        (
+            not_checked,
+            plural(not_checked, "rule not checked", "rules not checked"),
+        ),
     ];
     let head = html! {
         head {
@@ -57,10 +103,16 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
     };
     let top = html! {
         h1 { "vmdisk lint" }
-        p { (summary.inputs) " inputs" @if !hosts.is_empty() { ", on " (line(&hosts.join(", "))) } }
+        p {
+            (count(summary.inputs, "input", "inputs"))
+            @if !hosts.is_empty() { ", on " (line(&hosts.join(", "))) }
+            @if hosts.is_empty() { ", without facts of a host" }
+        }
+        p class="path" { "vmdisk " (env!("CARGO_PKG_VERSION")) ", " (clock::day(clock::reference())) }
         ul class="counts" {
             @for (count, name) in counts { @if count > 0 { li { b { (count) } " " (name) } } }
         }
+        (statistics(run, view))
     };
     write!(
         out,
@@ -69,9 +121,33 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
         head.into_string(),
         top.into_string()
     )?;
-    let mut sections = run.inputs.iter().map(|input| section(input, view));
+    let (clean, others): (Vec<_>, Vec<_>) =
+        run.inputs.iter().partition(|input| is_clean(input, view));
+    let mut pictures = 0;
+    let mut sections = others
+        .into_iter()
+        .map(|input| section(input, view, &mut pictures));
     sections.try_for_each(|section| out.write_all(section.as_bytes()))?;
-    writeln!(out, "</main></body></html>")
+    let rest = html! {
+        @if !clean.is_empty() {
+            details {
+                summary { (count(clean.len(), "input", "inputs")) " without findings" }
+                ul { @for input in clean { li { (line(&input.path)) } } }
+            }
+        }
+        @if pictures > MAX_PICTURES {
+            p { "The page has pictures of " (MAX_PICTURES) " disks with findings; " code { "vmdisk trace" } " shows all." }
+        }
+    };
+    writeln!(out, "{}</main></body></html>", rest.into_string())
+}
+
+const fn plural(number: usize, one: &'static str, many: &'static str) -> &'static str {
+    if number == 1 { one } else { many }
+}
+
+fn count(number: usize, one: &'static str, many: &'static str) -> String {
+    format!("{number} {}", plural(number, one, many))
 }
 
 fn unreadable(path: &str, message: &Message) -> Markup {
@@ -83,15 +159,26 @@ fn unreadable(path: &str, message: &Message) -> Markup {
     }
 }
 
-fn guest(input: &InputReport, report: &DocumentReport, view: &View<'_>) -> Markup {
+fn guest(
+    input: &InputReport,
+    report: &DocumentReport,
+    view: &View<'_>,
+    pictures: &mut usize,
+) -> Markup {
     let path = input.path.as_str();
+    let with_findings: BTreeSet<usize> = view
+        .findings(input)
+        .filter_map(|finding| finding.at.disk())
+        .collect();
+    let before = *pictures;
+    *pictures += with_findings.len() * input.paths.len();
+    let is_shown = *pictures <= MAX_PICTURES || before == 0;
     html! {
         section {
             h2 { (line(report.domain.as_deref().unwrap_or(path))) }
             p class="path" { (line(path)) }
-            @if report.findings.is_empty() { p { "No findings." } }
             @for finding in view.findings(input) { (finding_of(path, report, finding, view)) }
-            @for paths in &input.paths {
+            @for paths in input.paths.iter().filter(|_| is_shown && !with_findings.is_empty()) {
                 @match view.classes {
                     Some(classes) => {
                         @let names: Vec<&str> = paths.hosts.iter().map(|host| classes.hosts()[*host].name.as_str()).collect();
@@ -100,7 +187,9 @@ fn guest(input: &InputReport, report: &DocumentReport, view: &View<'_>) -> Marku
                     None => { h3 { "I/O paths" } }
                 }
                 div class="pictures" {
-                    @for disk in &paths.guest.disks { (svg::picture(disk)) }
+                    @for (number, disk) in paths.guest.disks.iter().enumerate() {
+                        @if with_findings.contains(&number) { (svg::picture(disk)) }
+                    }
                 }
             }
         }
@@ -127,7 +216,7 @@ fn finding_of(
         article class=(class) {
             h3 { (finding.severity.as_str()) ": " (said(&finding.title)) }
             p class="path" {
-                (line(path)) ":" (start.line) ":" (start.column) " · " (finding.rule.name)
+                (line(path)) ":" (start.line) ":" (start.column) " · " (rule(finding.rule.name))
             }
             @if let Some(label) = &finding.label { p { (said(label)) } }
             @if !notes.is_empty() { ul { @for note in &notes { li { (said(note)) } } } }
@@ -137,9 +226,20 @@ fn finding_of(
     }
 }
 
-/// A text in one line, without secrets.
-fn said(text: &str) -> String {
-    line(&mask_message(text)).into_owned()
+/// A text in one line, without secrets. What stands between back-ticks is code.
+fn said(text: &str) -> Markup {
+    let text = mask_message(text);
+    let text = line(&text);
+    let parts: Vec<&str> = text.split('`').collect();
+    let is_code = |number: usize| number % 2 == 1 && number + 1 < parts.len();
+    html! {
+        @for (number, part) in parts.iter().enumerate() {
+            @if is_code(number) { code { (part) } } @else {
+                @if number % 2 == 1 { "`" }
+                (part)
+            }
+        }
+    }
 }
 
 /// The fix of a finding, as a diff if its lines are not too long; empty without a fix.

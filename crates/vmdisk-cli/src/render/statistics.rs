@@ -22,24 +22,24 @@ pub(crate) struct Statistics {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
     /// Rules with findings, the most frequent first, then by name.
-    rules: Vec<RuleCount>,
+    pub(crate) rules: Vec<RuleCount>,
 }
 
 /// The findings of one rule.
 #[derive(Debug, Serialize, JsonSchema)]
-struct RuleCount {
+pub(crate) struct RuleCount {
     /// Name of the rule.
-    rule: &'static str,
+    pub(crate) rule: &'static str,
     /// Its group.
     group: &'static str,
     /// The worst severity among its findings.
-    severity: &'static str,
+    pub(crate) severity: &'static str,
     /// Number of findings.
-    findings: usize,
+    pub(crate) findings: usize,
     /// Findings with a fix that `--fix` applies.
-    fixable: usize,
+    pub(crate) fixable: usize,
     /// Findings with a fix that only `--unsafe-fixes` applies.
-    fixable_unsafely: usize,
+    pub(crate) fixable_unsafely: usize,
 }
 
 /// Writes the number of findings of each rule, as JSON or a line for each.
@@ -58,7 +58,7 @@ pub(crate) fn write(
 
 impl Statistics {
     /// Counts the findings that are shown.
-    fn of(inputs: &[InputReport], view: &View<'_>) -> Self {
+    pub(crate) fn of(inputs: &[InputReport], view: &View<'_>) -> Self {
         let mut counts: BTreeMap<&str, (Severity, RuleCount)> = BTreeMap::new();
         for finding in inputs.iter().flat_map(|input| view.findings(input)) {
             let rule = finding.rule;

@@ -181,7 +181,11 @@ fn every_report_has_each_input_once() {
         let conflicts = usize::from(!hosts.is_empty());
         let html = lint("html");
         assert_eq!(html.matches("<section").count(), 3, "{html}");
-        assert_eq!(html.matches("image-shared-by-guests</").count(), conflicts);
+        // In the table of rules, and with the finding.
+        assert_eq!(
+            html.matches("image-shared-by-guests</").count(),
+            2 * conflicts
+        );
         assert!(!html.contains("No findings"), "{html}");
         let junit = lint("junit");
         assert_eq!(junit.matches("<testsuite ").count(), 3, "{junit}");
@@ -196,6 +200,41 @@ fn every_report_has_each_input_once() {
         let checkstyle = lint("checkstyle");
         assert_eq!(checkstyle.matches("<file ").count(), 3, "{checkstyle}");
     }
+}
+
+#[test]
+fn a_page_about_a_fleet_is_small_starts_with_the_numbers_and_folds_clean_guests() {
+    let guest = |number: usize, cache: &str| {
+        format!(
+            "<domain type='kvm'><name>g{number}</name><memory>1048576</memory><os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os><features><acpi/></features><devices>\n<disk type='file' device='disk'><driver name='qemu' type='raw' cache='{cache}' discard='unmap'/><source file='/srv/{number}.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>\n"
+        )
+    };
+    let place = Place::with(&[]);
+    for number in 0..400 {
+        let cache = if number % 2 == 0 {
+            "unsafe"
+        } else {
+            "writeback"
+        };
+        place.write(
+            &format!("g{number:03}.xml"),
+            guest(number, cache).as_bytes(),
+        );
+    }
+    let lint = ["lint", ".", "--format", "html", "--select", "cache-unsafe"];
+    let page = place.run(&lint).stdout;
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert_eq!(page.matches("<section").count(), 200);
+    assert_eq!(page.matches("<details").count(), 1);
+    assert!(page.contains("200 inputs without findings"));
+    let pictures = page.matches("class=\"io-path\"").count();
+    assert!((1..=40).contains(&pictures), "{pictures}");
+    let [table, section] = ["<table", "<section"].map(|it| page.find(it).unwrap());
+    assert!(table < section);
+    let link = "<a href=\"https://github.com/vmdisk/vmdisk/blob/main/docs/rules/cache-unsafe.md\">cache-unsafe</a>";
+    assert_eq!(page.matches(link).count(), 201);
+    assert!(page.contains("<h3>error: <code>vda</code> discards"));
+    assert!(page.contains(concat!("vmdisk ", env!("CARGO_PKG_VERSION"), ", 20")));
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn act(place: &Place, inputs: &[(&str, &str)]) -> Run {
     command
         .current_dir(place.path(""))
         .env("RUNNER_TEMP", place.path("runner"))
+        .env("GITHUB_OUTPUT", place.path("runner/output"))
         .env("SOURCE_DATE_EPOCH", "1795000000")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -66,6 +67,73 @@ fn act(place: &Place, inputs: &[(&str, &str)]) -> Run {
         command.env(variable, value);
     }
     finish(command, b"")
+}
+
+#[test]
+fn the_action_says_that_it_builds_and_for_what() {
+    let place = Place::with(&[
+        ("action/Cargo.toml", "version = \"0.1.0\"\n"),
+        ("action/Cargo.lock", ""),
+        ("bin/curl", "#!/bin/sh\necho \"$@\" >&2\nexit 22\n"),
+    ]);
+    std::fs::create_dir_all(place.path("action/crates")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("bin/curl"), mode).unwrap();
+    let path = format!(
+        "{}:{}",
+        place.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    for (system, arch, why, file) in [
+        (
+            "Linux",
+            "X64",
+            "the release v0.1.0 could not be downloaded",
+            Some("x86_64"),
+        ),
+        (
+            "Linux",
+            "ARM64",
+            "the release v0.1.0 could not be downloaded",
+            Some("aarch64"),
+        ),
+        (
+            "Linux",
+            "RISCV64",
+            "no binary is released for Linux on RISCV64",
+            None,
+        ),
+        (
+            "macOS",
+            "ARM64",
+            "no binary is released for macOS on ARM64",
+            None,
+        ),
+    ] {
+        let mut command = step("Download the released binary");
+        command
+            .env("PATH", &path)
+            .env("GITHUB_ACTION_PATH", place.path("action"))
+            .env("GITHUB_OUTPUT", place.path("output"))
+            .env("RUNNER_TEMP", place.path("runner"))
+            .env("RUNNER_OS", system)
+            .env("RUNNER_ARCH", arch)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let run = finish(command, b"");
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(
+            run.stdout.starts_with("::notice title=vmdisk is built::"),
+            "{run:?}"
+        );
+        assert!(run.stdout.contains(why), "{run:?}");
+        let asked = file.map(|arch| format!("/v0.1.0/vmdisk-0.1.0-{arch}-linux.tar.gz"));
+        assert!(
+            asked.is_none_or(|name| run.stderr.contains(&name)),
+            "{run:?}"
+        );
+    }
 }
 
 /// Rules that lack facts do not fail the job.
@@ -127,6 +195,11 @@ fn the_action_passes_its_other_inputs_on() {
     let old = act(&place, &[paths, facts, LENIENT, ("max-facts-age", "30d")]);
     assert_eq!(old.code, 1, "{old:?}");
     assert!(old.stderr.contains("collect the facts again"), "{old:?}");
+    let sarif = act(&place, &[paths, LENIENT, ("sarif", "true")]);
+    assert_eq!(sarif.code, 0, "{sarif:?}");
+    let output = place.read("runner/output");
+    let file = output.trim().strip_prefix("sarif=").unwrap();
+    assert!(std::fs::read_to_string(file).unwrap().contains("\"runs\""));
     let lenient = act(
         &place,
         &[("paths", "more/deep/"), ("fail-on", "error"), LENIENT],
@@ -151,7 +224,8 @@ fn a_cached_build_of_the_action_has_its_sources_as_the_key() {
             .env("GITHUB_OUTPUT", &output)
             // No binary is released for it, so that nothing is downloaded.
             .env("RUNNER_OS", "Linux")
-            .env("RUNNER_ARCH", "RISCV64");
+            .env("RUNNER_ARCH", "RISCV64")
+            .stdout(Stdio::null());
         assert!(command.status().unwrap().success());
         let text = std::fs::read_to_string(&output).unwrap();
         let value = text.strip_prefix("sources=").unwrap().trim().to_owned();
@@ -223,4 +297,72 @@ fn the_hook_skips_foreign_files_and_checks_command_lines() {
     // A guest that is broken is not foreign.
     place.write("broken.xml", b"<domain>");
     assert_eq!(hook(&place, &["broken.xml"], &[]).code, 2);
+}
+
+#[test]
+fn the_unit_of_systemd_writes_the_metrics_that_alerts_are_about() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let unit = std::fs::read_to_string(repository.join("integrations/systemd/vmdisk-lint.service"))
+        .unwrap();
+    let start = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart=/usr/bin/vmdisk "));
+    // The directory and the guests are those of the test.
+    let words = start
+        .unwrap()
+        .replace("/var/lib/prometheus/node-exporter/", "");
+    let words: Vec<&str> = words
+        .split(' ')
+        .map(|word| if word == "--all-domains" { "." } else { word })
+        .collect();
+    let place = guests();
+    let run = place.run(&words);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");
+    let metrics = place.read("vmdisk.prom");
+    assert!(
+        metrics.contains("vmdisk_lint_findings{rule=\"cache-unsafe\",severity=\"error\""),
+        "{metrics}"
+    );
+    let alerts =
+        std::fs::read_to_string(repository.join("integrations/prometheus/vmdisk.rules.yml"))
+            .unwrap();
+    let expressions: Vec<&str> = alerts
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("expr: "))
+        .collect();
+    assert_eq!(expressions.len(), 4);
+    let mut metrics_named = 0;
+    for word in expressions
+        .iter()
+        .flat_map(|it| it.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+    {
+        if word.starts_with("vmdisk_") {
+            assert!(
+                metrics.contains(&format!("# TYPE {word} gauge\n")),
+                "{word}"
+            );
+            metrics_named += 1;
+        }
+    }
+    assert_eq!(metrics_named, 3);
+    for rule in ["thin-pool-nearly-full", "lvm-snapshot-fills-up"] {
+        assert!(
+            alerts.contains(rule) && vmdisk::rules::find(rule).is_some(),
+            "{rule}"
+        );
+    }
+    let verify = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .args(
+            ["service", "timer"]
+                .map(|end| repository.join(format!("integrations/systemd/vmdisk-lint.{end}"))),
+        )
+        .output();
+    if let Ok(output) = verify {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let mut said = said
+            .lines()
+            .filter(|line| line.contains("vmdisk-lint") && !line.contains("is not executable"));
+        assert_eq!(said.next(), None);
+    }
 }

@@ -11,13 +11,15 @@ use crate::{Place, UNSAFE};
 /// How long Neovim may take to show something.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+const COMMAND_LINE: &str = "qemu-system-x86_64 -drive file=/a,format=raw,cache=unsafe\n";
+
 /// A terminal with a program in it.
 struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    fn start(place: &Place) -> Self {
+    fn start(place: &Place, file: &str) -> Self {
         let terminal = Terminal {
             socket: place.path("tmux").display().to_string(),
         };
@@ -32,7 +34,8 @@ impl Terminal {
                 "new-session",
                 "-d",
             ])
-            .args(["-x", "180", "-y", "40", "nvim -n -u init.lua a.xml"])
+            .args(["-x", "180", "-y", "40"])
+            .arg(format!("nvim -n -u init.lua {file}"))
             .current_dir(place.path(""))
             .env("PATH", path)
             .env("XDG_STATE_HOME", place.path("state"))
@@ -91,8 +94,12 @@ fn neovim_shows_a_finding_explains_it_and_applies_its_fix() {
         .split("```lua\n")
         .last()
         .and_then(|rest| rest.split("```").next());
-    let place = Place::with(&[("a.xml", UNSAFE), ("init.lua", setup.unwrap())]);
-    let terminal = Terminal::start(&place);
+    let place = Place::with(&[
+        ("a.xml", UNSAFE),
+        ("g.args", COMMAND_LINE),
+        ("init.lua", setup.unwrap()),
+    ]);
+    let terminal = Terminal::start(&place, "a.xml");
     // The message stands behind the line.
     terminal.wait_for("`vda`");
     terminal.type_keys(&["/unsafe", "Enter", ":lua vim.lsp.buf.hover()", "Enter"]);
@@ -111,4 +118,7 @@ fn neovim_shows_a_finding_explains_it_and_applies_its_fix() {
         std::thread::sleep(Duration::from_millis(100));
     }
     terminal.type_keys(&[":q", "Enter"]);
+    drop(terminal);
+    // The recipe gives command lines a type.
+    Terminal::start(&place, "g.args").wait_for("discards the guest");
 }

@@ -22,6 +22,7 @@ mod formats;
 mod generate;
 mod guests;
 mod healthy;
+mod hook;
 mod hostile;
 mod hypervisor;
 mod image;
