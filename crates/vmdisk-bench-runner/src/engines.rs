@@ -1,8 +1,8 @@
 //! Engines that measure with external programs.
 
+pub(crate) mod counters;
 mod daemon;
 pub(crate) mod fio;
-pub(crate) mod flushes;
 mod guest;
 mod host_fio;
 mod image_file;

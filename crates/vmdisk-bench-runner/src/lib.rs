@@ -47,7 +47,8 @@ pub use journal::{
     Entry, Header, Journal, Log, REPORTS, ReadJournal, SCHEMA_VERSION, Sample, taken,
 };
 pub use measurement::{
-    Accelerator, CommandRecord, Direction, Latency, Measurement, PERCENTILES, Semantics, WriteCache,
+    Accelerator, CommandRecord, DeviceUse, Direction, Latency, Measurement, PERCENTILES, Semantics,
+    WriteCache,
 };
 pub use method::{
     Comparison, Ended, Estimate, Event, HostMonitor, Interval, MIN_ROUNDS, MachineMonitor, Noise,
@@ -59,4 +60,4 @@ pub use plan::{
     PRESETS, Phase, Plan, PlanOptions, PlanRecord, Preset, Proposal, Storage, Workload,
     allowed_processors, factors, hash_of, numa_nodes, plan_proposals, read_plan,
 };
-pub use report::{BenchResult, CellResult};
+pub use report::{BenchResult, CellResult, DeviceShare};

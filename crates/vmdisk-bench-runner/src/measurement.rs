@@ -20,6 +20,13 @@ pub struct Measurement {
     pub sync: Option<Latency>,
     /// The timed seconds.
     pub seconds: f64,
+    /// Share of the disk that a first-touch sample covered; it ends after one pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered: Option<f64>,
+    /// Requests that reached the devices of the host below the disk, the uppermost device first, including those of the
+    /// ramp and of other programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceUse>,
     /// The checks that the measurement is what the cell means.
     #[serde(default)]
     pub semantics: Semantics,
@@ -91,6 +98,27 @@ impl Direction {
             latency: None,
         }
     }
+}
+
+/// Requests that reached a device of the host during a sample, as counted by its kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceUse {
+    /// Its kernel name, such as `nvme0n1`.
+    pub name: String,
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes, where the kernel counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<u64>,
+    /// Seconds with at least one request in flight.
+    pub busy_seconds: f64,
 }
 
 /// Latency, in nanoseconds.

@@ -12,7 +12,7 @@ use std::path::Path;
 use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{
     Cancel, CellId, CellView, Direction, Engine, EngineKind, Error, Limits, Load, Measurement,
-    Plan, PlanOptions, RunContext, allowed_processors, read_plan,
+    Phase, Plan, PlanOptions, RunContext, allowed_processors, read_plan,
 };
 
 fn plan(text: &str) -> Plan {
@@ -120,7 +120,7 @@ fn whole(plan: &Plan, (id, result): &(CellId, Result<Measurement, Error>)) -> Me
         let expected = write.operations / u64::from(every);
         assert!(asked > 0 && asked + 1 >= expected, "{name}: {measured:?}");
     }
-    assert!(measured.seconds > 0.03, "{name}: {measured:?}");
+    counted(&cell, &measured);
     assert!(!measured.commands.is_empty(), "{name}");
     assert_eq!(
         measured.semantics.complaints,
@@ -128,6 +128,62 @@ fn whole(plan: &Plan, (id, result): &(CellId, Result<Measurement, Error>)) -> Me
         "{name}"
     );
     measured
+}
+
+/// Checks that a first touch goes over the disk once, and that what bypasses the page cache reaches the device.
+#[track_caller]
+fn counted(cell: &CellView<'_>, measured: &Measurement) {
+    let name = cell.name();
+    let size = cell.configuration.size.0;
+    let Load::Blocks(blocks) = &cell.workload.load else {
+        return;
+    };
+    let bytes = |direction: &Option<Direction>| direction.as_ref().map_or(0, |it| it.bytes);
+    let (read, written) = (bytes(&measured.read), bytes(&measured.write));
+    let in_flight = blocks.block_bytes * u64::from(blocks.depth * blocks.jobs);
+    match cell.phase {
+        Phase::FirstTouch => {
+            assert!(read + written <= size + in_flight, "{name}: {measured:?}");
+            assert!(measured.covered > Some(0.0), "{name}: {measured:?}");
+        }
+        Phase::Steady => {
+            assert!(measured.seconds > 0.03, "{name}: {measured:?}");
+            assert_eq!(measured.covered, None);
+        }
+    }
+    // A file system in memory, or one over another, has no device.
+    let Some(device) = measured.devices.first() else {
+        return;
+    };
+    let is_direct = cell.configuration.disk().backend.is_direct();
+    if cell.phase == Phase::Steady && !cell.configuration.is_buffered {
+        let least = if is_direct { read } else { read.min(size) };
+        assert!(device.read_bytes >= least / 2, "{name}: {measured:?}");
+    }
+    if is_direct {
+        assert!(device.written_bytes >= written / 2, "{name}: {measured:?}");
+    }
+}
+
+#[test]
+fn a_first_touch_of_several_jobs_goes_over_the_disk_once() {
+    if !has(&["qemu-storage-daemon", "fio"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 8M\nseconds: 20\nphases: [first-touch]\n\
+         workloads: [64k-random-write-qd4, 64k-sequential-write-qd2-jobs3]\n\
+         fixed: {cache: none, aio: threads, format: raw}\nmatrix: {engine: [host-fio, storage-daemon]}\n",
+    );
+    let began = std::time::Instant::now();
+    let results = measured(&plan, directory.path());
+    assert_eq!(results.len(), 4);
+    for result in &results {
+        let covered = whole(&plan, result).covered.unwrap();
+        assert!((0.9..=1.1).contains(&covered), "{covered}");
+    }
+    assert!(began.elapsed().as_secs() < 60, "one pass ends the sample");
 }
 
 #[test]

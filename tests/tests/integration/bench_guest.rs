@@ -127,7 +127,13 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
             }
             WriteCache::WriteThrough => assert_eq!(seen, 0, "{name}: there is nothing to flush"),
         }
-        assert!(measured.write.as_ref().unwrap().iops > 1.0, "{name}");
+        let write = measured.write.as_ref().unwrap();
+        assert!(write.iops > 1.0, "{name}");
+        let covered = measured
+            .covered
+            .map(|covered| covered > 0.0 && covered < 1.1);
+        let is_first = name.contains("first-touch").then_some(true);
+        assert_eq!(covered, is_first, "{name}: {measured:?}");
         assert!(measured.control_iops > Some(1.0), "{name}");
         assert_ne!(measured.accelerator, Accelerator::NoGuest, "{name}");
         if measured.accelerator == Accelerator::Tcg {
@@ -143,6 +149,39 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
         assert!(line.contains("-initrd /proc/self/fd/"), "{line}");
     }
     println!("8 cells in {:.1} s", began.elapsed().as_secs_f64());
+}
+
+#[test]
+fn each_reading_sample_of_a_guest_begins_cold() {
+    if !can_boot("each_reading_sample_begins_cold") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 1\nphases: [steady]\n\
+         workloads: [1m-sequential-read-qd4, 4k-random-write-qd8, 64k-random-read-qd8]\n\
+         fixed: {engine: guest, vcpus: 2, format: raw, aio: threads}\nmatrix: {cache: [none, writeback, unsafe]}\n",
+        None,
+    );
+    let size = 16 << 20;
+    let results = measured(&plan, directory.path());
+    assert_eq!(results.len(), 9);
+    for (name, measured) in &results {
+        assert_eq!(
+            measured.semantics.complaints,
+            Vec::<String>::new(),
+            "{name}"
+        );
+        let (Some(read), Some(device)) = (&measured.read, measured.devices.first()) else {
+            continue;
+        };
+        let least = if name.starts_with("none") {
+            read.bytes
+        } else {
+            read.bytes.min(size)
+        };
+        assert!(device.read_bytes >= least / 2, "{name}: {measured:?}");
+    }
 }
 
 #[test]

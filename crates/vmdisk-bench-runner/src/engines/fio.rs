@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::{
     Access, Amount, BlockLoad, Direction, Error, InstallReplay, Latency, Load, Measurement,
-    PERCENTILES, Semantics, Workload,
+    PERCENTILES, Phase, Semantics, Workload,
 };
 
 /// The name of the measured job.
@@ -72,18 +72,28 @@ impl JobText {
     }
 }
 
-/// Returns the text of a job.
-pub(crate) fn job(workload: &Workload, target: Target<'_>, engine: IoEngine, seed: u64) -> String {
+/// Returns the text of a job. A first touch ends after one pass, in which the jobs share the disk.
+pub(crate) fn job(
+    workload: &Workload,
+    phase: Phase,
+    target: Target<'_>,
+    engine: IoEngine,
+    seed: u64,
+) -> String {
     let mut text = JobText(String::from("[global]\nthread=1\ngroup_reporting=1\n"));
     text.line("randseed", &(seed >> 1));
     text.line("lat_percentiles", &1);
     text.line("percentile_list", &PERCENTILES.join(":"));
     match &workload.load {
-        Load::Blocks(load) => blocks(&mut text, load, workload, target, engine),
+        Load::Blocks(load) => blocks(&mut text, load, workload, phase, target, engine),
         Load::InstallReplay(replay) => install(&mut text, replay),
     }
     let _ = writeln!(text.0, "[{JOB}]");
-    place(&mut text, target);
+    let share = match (&workload.load, phase) {
+        (Load::Blocks(load), Phase::FirstTouch) => Some((load.jobs, load.block_bytes)),
+        (Load::Blocks(_), Phase::Steady) | (Load::InstallReplay(_), _) => None,
+    };
+    place(&mut text, target, share);
     text.0
 }
 
@@ -92,9 +102,11 @@ fn blocks(
     text: &mut JobText,
     load: &BlockLoad,
     workload: &Workload,
+    phase: Phase,
     target: Target<'_>,
     engine: IoEngine,
 ) {
+    let is_one_pass = phase == Phase::FirstTouch;
     let BlockLoad {
         access,
         block_bytes,
@@ -135,7 +147,9 @@ fn blocks(
     text.line("numjobs", jobs);
     // Fresh data each time: repeated data could be deduplicated.
     text.line("randrepeat", &0);
-    text.line("norandommap", &1);
+    if !is_one_pass {
+        text.line("norandommap", &1);
+    }
     text.line("refill_buffers", &1);
     if let Some(rate) = rate {
         text.line("rate_iops", &(rate / jobs).max(1));
@@ -148,13 +162,15 @@ fn blocks(
     }
     match workload.amount {
         Amount::Seconds(seconds) => {
-            text.line("time_based", &1);
+            if !is_one_pass {
+                text.line("time_based", &1);
+            }
             text.line("runtime", &milliseconds(seconds));
         }
         Amount::Operations(count) => text.line("number_ios", &(count / u64::from(*jobs)).max(1)),
         Amount::Bytes(bytes) => text.line("io_size", &(bytes / u64::from(*jobs)).max(*block_bytes)),
     }
-    if workload.ramp_seconds > 0.0 {
+    if workload.ramp_seconds > 0.0 && !is_one_pass {
         text.line("ramp_time", &milliseconds(workload.ramp_seconds));
     }
 }
@@ -179,8 +195,17 @@ fn install(text: &mut JobText, replay: &InstallReplay) {
     text.line("refill_buffers", &1);
 }
 
-/// The disk or directory of a job.
-fn place(text: &mut JobText, target: Target<'_>) {
+/// The disk or directory of a job; of one pass, with the number of jobs that share the disk and their block size.
+fn place(text: &mut JobText, target: Target<'_>, share: Option<(u32, u64)>) {
+    let size = |text: &mut JobText, length: u64| match share {
+        Some((jobs, block_bytes)) if jobs > 1 => {
+            let blocks = length / u64::from(jobs) / block_bytes;
+            let own = blocks.max(1) * block_bytes;
+            text.line("size", &own);
+            text.line("offset_increment", &own);
+        }
+        Some(_) | None => text.line("size", &length),
+    };
     match target {
         Target::File {
             path,
@@ -191,11 +216,11 @@ fn place(text: &mut JobText, target: Target<'_>) {
             // fio splits file names at colons.
             text.line("filename", &path.replace(':', "\\:"));
             text.line("offset", &offset);
-            text.line("size", &length);
+            size(text, length);
         }
         Target::Nbd { uri, length } => {
             text.line("uri", &uri);
-            text.line("size", &length);
+            size(text, length);
         }
         Target::Directory { path } => text.line("directory", &path.replace(':', "\\:")),
     }
@@ -417,6 +442,7 @@ mod tests {
         };
         let text = job(
             &workload(Access::RandomWrite, Some(1)),
+            Phase::Steady,
             target,
             IoEngine::Libaio,
             84,
@@ -431,6 +457,26 @@ mod tests {
     }
 
     #[test]
+    fn a_first_touch_goes_over_the_disk_once() {
+        let uri = "nbd+unix:///disk?socket=s";
+        let mut writes = workload(Access::RandomWrite, None);
+        let Load::Blocks(load) = &mut writes.load else {
+            unreachable!()
+        };
+        load.jobs = 3;
+        let length = 4 << 20;
+        let target = Target::Nbd { uri, length };
+        let text = job(&writes, Phase::FirstTouch, target, IoEngine::Libaio, 1);
+        for word in ["time_based", "norandommap", "ramp_time"] {
+            assert!(!text.contains(word), "{text}");
+        }
+        assert!(text.contains("runtime=1500ms\n"), "a limit: {text}");
+        let own = length / 3 / 4096 * 4096;
+        let shared = format!("size={own}\noffset_increment={own}\n");
+        assert!(text.contains(&shared), "{text}");
+    }
+
+    #[test]
     fn a_buffered_job_syncs_its_writes() {
         let target = |is_buffered: bool| Target::File {
             path: "/x",
@@ -441,6 +487,7 @@ mod tests {
         let text = |access: Access, is_buffered: bool| {
             job(
                 &workload(access, None),
+                Phase::Steady,
                 target(is_buffered),
                 IoEngine::Libaio,
                 1,

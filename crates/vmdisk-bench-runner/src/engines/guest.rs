@@ -128,7 +128,13 @@ impl Guest {
     }
 
     /// Returns the text of a fio job with a placeholder for the disk; `None` for a load without fio.
-    fn job(&self, workload: &Workload, storage: &PreparedStorage, seed: u64) -> Option<String> {
+    fn job(
+        &self,
+        workload: &Workload,
+        phase: Phase,
+        storage: &PreparedStorage,
+        seed: u64,
+    ) -> Option<String> {
         let Load::Blocks(_) = &workload.load else {
             return None;
         };
@@ -138,7 +144,7 @@ impl Guest {
             length: storage.length,
             is_buffered: false,
         };
-        Some(fio::job(workload, target, self.fio?, seed))
+        Some(fio::job(workload, phase, target, self.fio?, seed))
     }
 
     /// Returns the jobs that fill a disk behind a socket, unless it was filled.
@@ -150,7 +156,7 @@ impl Guest {
         let workload = fill::workload(disk.storage.length);
         let seeds = (0..configuration.fills).map(|fill| seed.wrapping_add(2 * u64::from(fill)));
         seeds
-            .filter_map(|seed| self.job(&workload, &disk.storage, seed))
+            .filter_map(|seed| self.job(&workload, Phase::FirstTouch, &disk.storage, seed))
             .collect()
     }
 
@@ -216,7 +222,7 @@ impl Guest {
             let seed = context.seed.wrapping_add(cell.id.0 as u64);
             let is_first = known.is_none();
             let fills = is_first.then(|| self.fills(&disks[disk], seed));
-            let fio = self.job(cell.workload, &disks[disk].storage, seed);
+            let fio = self.job(cell.workload, cell.phase, &disks[disk].storage, seed);
             tasks.push(session::TaskOfBoot {
                 cell: *cell,
                 disk,

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::counters::Counters;
 use super::fio::{self, InstalledFio, IoEngine, Target};
-use super::flushes::CountedDevice;
 use super::one_by_one::one_by_one;
 use super::storage::PreparedStorage;
 use super::workspace::Workspace;
@@ -64,10 +64,10 @@ impl HostFio {
             }
         };
         let name = self.workspace.name("fio");
-        let job = fio::job(cell.workload, target, io_engine, context.seed);
-        let counted = CountedDevice::of(&storage.path);
+        let job = fio::job(cell.workload, cell.phase, target, io_engine, context.seed);
         let scratch = self.workspace.scratch()?;
         let launcher = &cell.configuration.launcher;
+        let counters = Counters::begin(storage.counted_path());
         let mut measured = fio::run(
             &scratch,
             &name,
@@ -80,10 +80,9 @@ impl HostFio {
             let note = "requests go through the host's page cache, which is part of the result";
             measured.notes.push(note.to_owned());
         }
-        if let Some(counted) = &counted {
-            measured.semantics.write_cache = counted.write_cache();
-            counted.note(&mut measured.semantics, true);
-        }
+        measured.semantics.write_cache = counters.write_cache();
+        counters.end(cell, storage.length, &mut measured);
+        counters.note_flushes(&mut measured, true);
         Ok(measured)
     }
 }

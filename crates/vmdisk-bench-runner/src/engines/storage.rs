@@ -1,11 +1,8 @@
 //! The storage of a disk during a run.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::flushes::CountedDevice;
-use crate::safety;
+use super::counters;
 
 /// The location of a disk's bytes, and the writable range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +30,22 @@ impl PreparedStorage {
     /// Returns a note for readers of the figures.
     pub(crate) fn notes(&self) -> Option<String> {
         match self.kind {
-            StorageKind::File => file_system_note(&self.path),
-            StorageKind::Device => buffered_loop_note(&self.path),
+            StorageKind::File => file_system_note(&self.path).or_else(|| loop_note(&self.path)),
+            StorageKind::Device => loop_note(&self.path),
             StorageKind::Socket { .. } => Some(format!(
                 "the program behind {} is not part of this run: its cache mode, its processor time and the effect of \
                  flushes are unknown",
                 self.path.display()
             )),
+        }
+    }
+
+    /// Returns the path whose devices can be counted.
+    pub(crate) fn counted_path(&self) -> Option<&Path> {
+        match self.kind {
+            StorageKind::File | StorageKind::Device => Some(&self.path),
+            // The file system of a socket has nothing to do with the disk.
+            StorageKind::Socket { .. } => None,
         }
     }
 
@@ -50,29 +56,15 @@ impl PreparedStorage {
             StorageKind::File | StorageKind::Device => None,
         }
     }
-
-    /// Returns the host's disk below the storage, with its count of flushes, if both are known.
-    pub(crate) fn counted_device(&self) -> Option<CountedDevice> {
-        match self.kind {
-            StorageKind::File | StorageKind::Device => CountedDevice::of(&self.path),
-            // The file system of a socket has nothing to do with the disk.
-            StorageKind::Socket { .. } => None,
-        }
-    }
 }
 
-/// Returns a note if a loop device uses the host's page cache.
-fn buffered_loop_note(path: &Path) -> Option<String> {
-    let number = fs::metadata(path).ok()?.rdev();
-    let sysfs = format!(
-        "/sys/dev/block/{}:{}",
-        rustix::fs::major(number),
-        rustix::fs::minor(number)
-    );
-    safety::is_buffered(Path::new(&sysfs)).then(|| {
-        "the device is a loop device without direct I/O: the figures are those of the host's page cache"
-            .to_owned()
-    })
+/// Returns a note if a loop device below uses the host's page cache.
+fn loop_note(path: &Path) -> Option<String> {
+    let loops = counters::buffered_loops(path);
+    let name = loops.first()?;
+    Some(format!(
+        "{name} is a loop device without direct I/O: the figures are those of the host's page cache"
+    ))
 }
 
 /// Returns a note on a file system that is not on a disk of this host.

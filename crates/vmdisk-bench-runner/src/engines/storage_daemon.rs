@@ -7,6 +7,7 @@ use std::time::Duration;
 use vmdisk_facts::Target;
 use vmdisk_model::CacheMode;
 
+use super::counters::Counters;
 use super::daemon::{Daemon, Export, PROGRAM};
 use super::fio::{self, InstalledFio, IoEngine, Target as FioTarget};
 use super::node::Nodes;
@@ -68,19 +69,18 @@ impl StorageDaemon {
             launcher,
             context.cancel,
         )?;
-        let counted = storage.counted_device();
         let processor_time = ProcessorTime::begin(daemon.processor_seconds());
+        let counters = Counters::begin(storage.counted_path());
         let measured = self.fio(cell, storage, &daemon, context);
         // If the daemon exited, its message is the better explanation.
         daemon.check()?;
         let mut measured = measured?;
         measured.qemu_cpu_seconds =
             processor_time.of_sample(daemon.processor_seconds(), measured.seconds);
-        if let Some(counted) = &counted {
-            // Without a volatile cache flushes have no effect.
-            let reaches = matches!(cache, CacheMode::None | CacheMode::Writeback);
-            counted.note(&mut measured.semantics, reaches);
-        }
+        counters.end(cell, storage.length, &mut measured);
+        // Without a volatile cache flushes have no effect.
+        let reaches = matches!(cache, CacheMode::None | CacheMode::Writeback);
+        counters.note_flushes(&mut measured, reaches);
         measured.commands.insert(0, daemon.command.clone());
         daemon.stop();
         Ok(measured)
@@ -101,7 +101,7 @@ impl StorageDaemon {
             length: storage.length,
         };
         let io_engine = fio::needed(self.io_engine)?;
-        let job = fio::job(cell.workload, target, io_engine, context.seed);
+        let job = fio::job(cell.workload, cell.phase, target, io_engine, context.seed);
         let scratch = self.workspace.scratch()?;
         // Only the daemon is pinned: fio is the client.
         fio::run(&scratch, &name, job, &[], cell.workload, context.cancel)

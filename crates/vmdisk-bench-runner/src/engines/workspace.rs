@@ -322,14 +322,7 @@ impl Workspace {
         configuration: &Configuration,
         storage: &PreparedStorage,
     ) -> Result<SchedulerGuard, Error> {
-        // The cache of a disk behind a socket belongs to another program.
-        if storage.socket_queues().is_none() {
-            let file = File::open(&storage.path)
-                .map_err(|error| Error::io("open", &storage.path, error))?;
-            // Pending writeback would disturb the measurement.
-            let _ = rustix::fs::fsync(&file);
-            let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
-        }
+        drop_cached(storage)?;
         let mut state = self.0.borrow_mut();
         let before = state.changes.as_ref().map_or(0, HostChanges::len);
         if let Storage::Device {
@@ -379,6 +372,20 @@ impl Workspace {
             why: failed.join("; "),
         })
     }
+}
+
+/// Writes pending data of a storage, which would disturb a sample, and drops it from the page cache, so that reads begin
+/// cold.
+pub(crate) fn drop_cached(storage: &PreparedStorage) -> Result<(), Error> {
+    // The cache of a disk behind a socket belongs to another program.
+    if storage.socket_queues().is_some() {
+        return Ok(());
+    }
+    let file =
+        File::open(&storage.path).map_err(|error| Error::io("open", &storage.path, error))?;
+    let _ = rustix::fs::fsync(&file);
+    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
 }
 
 /// Settings of the host for one sample, reverted on drop.

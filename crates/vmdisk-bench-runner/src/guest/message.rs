@@ -1,4 +1,5 @@
-//! Messages between host and guest: one job to the guest, lines of JSON from the guest.
+//! Messages between host and guest: one job to the guest, lines of JSON from the guest, and one byte to the guest before
+//! each task.
 
 use serde::{Deserialize, Serialize};
 

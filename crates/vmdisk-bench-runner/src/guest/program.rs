@@ -13,8 +13,8 @@ use rustix::system::RebootCommand;
 
 use super::fill;
 use super::message::{DiskName, GuestJob, JOB_PATH, Message, Outcome, PLACEHOLDER, PORT, Task};
+use crate::engines::counters::{flushes_of, write_cache};
 use crate::engines::fio;
-use crate::engines::flushes::{flushes_of, write_cache};
 use crate::engines::noise::Noise;
 use crate::{
     Amount, Direction, InstallReplay, Latency, Load, Measurement, Semantics, Workload, WriteCache,
@@ -82,6 +82,8 @@ fn measure_all() -> std::io::Result<()> {
         })
         .collect();
     for (index, task) in job.tasks.iter().enumerate() {
+        // The host answers when the disks are idle and cold.
+        wait(&mut port)?;
         let outcome = match measure(task, &serials) {
             Ok(measured) => Outcome::Measured(measured),
             Err(error) => Outcome::Failed(error),
@@ -132,7 +134,7 @@ fn port() -> std::io::Result<File> {
             let name = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
             let node = Path::new("/dev").join(entry.file_name());
             if name.trim() == PORT
-                && let Ok(file) = OpenOptions::new().write(true).open(node)
+                && let Ok(file) = OpenOptions::new().read(true).write(true).open(node)
             {
                 return Ok(file);
             }
@@ -142,6 +144,14 @@ fn port() -> std::io::Result<File> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Waits for one byte of the host.
+fn wait(port: &mut File) -> std::io::Result<()> {
+    while port.read(&mut [0])? == 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 fn send(port: &mut File, message: &Message) -> std::io::Result<()> {

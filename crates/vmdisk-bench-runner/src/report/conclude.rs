@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::result::{BenchResult, CellResult};
+use super::result::{BenchResult, CellResult, DeviceShare};
 use super::{latency, remarks};
 use crate::method::{complete_rounds, geometric_mean};
 use crate::{
-    CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Round, SCHEMA_VERSION, Sample,
+    CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Phase, Round, SCHEMA_VERSION, Sample,
     Summary, TextLocation, Values,
 };
 
@@ -136,10 +136,16 @@ impl Observations {
             .enumerate()
             .map(|(index, samples)| {
                 let cell = CellId(index);
+                let planned = &plan.cells[index];
+                let ramp = match planned.phase {
+                    Phase::FirstTouch => 0.0,
+                    Phase::Steady => plan.workloads[planned.workload].ramp_seconds,
+                };
                 CellResult {
                     name: plan.cell_name(cell),
                     failures: failures[index],
                     comparison: comparisons.remove(&cell),
+                    devices: device_shares(ramp, samples),
                     ..describe(cell, values.of_cell(cell), samples)
                 }
             })
@@ -238,6 +244,33 @@ fn processor_time(samples: &[&Sample]) -> Option<f64> {
     geometric_mean(&samples.iter().filter_map(of_one).collect::<Vec<_>>())
 }
 
+/// Divides the bytes of devices by the requested bytes of the samples that count.
+fn device_shares(ramp_seconds: f64, samples: &[&Sample]) -> Vec<DeviceShare> {
+    let mut asked = 0.0;
+    let mut arrived: Vec<(&str, u64)> = Vec::new();
+    for sample in samples.iter().filter(|sample| sample.counts()) {
+        let measurement = &sample.measurement;
+        let directions = [&measurement.read, &measurement.write];
+        let bytes: u64 = directions.into_iter().flatten().map(|it| it.bytes).sum();
+        // Requests of the ramp are not in the figures.
+        asked += bytes as f64 * (1.0 + ramp_seconds / measurement.seconds.max(0.001));
+        for device in &measurement.devices {
+            let bytes = device.read_bytes + device.written_bytes;
+            match arrived.iter_mut().find(|(name, _)| *name == device.name) {
+                Some((_, sum)) => *sum += bytes,
+                None => arrived.push((&device.name, bytes)),
+            }
+        }
+    }
+    arrived
+        .into_iter()
+        .map(|(name, bytes)| DeviceShare {
+            name: name.to_owned(),
+            share: bytes as f64 / f64::max(asked, 1.0),
+        })
+        .collect()
+}
+
 /// Computes the result of a cell from its samples.
 fn describe(cell: CellId, values: &BTreeMap<u32, f64>, samples: &[&Sample]) -> CellResult {
     let counted: Vec<&Sample> = samples
@@ -266,6 +299,7 @@ fn describe(cell: CellId, values: &BTreeMap<u32, f64>, samples: &[&Sample]) -> C
             .max()
             .unwrap_or_default(),
         failures: 0,
+        devices: Vec::new(),
         complaints,
     }
 }

@@ -83,6 +83,12 @@ fn heads(factors: &BTreeSet<&str>) -> Vec<String> {
             "flushes_asked",
             "flushes_seen",
             "processor_seconds",
+            "covered",
+            "device",
+            "device_read_bytes",
+            "device_written_bytes",
+            "device_flushes",
+            "device_busy_seconds",
             "complaints",
             "notes",
         ]
@@ -127,6 +133,13 @@ fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
     row.push(whole(semantics.flushes_asked));
     row.push(whole(semantics.flushes_seen));
     row.push(number(measurement.host_cpu_seconds()));
+    row.push(number(measurement.covered));
+    let device = measurement.devices.first();
+    row.push(device.map_or_else(String::new, |device| device.name.clone()));
+    row.push(whole(device.map(|device| device.read_bytes)));
+    row.push(whole(device.map(|device| device.written_bytes)));
+    row.push(whole(device.and_then(|device| device.flushes)));
+    row.push(number(device.map(|device| device.busy_seconds)));
     row.push(semantics.complaints.join("; "));
     row.push(measurement.notes.join("; "));
 }

@@ -19,5 +19,5 @@ pub use figures::{bytes, duration};
 pub use fio::fio_jobs;
 pub use latency::{Distribution, Operation};
 pub use markdown::markdown;
-pub use result::{BenchResult, CellResult};
+pub use result::{BenchResult, CellResult, DeviceShare};
 pub use text::text;

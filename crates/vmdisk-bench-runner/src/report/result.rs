@@ -57,6 +57,9 @@ pub struct CellResult {
     /// the samples that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_ns_per_request: Option<f64>,
+    /// Bytes that reached each device of the host, the uppermost first, as a share of the bytes that were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceShare>,
     /// How guest CPUs ran.
     pub accelerator: Accelerator,
     /// Number of failures.
@@ -64,6 +67,16 @@ pub struct CellResult {
     /// Complaints about samples that do not count, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complaints: Vec<String>,
+}
+
+/// The part of the requested bytes that reached a device of the host.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DeviceShare {
+    /// Its kernel name, such as `nvme0n1`.
+    pub name: String,
+    /// Its bytes divided by the requested bytes, including those of the ramp; above 1 with metadata, copies and other
+    /// programs.
+    pub share: f64,
 }
 
 impl BenchResult {

@@ -105,6 +105,12 @@ pub(crate) fn grid(result: &BenchResult, group: &Group<'_>) -> Grid {
     }
     let processor = |cell: &CellResult| cell.processor_ns_per_request.map(figures::time);
     columns.push(("CPU per I/O".to_owned(), true, of_all(&processor)));
+    let at_devices = |cell: &CellResult| {
+        let shares = cell.devices.iter();
+        let texts = shares.map(|it| format!("{} {:.0} %", it.name, it.share * 100.0));
+        Some(texts.collect::<Vec<_>>().join(", "))
+    };
+    columns.push(("at the devices".to_owned(), false, of_all(&at_devices)));
     for (at, head) in [against, "verdict".to_owned()].into_iter().enumerate() {
         let texts = of_all(&|cell| Some(compared(result, cell)[at].clone()));
         columns.push((head, false, texts));

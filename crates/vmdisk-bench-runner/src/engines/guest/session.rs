@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,10 +15,10 @@ use vmdisk_model::{CacheMode, FrontendKind};
 use vmdisk_qmp::Client;
 
 use super::line::{self, DiskOfBoot, Name};
+use crate::engines::counters::Counters;
 use crate::engines::daemon::{Daemon, Export};
-use crate::engines::flushes::CountedDevice;
 use crate::engines::node::Nodes;
-use crate::engines::workspace::Workspace;
+use crate::engines::workspace::{Workspace, drop_cached};
 use crate::guest::message::{DiskName, GuestJob, JOB_PATH, Message, Outcome, PORT, Task, messages};
 use crate::guest::program::limit;
 use crate::guest::{Archive, Kernel};
@@ -156,8 +157,6 @@ impl Session<'_> {
         let job = job(tasks, &names, disks);
         let initrd = self.initrd(&job)?;
         argv.extend(self.boot_words(&files, &initrd)?);
-        File::create_new(files.path("port"))
-            .map_err(|error| Error::io("create", files.path("port"), error))?;
         let errors = File::create_new(files.path("errors"))
             .map_err(|error| Error::io("create", files.path("errors"), error))?;
         let mut command = programs::command(&argv);
@@ -177,6 +176,7 @@ impl Session<'_> {
             control_iops: None,
             processor_time: ProcessorTime::begin(None),
             flushes: Vec::new(),
+            counters: None,
         };
         let outcome = monitor.follow(&mut qemu, &job, tasks, context, emit);
         // Quit in order if possible, so that images are closed.
@@ -251,7 +251,10 @@ impl Session<'_> {
             "-device",
             "virtio-serial-pci",
             "-chardev",
-            &format!("file,id=vmdisk-bench-port,path={}", files.name("port")),
+            &format!(
+                "socket,id=vmdisk-bench-port,path={},server=on,wait=off",
+                files.name("port")
+            ),
             "-device",
             &format!("virtserialport,chardev=vmdisk-bench-port,name={PORT}"),
             "-qmp",
@@ -314,13 +317,10 @@ struct GuestMonitor<'a> {
     control_iops: Option<f64>,
     /// Processor time of QEMU and its daemons since the last task.
     processor_time: ProcessorTime,
-    /// Flushes that had arrived at each disk before the current task: counted by QEMU, or by the host for a daemon's disk.
-    flushes: Vec<Flushes>,
-}
-
-enum Flushes {
-    Qemu(Option<u64>),
-    Host(Option<CountedDevice>),
+    /// Flushes that had arrived at each disk before the current task, if QEMU counts them.
+    flushes: Vec<Option<u64>>,
+    /// The devices of the host below the disk of the current task.
+    counters: Option<Counters>,
 }
 
 /// The effect of a message.
@@ -342,9 +342,7 @@ impl GuestMonitor<'_> {
         context: &RunContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Failure> {
-        let port_path = self.files.path("port");
-        let mut port =
-            File::open(&port_path).map_err(|error| Error::io("open", &port_path, error))?;
+        let mut port: Option<UnixStream> = None;
         let timeout = match self.session.accelerator {
             Accelerator::Kvm if !self.session.is_proven => KVM_TIMEOUT,
             Accelerator::Kvm | Accelerator::Tcg | Accelerator::NoGuest => TCG_TIMEOUT,
@@ -355,9 +353,14 @@ impl GuestMonitor<'_> {
         loop {
             context.cancel.check()?;
             let ended = qemu.ended()?;
-            let read_now = port
-                .read_to_end(&mut read)
-                .map_err(|error| Error::io("read", &port_path, error))?;
+            let before = read.len();
+            match &mut port {
+                // The socket exists as soon as QEMU has read its options.
+                None => port = self.connect(),
+                // A port that cannot be read has sent nothing, and the end of QEMU is noticed below.
+                Some(port) => drop(port.read_to_end(&mut read)),
+            }
+            let read_now = read.len() - before;
             let whole = read
                 .iter()
                 .rposition(|byte| *byte == b'\n')
@@ -374,6 +377,7 @@ impl GuestMonitor<'_> {
                     Received::Ready(next) => {
                         is_up = true;
                         until = Instant::now() + job.tasks.get(next).map_or(timeout, limit);
+                        self.begin(tasks.get(next), qemu, port.as_mut())?;
                     }
                     Received::Unknown => {}
                     Received::End => return Ok(()),
@@ -395,6 +399,34 @@ impl GuestMonitor<'_> {
             }
             std::thread::sleep(Duration::from_millis(30));
         }
+    }
+
+    fn connect(&self) -> Option<UnixStream> {
+        let port = UnixStream::connect(self.files.short_path("port")).ok()?;
+        port.set_nonblocking(true).ok()?;
+        Some(port)
+    }
+
+    /// Prepares a task, so that no disk of the boot has pending or cached data, and lets the guest begin it.
+    fn begin(
+        &mut self,
+        task: Option<&TaskOfBoot<'_>>,
+        qemu: &RunningProgram,
+        port: Option<&mut UnixStream>,
+    ) -> Result<(), Error> {
+        let (Some(task), Some(port)) = (task, port) else {
+            return Ok(());
+        };
+        for disk in self.disks {
+            drop_cached(&disk.storage)?;
+        }
+        self.counters = Some(Counters::begin(
+            self.disks[task.disk].storage.counted_path(),
+        ));
+        self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
+        // A guest that is gone is noticed when it sends nothing.
+        let _ = port.write_all(b"\n");
+        Ok(())
     }
 
     /// Processes one message of the guest.
@@ -420,7 +452,6 @@ impl GuestMonitor<'_> {
                 let socket = self.files.short_path("qmp");
                 self.client = Client::connect(&socket, Duration::from_secs(10)).ok();
                 self.begin_counting();
-                self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
                 Ok(Received::Ready(0))
             }
             Message::Done { task, outcome } => {
@@ -436,7 +467,6 @@ impl GuestMonitor<'_> {
                         Ok(self.complete(measured, of_boot))
                     }
                 };
-                self.processor_time = ProcessorTime::begin(self.processor_seconds(qemu));
                 emit(of_boot.cell.id, result);
                 Ok(Received::Ready(task + 1))
             }
@@ -497,18 +527,8 @@ impl GuestMonitor<'_> {
             .iter()
             .zip(self.names)
             .map(|(disk, name)| {
-                let configuration = disk.configuration;
-                let kind = configuration.guest.frontend_kind(configuration.disk());
-                // QEMU does not count the flushes of its NVMe controller.
-                if configuration.is_served_by_daemon || kind == FrontendKind::Nvme {
-                    Flushes::Host(disk.storage.counted_device())
-                } else {
-                    Flushes::Qemu(
-                        self.client
-                            .as_mut()
-                            .and_then(|client| flushes_of_qemu(client, &name.device)),
-                    )
-                }
+                let client = self.client.as_mut().filter(|_| !is_counted_by_host(disk))?;
+                flushes_of_qemu(client, &name.device)
             })
             .collect();
     }
@@ -541,37 +561,40 @@ impl GuestMonitor<'_> {
         if disk.storage.socket_queues().is_none() {
             expected_cache(cache, &mut measured.semantics);
         }
-        let device = &self.names[of_boot.disk].device;
-        match &mut self.flushes[of_boot.disk] {
-            Flushes::Qemu(before) => {
-                let now = self
-                    .client
-                    .as_mut()
-                    .and_then(|client| flushes_of_qemu(client, device));
-                if let (Some(asked), Some(before), Some(now)) =
-                    (measured.semantics.flushes_asked, *before, now)
-                    && measured.semantics.write_cache == Some(WriteCache::WriteBack)
-                    && now.saturating_sub(before) < asked - asked / 10
-                {
-                    measured.semantics.complaints.push(format!(
-                        "{asked} flushes were requested, but only {} arrived at QEMU",
-                        now.saturating_sub(before)
-                    ));
-                }
-                *before = now;
+        if let Some(counters) = self.counters.take() {
+            counters.end(&of_boot.cell, disk.storage.length, &mut measured);
+            if is_counted_by_host(disk) {
+                let sent = measured.semantics.flushes_seen;
+                counters.note_flushes(&mut measured, cache != CacheMode::Unsafe);
+                // The guest's count is more accurate: other programs use the host's disk too.
+                measured.semantics.flushes_seen = sent;
             }
-            Flushes::Host(counted) => {
-                if let Some(before) = counted.take() {
-                    let sent = measured.semantics.flushes_seen;
-                    before.note(&mut measured.semantics, cache != CacheMode::Unsafe);
-                    // The guest's count is more accurate: other programs use the host's disk too.
-                    measured.semantics.flushes_seen = sent;
-                }
-                *counted = disk.storage.counted_device();
+        }
+        if !is_counted_by_host(disk) {
+            let device = &self.names[of_boot.disk].device;
+            let client = self.client.as_mut();
+            let now = client.and_then(|client| flushes_of_qemu(client, device));
+            let before = std::mem::replace(&mut self.flushes[of_boot.disk], now);
+            if let (Some(asked), Some(before), Some(now)) =
+                (measured.semantics.flushes_asked, before, now)
+                && measured.semantics.write_cache == Some(WriteCache::WriteBack)
+                && now.saturating_sub(before) < asked - asked / 10
+            {
+                measured.semantics.complaints.push(format!(
+                    "{asked} flushes were requested, but only {} arrived at QEMU",
+                    now.saturating_sub(before)
+                ));
             }
         }
         measured
     }
+}
+
+/// Returns true if QEMU does not count the flushes of a disk: its daemon does the I/O, or the controller is NVMe.
+fn is_counted_by_host(disk: &DiskOfBoot<'_>) -> bool {
+    let configuration = disk.configuration;
+    let kind = configuration.guest.frontend_kind(configuration.disk());
+    configuration.is_served_by_daemon || kind == FrontendKind::Nvme
 }
 
 /// Adds a complaint if the guest's write cache does not match the cache mode.
