@@ -2,7 +2,7 @@
 
 use vmdisk_facts::{
     Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect,
-    Fact, FsKind, HostIndex, Target, io_uring,
+    Fact, Facts, FsKind, HostIndex, Target, io_uring,
 };
 use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
@@ -212,25 +212,7 @@ impl<'a> Host<'a> {
 
     /// A device that shows what a volume to be made will be like: its pool, or another volume of the group.
     pub(crate) fn kindred(&self, group: &str, pool: Option<&str>) -> Option<&'a BlockDevice> {
-        let devices = &self.index.facts().blockdevs;
-        let is_of_group = |device: &&BlockDevice| match &device.lvm {
-            Fact::Known(lvm) => lvm.vg.as_str() == Fact::Known(group),
-            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => false,
-        };
-        let is_pool = |device: &&BlockDevice| match (&device.lvm, pool) {
-            (Fact::Known(lvm), Some(pool)) => {
-                let is_in = lvm.pool.as_str() == Fact::Known(pool);
-                is_in
-                    || (device.kind == BlockKind::LvmThinPool
-                        && lvm.lv.as_str() == Fact::Known(pool))
-            }
-            _ => false,
-        };
-        let mut of_group = devices.iter().filter(is_of_group);
-        match pool {
-            Some(_) => of_group.find(is_pool),
-            None => of_group.find(|device| device.kind == BlockKind::Lvm),
-        }
+        kindred(self.index.facts(), group, pool)
     }
 
     /// The chunk size of a pool that exists.
@@ -263,4 +245,27 @@ impl<'a> Host<'a> {
             .all(is_fast)
             .then(|| format!("{} is not a rotating disk", first.name()))
     }
+}
+
+/// A device that shows what a volume to be made will be like: its pool or another volume in it, or another volume of the
+/// group.
+pub(super) fn kindred<'f>(
+    facts: &'f Facts,
+    group: &str,
+    pool: Option<&str>,
+) -> Option<&'f BlockDevice> {
+    facts.blockdevs.iter().find(|device| {
+        let Some(lvm) = device.lvm.value() else {
+            return false;
+        };
+        let is_kindred = match pool {
+            Some(pool) => {
+                let is_in = lvm.pool.as_str() == Fact::Known(pool);
+                let is_pool = lvm.lv.as_str() == Fact::Known(pool);
+                is_in || (device.kind == BlockKind::LvmThinPool && is_pool)
+            }
+            None => device.kind == BlockKind::Lvm,
+        };
+        is_kindred && lvm.vg.as_str() == Fact::Known(group)
+    })
 }

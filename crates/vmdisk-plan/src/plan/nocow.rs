@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use vmdisk_facts::{Fact, Facts, File, FileKind, FsKind, HostIndex};
-use vmdisk_model::{AioMode, CacheMode};
+use vmdisk_facts::{BlockDevice, BlockKind, Fact, Facts, File, FileKind, FsKind, HostIndex};
+use vmdisk_model::{AioMode, CacheMode, Creation, LogicalVolumeName};
 
 use super::choice::{ChoiceSource, Chosen, Plan};
+use super::host::kindred;
 use crate::spec::{BackendSpec, DiskSpec, Spec};
 use crate::steps::Condition;
 
@@ -124,7 +125,10 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
         for condition in &step.conditions {
             let path = match condition {
                 Condition::NothingAt(path) => path.clone(),
-                Condition::NoVolume(name) => name.device_path(),
+                Condition::NoVolume(name) => {
+                    after.blockdevs.extend(volume(facts, plan, name));
+                    name.device_path()
+                }
                 _ => continue,
             };
             // It is no longer missing, and its facts are not collected yet.
@@ -137,6 +141,43 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
         }
     }
     after
+}
+
+/// A volume that is to be made, as far as its pool or another volume of its group shows it.
+fn volume(facts: &Facts, plan: &Plan, name: &LogicalVolumeName) -> Option<BlockDevice> {
+    let images = plan.domain.disks.iter();
+    let mut images = images.filter_map(|disk| disk.backend.image());
+    let pool = images.find_map(|image| match &image.creation {
+        Some(Creation::ThinVolume(thin)) if thin.name == *name => Some(&thin.pool),
+        _ => None,
+    });
+    let kindred = kindred(facts, &name.group, pool.map(String::as_str))?;
+    let mut volume = BlockDevice {
+        id: name.device_path(),
+        paths: vec![name.device_path()],
+        dev: Fact::NotCollected,
+        dm: Fact::NotCollected,
+        by_id: Fact::Absent,
+        size: Fact::NotCollected,
+        mounted_at: Fact::Known(Vec::new()),
+        holders: Fact::Known(Vec::new()),
+        partitions: Fact::Known(Vec::new()),
+        swap: Fact::Known(false),
+        ..kindred.clone()
+    };
+    if volume.kind == BlockKind::LvmThinPool {
+        volume.kind = BlockKind::LvmThin;
+        volume.slaves = vec![kindred.id.clone()];
+    }
+    if let Fact::Known(lvm) = &mut volume.lvm {
+        lvm.lv = Fact::Known(name.volume.clone());
+        lvm.pool = pool.map_or(Fact::Absent, |pool| Fact::Known(pool.clone()));
+        lvm.origin = Fact::Absent;
+        if pool.is_some() {
+            lvm.segtype = Fact::Known("thin".to_owned());
+        }
+    }
+    Some(volume)
 }
 
 fn add_nocow_file(facts: &mut Facts, path: &str) {
