@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use vmdisk::advise::{DiskLoad, Want};
 use vmdisk::model::Bytes;
 use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
@@ -18,7 +19,7 @@ use crate::config::selection::SelectionArgs;
 use crate::deferred::{Deferred, examples};
 use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
-use crate::parsers::{count, page_words, rule, severity_parser};
+use crate::parsers::{count, load_parser, page_words, rule, severity_parser, want_parser};
 use crate::values::ValueArgs;
 
 /// Lints, generates and measures the disk configuration of QEMU and libvirt guests.
@@ -70,6 +71,10 @@ pub(crate) enum Command {
     ///
     /// Options that a disk sets are kept. Exits with 2 if nothing can be decided for a disk.
     Decide(Deferred<DecideArgs>),
+    /// Choose where a new disk lives on this host, and in which form, with the reasons.
+    ///
+    /// Exits with 1 if nothing fits.
+    Advise(Deferred<AdviseArgs>),
     /// Show the I/O path of disks, from the guest's device to the drives.
     Trace(Deferred<TraceArgs>),
     /// Collect facts about this host: file systems, devices, versions.
@@ -479,6 +484,61 @@ pub(crate) struct DecideArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AdviseArgs {
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Size that the guest sees, such as 100G.
+    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
+    pub(crate) size: Bytes,
+    /// What the disk must have.
+    #[arg(long, value_name = "WANT,…", value_delimiter = ',', value_parser = want_parser())]
+    pub(crate) wants: Vec<Want>,
+    /// Whether the data may be lost when the host stops.
+    #[arg(long, value_name = "DURABILITY", value_enum, default_value_t = Durability::Durable)]
+    pub(crate) durability: Durability,
+    /// The expected load.
+    #[arg(long, value_name = "LOAD", value_parser = load_parser(), default_value = "mixed")]
+    pub(crate) workload: DiskLoad,
+    /// Compare only these places: directories, volume groups, thin pools as GROUP/POOL, devices. By default those that the
+    /// facts name.
+    #[arg(long = "in", value_name = "PLACE", num_args = 1..)]
+    pub(crate) places: Vec<String>,
+    /// Name of the new image or volume, without an ending.
+    #[arg(long, value_name = "NAME", default_value = "disk")]
+    pub(crate) name: String,
+    /// Output format.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+    /// Print the recommended disk in this form, with each option.
+    #[arg(long, value_name = "FORM", value_enum, conflicts_with = "format")]
+    pub(crate) to: Option<AdviseForm>,
+    /// Print the reason for each option of the recommended disk on standard error.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// Flushed data survives a crash of the host.
+    Durable,
+    /// The data may be lost.
+    Scratch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AdviseForm {
+    /// A spec for `vmdisk generate`.
+    Spec,
+    /// The disk as libvirt XML.
+    DiskXml,
+    /// The script that creates the storage.
+    Script,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -908,6 +968,8 @@ pub(crate) enum SchemaFormat {
     Trace,
     /// Output of `vmdisk decide --format json`.
     Decide,
+    /// Output of `vmdisk advise --format json`.
+    Advise,
     /// The configuration file `vmdisk.toml`.
     Config,
     /// The file of `vmdisk baseline create`.

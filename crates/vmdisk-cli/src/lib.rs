@@ -10,6 +10,7 @@
     allow(clippy::disallowed_methods, reason = "tests read what they wrote")
 )]
 
+mod advise;
 mod age;
 mod args;
 mod atomic;
@@ -136,6 +137,7 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Generate(args) => generate::run(&args.0, io, colors),
         Command::Convert(args) => convert::run(&args.0, io, colors),
         Command::Decide(args) => decide::run(&args.0, io, colors),
+        Command::Advise(args) => advise::run(&args.0, io, colors),
         Command::Trace(args) => trace::run(&args.0, io, colors),
         Command::Facts(args) => facts::run(&args.0, io, colors),
         Command::Capabilities(args) => capabilities::run(&args.0, io),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use vmdisk::Severity;
+use vmdisk::advise::{DiskLoad, Want};
 use vmdisk::rules::{Group, RULES};
 
 /// The word that selects every rule.
@@ -111,6 +112,22 @@ pub(crate) fn count<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, S
 }
 
 /// One of the severities.
+pub(crate) fn want_parser() -> impl TypedValueParser<Value = Want> {
+    PossibleValuesParser::new(Want::ALL.iter().map(|want| want.word())).map(|word| {
+        let mut wants = Want::ALL.iter().copied();
+        wants.find(|want| want.word() == word).unwrap_or(Want::Thin)
+    })
+}
+
+pub(crate) fn load_parser() -> impl TypedValueParser<Value = DiskLoad> {
+    PossibleValuesParser::new(DiskLoad::ALL.iter().map(|load| load.word())).map(|word| {
+        let mut loads = DiskLoad::ALL.iter().copied();
+        loads
+            .find(|load| load.word() == word)
+            .unwrap_or(DiskLoad::Mixed)
+    })
+}
+
 pub(crate) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
     PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
         |word| {

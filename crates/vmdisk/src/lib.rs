@@ -86,6 +86,7 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+pub mod advise;
 mod allow;
 mod complete;
 mod decide;
@@ -190,6 +191,7 @@ const _: () = {
     is_shared::<Resolved>();
     is_shared::<Completion>();
     is_shared::<Decisions>();
+    is_shared::<advise::StorageAdvice>();
     is_shared::<Loss>();
     is_shared::<ReadFailure>();
     is_shared::<FailedFix>();

@@ -1,5 +1,6 @@
 //! All tests of the crate, in one program.
 
+mod advise;
 mod decide;
 #[path = "devices/main.rs"]
 mod devices;

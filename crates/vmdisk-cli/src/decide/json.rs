@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::{Decisions, DiskDecision};
+use vmdisk::{Decisions, Diagnostic, DiskDecision};
 
 use crate::generate::explain::ExplainedOption;
 use crate::render::escaped_json;
@@ -43,7 +43,7 @@ struct Disk<'a> {
 
 /// A finding of the linter.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Finding<'a> {
+pub(crate) struct Finding<'a> {
     /// Name of the rule.
     rule: &'static str,
     /// `error`, `warning`, `advice` or `pedantic`.
@@ -52,6 +52,17 @@ struct Finding<'a> {
     title: &'a str,
     /// The remedy.
     help: Option<&'a str>,
+}
+
+impl<'a> Finding<'a> {
+    pub(crate) fn of(finding: &'a Diagnostic) -> Self {
+        Finding {
+            rule: finding.rule.name,
+            severity: finding.severity.as_str(),
+            title: &finding.title,
+            help: finding.help.as_deref(),
+        }
+    }
 }
 
 /// The JSON Schema of the decisions.
@@ -88,13 +99,6 @@ fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
             .collect(),
         errors: errors.map(ToString::to_string).collect(),
         xml: decisions.xml(decision),
-        findings: findings
-            .map(|finding| Finding {
-                rule: finding.rule.name,
-                severity: finding.severity.as_str(),
-                title: &finding.title,
-                help: finding.help.as_deref(),
-            })
-            .collect(),
+        findings: findings.map(Finding::of).collect(),
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn json(plan: &Plan) -> String {
 }
 
 /// The choices of a plan, each as [`line_of`] writes it.
-pub(super) fn choices(plan: &Plan) -> String {
+pub(crate) fn choices(plan: &Plan) -> String {
     sorted(plan)
         .map(|(disk, choice)| line_of(&disk.map_or("guest".into(), line), choice))
         .collect()

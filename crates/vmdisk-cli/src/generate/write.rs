@@ -183,7 +183,7 @@ fn object_id(value: &str) -> Option<String> {
 }
 
 /// The script that makes the storage of a plan.
-pub(super) fn script(plan: &Plan, target: &Target) -> Result<String, Stop> {
+pub(crate) fn script(plan: &Plan, target: &Target) -> Result<String, Stop> {
     let daemons = daemons_as_comments(&plan.domain, target.clone())?;
     Ok(vmdisk::plan::script(plan) + &daemons)
 }

@@ -51,6 +51,7 @@ const OTHERS: &[&str] = &[
     "image --output",
     "lint --output",
     "lint --report",
+    "advise --output",
     "decide --output",
     "trace --output",
     "bench run --output",
@@ -156,6 +157,18 @@ const READ: &[(&str, &str, &[&str])] = &[
         &["convert", "g.xml", "--to", "qemu", "--qemu", "q.json"],
     ),
     ("a disk", "disk.img", &["convert", "g.xml", "--to", "spec"]),
+    (
+        "advise --facts",
+        "f.json",
+        &["advise", "--size", "1G", "--facts", "f.json"],
+    ),
+    (
+        "advise --qemu",
+        "q.json",
+        &[
+            "advise", "--size", "1G", "--facts", "f.json", "--qemu", "q.json",
+        ],
+    ),
     ("decide file", "g.xml", &["decide", "g.xml"]),
     (
         "decide --facts",

@@ -318,6 +318,7 @@ fn devices_upon_devices_without_an_end_end_every_command() {
         "trace a.xml --facts F",
         "trace a.xml --format json --facts F",
         "decide a.xml --facts F",
+        "advise --size 1G --facts F",
         "lint a.xml --facts F",
         "facts show F",
         "facts check F",

@@ -26,6 +26,7 @@ const READS: &[&str] = &[
     "lint --live F",
     "lint configured/a.xml",
     "baseline create F --baseline new.json",
+    "advise --size 1G --facts F",
     "decide F",
     "decide a.xml --facts F",
     "decide a.xml --storage F",

@@ -1,0 +1,157 @@
+//! Version 1 of what `vmdisk advise --format json` prints.
+//!
+//! Within version 1 keys are added, never removed, renamed or given another meaning.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use vmdisk::advise::{StorageAdvice, StorageCandidate};
+use vmdisk::trace::CrashLoss;
+
+use crate::decide::json::Finding;
+use crate::generate::explain::ExplainedOption;
+use crate::render::escaped_json;
+
+/// Version of the shape.
+const SCHEMA_VERSION: &str = "1.0";
+
+/// Where a new disk can live on a host, and in which form.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "vmdisk advise, version 1", rename = "Advice")]
+struct Envelope<'a> {
+    /// Version of this shape: another first number is another shape.
+    schema_version: &'static str,
+    /// The places and forms that have everything that is asked, the best first; the first is recommended.
+    candidates: Vec<Candidate<'a>>,
+    /// What would be best if more were asked.
+    alternatives: Vec<Alternative<'a>>,
+    /// Places and forms that are not advised.
+    excluded: Vec<Excluded<'a>>,
+}
+
+/// A place with a form.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Candidate<'a> {
+    /// A directory, volume group, thin pool or device.
+    place: &'a str,
+    /// What the place is.
+    kind: &'a str,
+    /// The form.
+    form: String,
+    /// What speaks for the first one; of the others, what speaks for the one before.
+    reason: &'a str,
+    /// What the disk has: `snapshots`, `thin`, `clones`, `migration`, `trim`, `checksums`.
+    gives: BTreeMap<String, Gift<'a>>,
+    /// The data that a crash of the host can lose.
+    crash: &'a CrashLoss,
+    /// Bytes that it takes when it is made.
+    taken_bytes: u64,
+    /// Free bytes of the place; null if not known.
+    free_bytes: Option<u64>,
+    /// Whether its drives do not rotate; null if not known.
+    is_fast: Option<bool>,
+    /// Its options, in the order of the decisions.
+    choices: Vec<ExplainedOption>,
+    /// The disk as a spec for `vmdisk generate`, with each option.
+    spec: String,
+    /// What the rules report whatever options are chosen.
+    findings: Vec<Finding<'a>>,
+}
+
+/// What a disk has of something.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Gift<'a> {
+    /// `yes`, `at a price`, `unknown` or `no`.
+    has: &'static str,
+    /// The mechanism, the price, the missing fact or the reason.
+    by: &'a str,
+}
+
+/// The answer to another question.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Alternative<'a> {
+    /// The question, as options of the command.
+    asked: &'a str,
+    /// The best place; null if nothing fits.
+    place: Option<&'a str>,
+    /// Its form; null if nothing fits.
+    form: Option<String>,
+    /// The mechanism, or why nothing fits.
+    why: &'a str,
+}
+
+/// What is not advised.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Excluded<'a> {
+    /// The place.
+    place: &'a str,
+    /// The excluded forms; empty if the place itself is excluded.
+    forms: Vec<String>,
+    /// The deciding fact.
+    why: &'a str,
+}
+
+/// The JSON Schema of the advice.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(Envelope<'_>)
+}
+
+/// The advice as JSON.
+pub(super) fn write(advice: &StorageAdvice) -> String {
+    let alternatives = advice.alternatives.iter();
+    let envelope = Envelope {
+        schema_version: SCHEMA_VERSION,
+        candidates: advice
+            .fitting
+            .iter()
+            .zip(&advice.reasons)
+            .map(|(candidate, reason)| of_candidate(candidate, reason))
+            .collect(),
+        alternatives: alternatives
+            .map(|it| Alternative {
+                asked: &it.asked,
+                place: it.best.as_ref().map(|(place, _)| place.as_str()),
+                form: it.best.as_ref().map(|(_, form)| form.to_string()),
+                why: &it.why,
+            })
+            .collect(),
+        excluded: advice
+            .excluded
+            .iter()
+            .map(|it| Excluded {
+                place: &it.place,
+                forms: it.forms.iter().map(ToString::to_string).collect(),
+                why: &it.why,
+            })
+            .collect(),
+    };
+    let mut out = Vec::new();
+    escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candidate<'a> {
+    let gives = candidate.gives.iter().map(|(want, mechanism)| {
+        let (has, by) = (mechanism.word(), mechanism.text());
+        (want.to_string(), Gift { has, by })
+    });
+    let choices = candidate.plan.choices.iter();
+    let choices = choices.filter(|choice| choice.at.disk().is_some());
+    Candidate {
+        place: &candidate.place,
+        kind: &candidate.kind,
+        form: candidate.form.to_string(),
+        reason,
+        gives: gives.collect(),
+        crash: &candidate.loss,
+        taken_bytes: candidate.taken.0,
+        free_bytes: candidate.free.map(|free| free.0),
+        is_fast: candidate.is_fast,
+        choices: choices
+            .map(|choice| ExplainedOption::new(None, choice))
+            .collect(),
+        spec: candidate.spec.to_yaml(),
+        findings: candidate.findings.iter().map(Finding::of).collect(),
+    }
+}

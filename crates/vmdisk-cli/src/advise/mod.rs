@@ -1,0 +1,99 @@
+//! `vmdisk advise`.
+
+pub(crate) mod json;
+mod text;
+
+use std::path::Path;
+
+use vmdisk::LintOptions;
+use vmdisk::advise::{StorageIntent, advise};
+use vmdisk::facts::FactsNeeded;
+
+use crate::args::{AdviseArgs, AdviseForm, Durability, TextFormat};
+use crate::color::Colors;
+use crate::exit::Exit;
+use crate::generate::explain;
+use crate::generate::write;
+use crate::host::Host;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::stop::Stop;
+
+/// The directory in which libvirt creates images.
+const IMAGES: &str = "/var/lib/libvirt/images";
+
+/// Runs the command.
+pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let mut host = Host::prepare(&args.host, None, io, colors)?;
+    if args.host.live {
+        host.collect(&wanted_facts(&args.places));
+    }
+    let Some(index) = host.index() else {
+        return Err(Stop::new("the places of a host come from its facts")
+            .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
+    };
+    let intent = StorageIntent {
+        name: args.name.clone(),
+        size: args.size,
+        wants: args.wants.iter().copied().collect(),
+        is_scratch: args.durability == Durability::Scratch,
+        load: args.workload,
+        places: args.places.clone(),
+    };
+    let options = LintOptions {
+        host: Some(&index),
+        target: host.target(),
+        policy: args.host.policy.unwrap_or_default(),
+        ..LintOptions::default()
+    };
+    let advice = advise(&intent, &options);
+    let best = advice.fitting.first();
+    let text = match (args.to, best) {
+        (None, _) if args.format == TextFormat::Json => json::write(&advice),
+        (None, _) => text::write(&advice),
+        (Some(_), None) => text::left_out(&advice),
+        (Some(AdviseForm::Spec), Some(best)) => best.spec.to_yaml(),
+        (Some(AdviseForm::DiskXml), Some(best)) => {
+            vmdisk::write::disks_xml(&best.plan.domain).map_err(write::unwritable)?
+        }
+        (Some(AdviseForm::Script), Some(best)) => write::script(&best.plan, &options.target)?,
+    };
+    match (args.to, best) {
+        // What was asked for is not there: the reasons are no spec.
+        (Some(_), None) => io.say(&text),
+        _ => deliver(io, args.output.as_deref(), &text)?,
+    }
+    if let (true, Some(best)) = (args.explain, best) {
+        io.say(&explain::choices(&best.plan));
+    }
+    Ok(match best {
+        Some(_) => Exit::Clean,
+        None => Exit::Findings,
+    })
+}
+
+/// The places of the intent, or the usual ones: libvirt's directory, and the disks and volumes with a name.
+fn wanted_facts(places: &[String]) -> FactsNeeded {
+    let mut needed = FactsNeeded::default();
+    let paths = places.iter().filter(|place| place.starts_with('/'));
+    needed.paths.extend(paths.cloned());
+    let is_other = places.iter().any(|place| !place.starts_with('/'));
+    if places.is_empty() {
+        needed.paths.insert(IMAGES.to_owned());
+        needed.paths.extend(names_in("/dev/disk/by-id"));
+    }
+    if places.is_empty() || is_other {
+        needed.paths.extend(names_in("/dev/mapper"));
+    }
+    needed
+}
+
+fn names_in(directory: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(Path::new(directory))
+        .into_iter()
+        .flatten();
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths
+        .filter_map(|path| path.to_str().map(str::to_owned))
+        .collect()
+}

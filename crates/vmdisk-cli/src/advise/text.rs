@@ -1,0 +1,118 @@
+//! Advice for people: the recommendation with its reasons, what would change it, and a table of everything that fits.
+
+use std::fmt::Write;
+
+use vmdisk::advise::{Alternative, Mechanism, StorageAdvice, StorageCandidate, Want};
+
+use crate::sanitize::line;
+
+/// The advice as text.
+pub(super) fn write(advice: &StorageAdvice) -> String {
+    let mut out = String::new();
+    match advice.fitting.first() {
+        Some(best) => recommended(&mut out, best, &advice.reasons[0]),
+        None => out.push_str("nothing fits\n"),
+    }
+    if let Some(second) = advice.fitting.get(1) {
+        let (form, place, why) = (second.form, line(&second.place), &advice.reasons[1]);
+        let _ = writeln!(
+            out,
+            "second best: {form} in {place}; for the first one: {why}"
+        );
+    }
+    if !advice.alternatives.is_empty() {
+        out.push_str("\nif more is asked:\n");
+    }
+    for Alternative { asked, best, why } in &advice.alternatives {
+        let why = line(why);
+        let _ = match best {
+            Some((place, form)) => writeln!(out, "  {asked}: {form} in {}: {why}", line(place)),
+            None => writeln!(out, "  {asked}: nothing fits: {why}"),
+        };
+    }
+    if !advice.fitting.is_empty() {
+        out.push('\n');
+        table(&mut out, &advice.fitting);
+    }
+    out + &left_out(advice)
+}
+
+fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
+    let (form, place, kind) = (best.form, line(&best.place), line(&best.kind));
+    let _ = writeln!(out, "recommended: {form} in {place} ({kind})\n  why: {why}");
+    let _ = writeln!(out, "  flushed data after a crash: {}", best.loss.flushed);
+    for (want, mechanism) in &best.gives {
+        let (word, text) = (mechanism.word(), line(mechanism.text()));
+        let _ = writeln!(out, "  {want}: {word}: {text}");
+    }
+    let free = match best.free {
+        Some(free) => format!("{} are free", free.rounded()),
+        None => "the free space is not known".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "  space: {} when it is made; {free}",
+        best.taken.rounded()
+    );
+    let settings = best.plan.choices.iter().filter(|it| it.at.disk().is_some());
+    let settings: Vec<String> = settings
+        .map(|it| format!("{}={}", it.option, it.value))
+        .collect();
+    let _ = writeln!(out, "  settings: {}", line(&settings.join(" ")));
+    for finding in &best.findings {
+        let (severity, title) = (finding.severity.as_str(), line(&finding.title));
+        let _ = writeln!(out, "  {severity}[{}]: {title}", finding.rule.name);
+    }
+}
+
+/// A row for each candidate, in aligned columns.
+fn table(out: &mut String, candidates: &[StorageCandidate]) {
+    let heads = ["place", "form"].map(str::to_owned).into_iter();
+    let heads = heads.chain(Want::ALL.iter().map(ToString::to_string));
+    let heads = heads.chain(["flushed", "free", "findings"].map(str::to_owned));
+    let rows = candidates.iter().map(|candidate| {
+        let short = |want: &Want| match candidate.mechanism(*want) {
+            Mechanism::AtPrice(_) => "price".to_owned(),
+            Mechanism::Unknown(_) => "?".to_owned(),
+            mechanism => mechanism.word().to_owned(),
+        };
+        let mut row = vec![
+            line(&candidate.place).into_owned(),
+            candidate.form.to_string(),
+        ];
+        row.extend(Want::ALL.iter().map(short));
+        row.push(candidate.loss.flushed.to_string());
+        row.push(candidate.free.map_or("?".to_owned(), |free| free.rounded()));
+        let mut rules: Vec<&str> = candidate.findings.iter().map(|it| it.rule.name).collect();
+        rules.dedup();
+        row.push(rules.join(" "));
+        row
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(heads.collect()).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+    }
+}
+
+/// Everything that does not fit, with the deciding fact.
+pub(super) fn left_out(advice: &StorageAdvice) -> String {
+    let mut out = String::new();
+    if !advice.excluded.is_empty() {
+        out.push_str("\nleft out:\n");
+    }
+    for excluded in &advice.excluded {
+        let (place, why) = (line(&excluded.place), line(&excluded.why));
+        let forms: Vec<&str> = excluded.forms.iter().map(|form| form.word()).collect();
+        let _ = match forms.is_empty() {
+            true => writeln!(out, "  {place}: {why}"),
+            false => writeln!(out, "  {place}: {why} ({})", forms.join("; ")),
+        };
+    }
+    out
+}

@@ -1,0 +1,130 @@
+//! What is asked of a new disk, and the forms that it can have.
+
+use std::collections::BTreeSet;
+
+use vmdisk_model::Bytes;
+
+vmdisk_source::words! {
+    /// Something that a disk should have.
+    pub enum Want as word {
+        /// States of the disk that are kept.
+        Snapshots = "snapshots",
+        /// Space that is used as the guest writes.
+        Thin = "thin",
+        /// Other disks that share the data of this one.
+        Clones = "clones",
+        /// Live migration to another host without a copy of the disk.
+        Migration = "migration",
+        /// The guest's discards free space.
+        Trim = "trim",
+        /// Checksums of the data.
+        Checksums = "checksums",
+    }
+}
+
+vmdisk_source::words! {
+    /// The load that a guest puts on a disk.
+    pub enum DiskLoad as word {
+        /// Small random requests, with flushes.
+        Database = "database",
+        /// Large requests in order.
+        Sequential = "sequential",
+        /// Anything.
+        Mixed = "mixed",
+        /// A system that is read at start, and written little.
+        Boot = "boot",
+    }
+}
+
+vmdisk_source::words! {
+    /// The form of a disk's storage.
+    pub enum StorageForm as word {
+        /// A sparse raw file.
+        Raw = "raw",
+        /// A raw file with reserved space.
+        RawFalloc = "raw, preallocation falloc",
+        /// A raw file that is written once.
+        RawFull = "raw, preallocation full",
+        /// A sparse qcow2 image.
+        Qcow2 = "qcow2",
+        /// A sparse qcow2 image with its tables.
+        Qcow2Metadata = "qcow2, preallocation metadata",
+        /// A qcow2 image with reserved space.
+        Qcow2Falloc = "qcow2, preallocation falloc",
+        /// A qcow2 image that is written once.
+        Qcow2Full = "qcow2, preallocation full",
+        /// A sparse raw file on btrfs with copy-on-write and checksums.
+        RawCopied = "raw, copy-on-write",
+        /// A sparse qcow2 image on btrfs with copy-on-write and checksums.
+        Qcow2Copied = "qcow2, copy-on-write",
+        /// A thick logical volume.
+        Volume = "logical volume",
+        /// A thin logical volume.
+        ThinVolume = "thin volume",
+        /// A whole disk.
+        WholeDisk = "whole disk",
+    }
+}
+
+/// What is asked of a new disk.
+#[derive(Clone, Debug)]
+pub struct StorageIntent {
+    /// The name of the image or volume, without an ending.
+    pub name: String,
+    /// Size that the guest sees.
+    pub size: Bytes,
+    /// What the disk must have.
+    pub wants: BTreeSet<Want>,
+    /// True if the data may be lost when the host stops.
+    pub is_scratch: bool,
+    /// The expected load.
+    pub load: DiskLoad,
+    /// Directories, volume groups, thin pools (`group/pool`) and devices; empty for all that the facts name.
+    pub places: Vec<String>,
+}
+
+impl StorageIntent {
+    /// A durable disk of this size for any load, without further wishes.
+    pub fn new(size: Bytes) -> Self {
+        Self {
+            name: "disk".to_owned(),
+            size,
+            wants: BTreeSet::new(),
+            is_scratch: false,
+            load: DiskLoad::Mixed,
+            places: Vec::new(),
+        }
+    }
+}
+
+impl StorageForm {
+    /// Bytes that a disk of this form takes when it is made.
+    pub(super) fn taken(self, size: Bytes) -> Bytes {
+        match self {
+            StorageForm::RawFalloc
+            | StorageForm::RawFull
+            | StorageForm::Qcow2Falloc
+            | StorageForm::Qcow2Full
+            | StorageForm::Volume
+            | StorageForm::WholeDisk => size,
+            StorageForm::Raw
+            | StorageForm::RawCopied
+            | StorageForm::Qcow2
+            | StorageForm::Qcow2Metadata
+            | StorageForm::Qcow2Copied
+            | StorageForm::ThinVolume => Bytes(0),
+        }
+    }
+
+    /// True for an image in the format qcow2.
+    pub(super) const fn is_qcow2(self) -> bool {
+        matches!(
+            self,
+            StorageForm::Qcow2
+                | StorageForm::Qcow2Metadata
+                | StorageForm::Qcow2Falloc
+                | StorageForm::Qcow2Full
+                | StorageForm::Qcow2Copied
+        )
+    }
+}

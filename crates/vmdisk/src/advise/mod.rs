@@ -1,0 +1,139 @@
+//! Where a new disk can live on a host, in which form, and which of these to take.
+
+mod candidate;
+mod intent;
+mod order;
+mod places;
+mod wants;
+
+use vmdisk_facts::{Facts, HostIndex};
+use vmdisk_model::Bytes;
+use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan, shortages};
+
+use crate::trace::trace;
+use crate::{Detail, LintOptions, read, write};
+
+pub use candidate::StorageCandidate;
+pub use intent::{DiskLoad, StorageForm, StorageIntent, Want};
+pub use order::{Alternative, StorageAdvice};
+pub use places::ExcludedStorage;
+use places::{FormOfPlace, StoragePlace};
+pub use wants::Mechanism;
+
+/// Compares the places and forms in which a new disk can live on the host of the options.
+///
+/// Each candidate is planned as [`plan`](vmdisk_plan::plan) plans it, and judged by the rules and by the walk of its I/O
+/// path. Equal arguments give equal advice.
+///
+/// ```
+/// use vmdisk::advise::{StorageIntent, Want, advise};
+/// use vmdisk::model::Bytes;
+/// use vmdisk::{Facts, HostIndex, LintOptions};
+///
+/// let facts = Facts::from_yaml("
+/// schema_version: '1.0'
+/// mounts: [{id: m1, point: /srv, fs: f1, options: {nobarrier: false}}]
+/// filesystems: [{id: f1, kind: xfs}]
+/// dirs: [{path: /srv/img, mount: m1}]
+/// ").unwrap().facts;
+/// let index = HostIndex::new(&facts);
+/// let options = LintOptions { host: Some(&index), ..LintOptions::default() };
+/// let mut intent = StorageIntent::new(Bytes::gib(10));
+/// intent.wants.insert(Want::Snapshots);
+/// let advice = advise(&intent, &options);
+/// assert_eq!(advice.fitting[0].place, "/srv/img");
+/// intent.wants.insert(Want::Checksums);
+/// assert!(advise(&intent, &options).fitting.is_empty());
+/// ```
+pub fn advise(intent: &StorageIntent, options: &LintOptions<'_>) -> StorageAdvice {
+    let nothing = Facts::default();
+    let unknown = HostIndex::new(&nothing);
+    let host = options.host.unwrap_or(&unknown);
+    let (found, mut excluded) = places::of(intent, host);
+    let mut candidates = Vec::new();
+    for place in &found {
+        for form in place.forms(intent) {
+            let forms = vec![form.form];
+            match candidate(place, form, intent, host, options) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(why) => excluded.push(ExcludedStorage {
+                    place: place.name.clone(),
+                    forms,
+                    why,
+                }),
+            }
+        }
+    }
+    order::order(intent, candidates, excluded)
+}
+
+/// Plans and judges a form of a place.
+fn candidate(
+    place: &StoragePlace<'_>,
+    FormOfPlace { form, backend }: FormOfPlace,
+    intent: &StorageIntent,
+    host: &HostIndex<'_>,
+    options: &LintOptions<'_>,
+) -> Result<StorageCandidate, String> {
+    let target = &options.target;
+    let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
+    let planned = plan(&spec, host.facts(), target);
+    let planned = planned.map_err(|errors| errors[0].message.clone())?;
+    if let Some(shortage) = shortages(&planned, host.facts()).first() {
+        let (needed, free) = (shortage.needed.rounded(), shortage.free.rounded());
+        return Err(format!("it needs {needed}, and {free} are free"));
+    }
+    let after = place
+        .has_new_facts()
+        .then(|| facts_after(host.facts(), &planned));
+    let after = after.as_ref().map(HostIndex::new);
+    let options = LintOptions {
+        host: Some(after.as_ref().unwrap_or(host)),
+        detail: Detail::Titles,
+        ..options.clone()
+    };
+    let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
+    let document = read(&xml).map_err(|failure| failure.message)?;
+    let traced = trace(&document, &options).disks.into_iter().next();
+    let traced = traced.ok_or("its I/O path is not known")?;
+    set_options(&mut spec.disks[0], &planned);
+    let gives = |want: &Want| (*want, wants::of(*want, place, form, &planned, &traced.path));
+    let findings = traced.findings.into_iter().map(|(_, finding)| finding);
+    Ok(StorageCandidate {
+        place: place.name.clone(),
+        kind: place.kind.clone(),
+        form,
+        spec,
+        gives: Want::ALL.iter().map(gives).collect(),
+        loss: traced.path.loss,
+        findings: findings.filter(|it| it.disk.is_some()).collect(),
+        taken: match (form, place.free) {
+            (StorageForm::WholeDisk, Some(size)) => Bytes(size),
+            _ => form.taken(intent.size),
+        },
+        free: place.free.map(Bytes),
+        is_fast: place.is_fast,
+        plan: planned,
+    })
+}
+
+/// Sets the options of a spec that its plan has chosen, so that they do not depend on the facts any more.
+fn set_options(spec: &mut DiskSpec, plan: &Plan) {
+    let disk = &plan.domain.disks[0];
+    spec.cache = disk.backend.cache;
+    spec.io = disk.backend.aio;
+    spec.discard = disk.backend.discard;
+    spec.error_policy = disk.frontend.error_policy;
+    spec.read_error_policy = disk.frontend.read_error_policy;
+    let bytes = |size: Option<u32>| size.map(|size| Bytes(size.into()));
+    spec.discard_granularity = bytes(disk.frontend.discard_granularity);
+    spec.logical_block_size = bytes(disk.frontend.logical_block_size);
+    spec.physical_block_size = bytes(disk.frontend.physical_block_size);
+    let nocow = plan.choices.iter().find(|choice| choice.option == "nocow");
+    let nocow = nocow.map(|choice| choice.value == "true");
+    match &mut spec.backend {
+        BackendSpec::Raw(raw) => raw.nocow = nocow,
+        BackendSpec::Qcow2(qcow2) => qcow2.nocow = nocow,
+        _ => {}
+    }
+}

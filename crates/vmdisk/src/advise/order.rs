@@ -1,0 +1,313 @@
+//! The order of candidates, with the reasons.
+
+use std::collections::BTreeSet;
+
+use vmdisk_rule::Severity;
+
+use crate::Diagnostic;
+
+use super::candidate::StorageCandidate;
+use super::intent::{DiskLoad, StorageForm, StorageIntent, Want};
+use super::places::ExcludedStorage;
+use super::wants::Mechanism;
+use crate::trace::Survival;
+
+/// The compared places and forms.
+#[derive(Clone, Debug)]
+pub struct StorageAdvice {
+    /// Those that have everything that is asked, the best first.
+    pub fitting: Vec<StorageCandidate>,
+    /// The reason why each of [`StorageAdvice::fitting`] follows the one before; of the first, what speaks for it.
+    pub reasons: Vec<String>,
+    /// What the best would be if more were asked, where that changes it.
+    pub alternatives: Vec<Alternative>,
+    /// Everything else, with the deciding fact.
+    pub excluded: Vec<ExcludedStorage>,
+}
+
+/// The answer to another question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// The question, as options of the command: `--wants migration`.
+    pub asked: String,
+    /// The best place and form, with the mechanism; `None` if nothing fits.
+    pub best: Option<(String, StorageForm)>,
+    /// The mechanism, or why nothing fits.
+    pub why: String,
+}
+
+/// The criteria, the most important first: what speaks for the candidate with the smaller number.
+const CRITERIA: [&str; 10] = [
+    "the rules report fewer errors about it",
+    "the rules report fewer warnings about it",
+    "the rules report less advice about it",
+    "flushed data is known to survive a crash of the host",
+    "fewer facts are missing about what is wanted",
+    "what is wanted has a lower price",
+    "the place has room for the whole disk",
+    "its drives do not rotate",
+    "its form fits the load better",
+    "more space is free there",
+];
+
+type Rank = [u64; CRITERIA.len()];
+
+/// Sorts the candidates that have everything that is asked, and gives the reason for each of the others.
+pub(super) fn order(
+    intent: &StorageIntent,
+    candidates: Vec<StorageCandidate>,
+    mut excluded: Vec<ExcludedStorage>,
+) -> StorageAdvice {
+    let ranked = ranked(intent, &candidates);
+    let mut alternatives = Vec::new();
+    let missing = Want::ALL.iter().filter(|want| !intent.wants.contains(want));
+    for want in missing {
+        let mut other = intent.clone();
+        other.wants.insert(*want);
+        let asked = format!("--wants {want}");
+        alternatives.extend(alternative(
+            asked,
+            &other,
+            Some(*want),
+            &candidates,
+            &ranked,
+        ));
+    }
+    for load in DiskLoad::ALL.iter().filter(|load| **load != intent.load) {
+        let other = StorageIntent {
+            load: *load,
+            ..intent.clone()
+        };
+        let asked = format!("--workload {load}");
+        alternatives.extend(alternative(asked, &other, None, &candidates, &ranked));
+    }
+    let mut reasons = Vec::new();
+    for (nth, (_, rank)) in ranked.iter().enumerate() {
+        reasons.push(match nth.checked_sub(1) {
+            None => in_favour(intent, &candidates[ranked[0].0]),
+            Some(before) => decisive(&ranked[before].1, rank).to_owned(),
+        });
+    }
+    excluded.extend(candidates.iter().filter_map(|candidate| {
+        Some(ExcludedStorage {
+            place: candidate.place.clone(),
+            forms: vec![candidate.form],
+            why: obstacle(intent, candidate)?,
+        })
+    }));
+    let excluded = merged(excluded);
+    let places: Vec<usize> = ranked.iter().map(|(nth, _)| *nth).collect();
+    let mut candidates: Vec<Option<StorageCandidate>> = candidates.into_iter().map(Some).collect();
+    StorageAdvice {
+        fitting: places
+            .iter()
+            .filter_map(|nth| candidates[*nth].take())
+            .collect(),
+        reasons,
+        alternatives,
+        excluded,
+    }
+}
+
+/// One entry for each place and reason.
+fn merged(mut excluded: Vec<ExcludedStorage>) -> Vec<ExcludedStorage> {
+    excluded.sort_by(|one, other| (&one.place, &one.why).cmp(&(&other.place, &other.why)));
+    excluded.dedup_by(|next, first| {
+        let is_same = (&next.place, &next.why) == (&first.place, &first.why);
+        if is_same {
+            first.forms.append(&mut next.forms);
+        }
+        is_same
+    });
+    excluded
+}
+
+/// The numbers of the fitting candidates, the best first.
+fn ranked(intent: &StorageIntent, candidates: &[StorageCandidate]) -> Vec<(usize, Rank)> {
+    let fitting = candidates.iter().enumerate();
+    let fitting = fitting.filter(|(_, candidate)| obstacle(intent, candidate).is_none());
+    let mut ranked: Vec<(usize, Rank)> = fitting
+        .map(|(nth, candidate)| (nth, rank(intent, candidate)))
+        .collect();
+    // Sorting keeps the order of places and forms among equals.
+    ranked.sort_by_key(|(_, rank)| *rank);
+    ranked
+}
+
+/// Why a candidate does not have what is asked.
+fn obstacle(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<String> {
+    if candidate.loss.flushed == Survival::Lost && !intent.is_scratch {
+        let statement = candidate.loss.statements.first();
+        return statement.map(|statement| statement.text.clone());
+    }
+    intent
+        .wants
+        .iter()
+        .find_map(|want| match candidate.mechanism(*want) {
+            Mechanism::Missing(why) => Some(format!("no {want}: {why}")),
+            Mechanism::Given(_) | Mechanism::AtPrice(_) | Mechanism::Unknown(_) => None,
+        })
+}
+
+fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
+    // One finding of a rule counts once, wherever it is.
+    let found = |severity| {
+        let of_severity = candidate
+            .findings
+            .iter()
+            .filter(|it| it.severity == severity);
+        let rules: BTreeSet<_> = of_severity.map(|it| it.rule.name).collect();
+        rules.len() as u64
+    };
+    let wanted = |is_counted: fn(&Mechanism) -> bool| {
+        let mechanisms = intent.wants.iter().map(|want| candidate.mechanism(*want));
+        mechanisms.filter(|it| is_counted(it)).count() as u64
+    };
+    let free = candidate.free.map(|free| free.0);
+    let is_small = free.is_some_and(|free| free < intent.size.0);
+    [
+        found(Severity::Error),
+        found(Severity::Warning),
+        found(Severity::Advice),
+        u64::from(candidate.loss.flushed != Survival::Kept),
+        wanted(|it| matches!(it, Mechanism::Unknown(_))),
+        wanted(|it| matches!(it, Mechanism::AtPrice(_))),
+        u64::from(is_small),
+        match candidate.is_fast {
+            Some(true) => 0,
+            None => 1,
+            Some(false) => 2,
+        },
+        place_of(candidate.form, intent.load),
+        u64::MAX - free.unwrap_or_default(),
+    ]
+}
+
+/// The forms by the load, the best first. Allocated storage has no cost at the first write, a raw file no tables, and a
+/// sparse file takes no space that a guest may never need.
+fn place_of(form: StorageForm, load: DiskLoad) -> u64 {
+    use StorageForm as F;
+    let order: [F; 12] = match load {
+        DiskLoad::Database | DiskLoad::Sequential => [
+            F::WholeDisk,
+            F::Volume,
+            F::RawFull,
+            F::RawFalloc,
+            F::ThinVolume,
+            F::Raw,
+            F::Qcow2Full,
+            F::Qcow2Falloc,
+            F::Qcow2Metadata,
+            F::Qcow2,
+            F::RawCopied,
+            F::Qcow2Copied,
+        ],
+        DiskLoad::Mixed => [
+            F::Raw,
+            F::ThinVolume,
+            F::Volume,
+            F::RawFalloc,
+            F::Qcow2Metadata,
+            F::Qcow2,
+            F::RawFull,
+            F::Qcow2Falloc,
+            F::Qcow2Full,
+            F::WholeDisk,
+            F::RawCopied,
+            F::Qcow2Copied,
+        ],
+        DiskLoad::Boot => [
+            F::Raw,
+            F::Qcow2,
+            F::Qcow2Metadata,
+            F::ThinVolume,
+            F::RawFalloc,
+            F::Volume,
+            F::Qcow2Falloc,
+            F::RawFull,
+            F::Qcow2Full,
+            F::RawCopied,
+            F::Qcow2Copied,
+            F::WholeDisk,
+        ],
+    };
+    let place = order.iter().position(|other| *other == form);
+    place.unwrap_or(order.len()) as u64
+}
+
+/// The first criterion in which one candidate is better than the next.
+fn decisive(better: &Rank, worse: &Rank) -> &'static str {
+    let pairs = better.iter().zip(worse).zip(CRITERIA);
+    let first = pairs
+        .into_iter()
+        .find(|((better, worse), _)| better != worse);
+    first.map_or("nothing known distinguishes them", |(_, criterion)| {
+        criterion
+    })
+}
+
+/// What speaks for the best candidate by itself.
+fn in_favour(intent: &StorageIntent, best: &StorageCandidate) -> String {
+    let mut reasons = Vec::new();
+    let rank = rank(intent, best);
+    if rank[..3] == [0; 3] {
+        reasons.push("the rules report nothing about it");
+    }
+    if best.loss.flushed == Survival::Kept {
+        reasons.push("flushed data survives a crash of the host");
+    }
+    if best.is_fast == Some(true) {
+        reasons.push(CRITERIA[7]);
+    }
+    reasons.push(match best.form {
+        StorageForm::Raw | StorageForm::RawCopied => {
+            "a raw file has no tables, and a sparse one takes space as the guest writes"
+        }
+        StorageForm::RawFalloc | StorageForm::RawFull => {
+            "a raw file has no tables, and allocated space costs nothing at the first write"
+        }
+        StorageForm::Volume | StorageForm::WholeDisk => {
+            "no file system is between the guest and the drives, and all space is allocated"
+        }
+        StorageForm::ThinVolume => "no file system is between the guest and the pool",
+        _ => "of the forms that have everything asked, it costs least",
+    });
+    reasons.join("; ")
+}
+
+/// The best candidate for another intent, if that is another one.
+fn alternative(
+    asked: String,
+    other: &StorageIntent,
+    want: Option<Want>,
+    candidates: &[StorageCandidate],
+    now: &[(usize, Rank)],
+) -> Option<Alternative> {
+    let (best_now, _) = now.first()?;
+    let ranked = ranked(other, candidates);
+    let Some((best, _)) = ranked.first() else {
+        let why = candidates[*best_now].mechanism(want?).text().to_owned();
+        return Some(Alternative {
+            asked,
+            best: None,
+            why,
+        });
+    };
+    if best == best_now {
+        return None;
+    }
+    let candidate = &candidates[*best];
+    let mut why = match want {
+        Some(want) => candidate.mechanism(want).text().to_owned(),
+        None => CRITERIA[8].to_owned(),
+    };
+    let is_error = |finding: &&Diagnostic| finding.severity == Severity::Error;
+    if let Some(error) = candidate.findings.iter().find(is_error) {
+        why = format!("{why}, with the error {}", error.rule.name);
+    }
+    Some(Alternative {
+        asked,
+        best: Some((candidate.place.clone(), candidate.form)),
+        why,
+    })
+}

@@ -1,0 +1,470 @@
+//! The places of a host where a disk can live, and the forms that a disk has there.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use vmdisk_facts::blockdev::{BlockDevice, BlockKind};
+use vmdisk_facts::path::FileKind;
+use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex};
+use vmdisk_model::{Preallocation, Qcow2Preallocation};
+use vmdisk_plan::{BackendSpec, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec};
+
+use super::intent::{StorageForm, StorageIntent};
+
+/// Places that are planned; the rest is named with the reason.
+const MAX_PLACES: usize = 12;
+
+/// A place, or forms of a place, that are not advised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExcludedStorage {
+    /// The place.
+    pub place: String,
+    /// The excluded forms; empty if the place itself is excluded.
+    pub forms: Vec<StorageForm>,
+    /// The deciding fact.
+    pub why: String,
+}
+
+/// A place where a disk can live.
+#[derive(Debug)]
+pub(super) struct StoragePlace<'a> {
+    pub(super) name: String,
+    pub(super) kind: String,
+    storage: StorageOfPlace,
+    pub(super) filesystem: Option<&'a Filesystem>,
+    pub(super) free: Option<u64>,
+    pub(super) is_fast: Option<bool>,
+}
+
+#[derive(Debug)]
+enum StorageOfPlace {
+    Directory,
+    Group,
+    ThinPool { group: String, pool: String },
+    WholeDisk,
+}
+
+/// A form with its backend.
+#[derive(Debug)]
+pub(super) struct FormOfPlace {
+    pub(super) form: StorageForm,
+    pub(super) backend: BackendSpec,
+}
+
+/// The places that the intent or the facts name, and the excluded ones.
+pub(super) fn of<'a>(
+    intent: &StorageIntent,
+    host: &HostIndex<'a>,
+) -> (Vec<StoragePlace<'a>>, Vec<ExcludedStorage>) {
+    let mut search = Search {
+        intent,
+        host,
+        places: Vec::new(),
+        excluded: Vec::new(),
+    };
+    search.directories();
+    search.volumes();
+    search.disks();
+    search.unknown_names();
+    let Search {
+        mut places,
+        mut excluded,
+        ..
+    } = search;
+    // The others differ from these in nothing that the facts show but their space.
+    places.sort_by_key(|it| (it.is_fast != Some(true), Reverse(it.free)));
+    for place in places.split_off(places.len().min(MAX_PLACES)) {
+        let why = format!("{MAX_PLACES} places with faster drives or more free space are compared");
+        excluded.push(excluded_place(place.name, why));
+    }
+    (places, excluded)
+}
+
+fn excluded_place(place: impl Into<String>, why: impl Into<String>) -> ExcludedStorage {
+    ExcludedStorage {
+        place: place.into(),
+        forms: Vec::new(),
+        why: why.into(),
+    }
+}
+
+struct Search<'i, 'h, 'a> {
+    intent: &'i StorageIntent,
+    host: &'h HostIndex<'a>,
+    places: Vec<StoragePlace<'a>>,
+    excluded: Vec<ExcludedStorage>,
+}
+
+impl<'a> Search<'_, '_, 'a> {
+    fn exclude(&mut self, place: impl Into<String>, why: impl Into<String>) {
+        self.excluded.push(excluded_place(place, why));
+    }
+
+    /// True for a place that the intent names, or if it names none.
+    fn is_asked(&self, name: &str) -> bool {
+        let places = &self.intent.places;
+        places.is_empty() || places.iter().any(|place| place == name)
+    }
+
+    /// One directory of each file system that a pool, an image or the intent names.
+    fn directories(&mut self) {
+        let facts = self.host.facts();
+        let is_image = |file: &&vmdisk_facts::File| file.kind.is(&FileKind::Regular);
+        let parent = |file: &'a vmdisk_facts::File| file.path.rsplit_once('/').map(|(it, _)| it);
+        let mut named: Vec<String> = match self.intent.places.is_empty() {
+            true => {
+                let directories = facts.dirs.iter().map(|directory| directory.path.as_str());
+                let parents = facts.files.iter().filter(is_image).filter_map(parent);
+                directories.chain(parents).map(str::to_owned).collect()
+            }
+            false => {
+                let is_path = |place: &&String| place.starts_with('/');
+                let places = self.intent.places.iter().filter(is_path);
+                let is_device = |place: &&String| self.host.block_device(place).is_known();
+                places.filter(|place| !is_device(place)).cloned().collect()
+            }
+        };
+        named.retain(|path| !path.is_empty() && !path.starts_with("/dev/"));
+        let mut seen = BTreeSet::new();
+        for path in named {
+            if let Err(why) = self.directory(&path, &mut seen) {
+                self.exclude(path, why);
+            }
+        }
+    }
+
+    fn directory(&mut self, path: &str, seen: &mut BTreeSet<&'a str>) -> Result<(), String> {
+        let missing = self.host.directory(path);
+        if missing.is_some_and(|directory| directory.present.is_false()) {
+            return Err("the directory does not exist".to_owned());
+        }
+        let Some(filesystem) = self.host.filesystem_of(path).known() else {
+            return Err("the facts do not show its file system".to_owned());
+        };
+        let mount = self.host.mount_of(path).known();
+        if !self.intent.places.iter().any(|place| place == path) && !seen.insert(&filesystem.id) {
+            return Ok(());
+        }
+        let kind = &filesystem.kind;
+        if mount.is_some_and(|mount| mount.read_only().is_true())
+            || matches!(kind, FsKind::Squashfs | FsKind::Erofs | FsKind::Iso9660)
+        {
+            return Err(format!("the {kind} is mounted read-only"));
+        }
+        if kind.is_volatile() && !self.intent.is_scratch {
+            return Err(format!("files on {kind} are gone when the host stops"));
+        }
+        if *kind == FsKind::Vfat && self.intent.size.0 >= 4 << 30 {
+            return Err("a file on vfat has less than 4 GiB".to_owned());
+        }
+        let devices = self.host.devices_of(filesystem);
+        let on = devices
+            .first()
+            .map(|device| format!(" on {}", device.name()));
+        let is_fast = devices
+            .iter()
+            .map(|device| self.is_fast(device))
+            .reduce(|one, other| (one == other).then_some(one).flatten());
+        self.places.push(StoragePlace {
+            name: path.to_owned(),
+            kind: format!("{kind}{}", on.unwrap_or_default()),
+            storage: StorageOfPlace::Directory,
+            filesystem: Some(filesystem),
+            free: filesystem.free_bytes.value().copied(),
+            is_fast: is_fast.flatten(),
+        });
+        Ok(())
+    }
+
+    /// Volume groups, and thin pools.
+    fn volumes(&mut self) {
+        let mut seen = BTreeSet::new();
+        for device in &self.host.facts().blockdevs {
+            let Some(lvm) = device.lvm.value() else {
+                continue;
+            };
+            let (Some(group), Some(volume)) = (lvm.vg.value(), lvm.lv.value()) else {
+                continue;
+            };
+            let pool = match device.kind {
+                BlockKind::LvmThinPool => Some(volume),
+                BlockKind::LvmThin => lvm.pool.value(),
+                BlockKind::Lvm => None,
+                _ => continue,
+            };
+            let name = match pool {
+                Some(pool) => format!("{group}/{pool}"),
+                None => group.clone(),
+            };
+            if !self.is_asked(&name) || !seen.insert(name.clone()) {
+                continue;
+            }
+            if let Some(health) = lvm.health.value() {
+                self.exclude(name, format!("LVM reports it as {health}"));
+                continue;
+            }
+            let (storage, kind, free) = match pool {
+                Some(pool) => {
+                    let size = match device.kind {
+                        BlockKind::LvmThinPool => device.size.value(),
+                        _ => None,
+                    };
+                    let free = size.zip(lvm.data_percent.value()).map(|(size, used)| {
+                        let rest = u128::from(10_000_u32.saturating_sub(used.0));
+                        u64::try_from(u128::from(*size) * rest / 10_000).unwrap_or(u64::MAX)
+                    });
+                    let (group, pool) = (group.clone(), pool.clone());
+                    let storage = StorageOfPlace::ThinPool { group, pool };
+                    (storage, "thin pool", free)
+                }
+                None => (StorageOfPlace::Group, "volume group", None),
+            };
+            self.places.push(StoragePlace {
+                name,
+                kind: kind.to_owned(),
+                storage,
+                filesystem: None,
+                free,
+                is_fast: self.is_fast(device),
+            });
+        }
+    }
+
+    /// Whole disks that nothing uses.
+    fn disks(&mut self) {
+        for device in &self.host.facts().blockdevs {
+            if !matches!(
+                device.kind,
+                BlockKind::Disk | BlockKind::Nvme | BlockKind::Multipath
+            ) {
+                continue;
+            }
+            let stable = device.by_id.value().and_then(|names| names.first());
+            let name = stable
+                .cloned()
+                .unwrap_or_else(|| device.name().into_owned());
+            let is_asked = self.is_asked(&name)
+                || device
+                    .paths
+                    .iter()
+                    .any(|path| self.intent.places.contains(path));
+            if !is_asked {
+                continue;
+            }
+            match self.obstacle(device) {
+                Some(why) => self.exclude(name, why),
+                None if stable.is_none() => {
+                    self.exclude(name, "it has no stable name in /dev/disk/by-id")
+                }
+                None => self.places.push(StoragePlace {
+                    kind: "unused disk".to_owned(),
+                    storage: StorageOfPlace::WholeDisk,
+                    filesystem: None,
+                    free: device.size.value().copied(),
+                    is_fast: self.is_fast(device),
+                    name,
+                }),
+            }
+        }
+    }
+
+    /// The fact that keeps a disk from a guest.
+    fn obstacle(&self, device: &BlockDevice) -> Option<String> {
+        let is_empty = |list: &Fact<Vec<String>>| list.value().map(Vec::is_empty);
+        let is_held = self
+            .host
+            .facts()
+            .blockdevs
+            .iter()
+            .any(|above| above.slaves.contains(&device.id));
+        let files = device.paths.iter().filter_map(|path| self.host.file(path));
+        let is_open = files.into_iter().any(|file| {
+            let writer = file.lock.value().map(|lock| lock.writer.is_true());
+            writer == Some(true)
+        });
+        Some(match () {
+            () if is_empty(&device.partitions) == Some(false) => "it has partitions".to_owned(),
+            () if is_empty(&device.holders) == Some(false) || is_held => {
+                "another device is on it".to_owned()
+            }
+            () if is_empty(&device.mounted_at) == Some(false) => "it is mounted".to_owned(),
+            () if device.swap.is_true() => "the host swaps to it".to_owned(),
+            () if is_open => "a running QEMU has it open".to_owned(),
+            () if device.read_only.is_true() => "the host refuses writes to it".to_owned(),
+            () if device.removable.is_true() => "its medium is removable".to_owned(),
+            () if [&device.partitions, &device.holders, &device.mounted_at]
+                .iter()
+                .any(|it| !it.is_known()) =>
+            {
+                "the facts do not show whether it is in use".to_owned()
+            }
+            () => {
+                let (size, asked) = (*device.size.value()?, self.intent.size.0);
+                let has = vmdisk_model::Bytes(size).rounded();
+                match self.intent.places.is_empty() {
+                    _ if size < asked => format!("it has {has}"),
+                    true if size / 2 > asked => {
+                        format!("it has {has}, more than twice as much as asked")
+                    }
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// Names of the intent that are no place.
+    fn unknown_names(&mut self) {
+        for name in &self.intent.places {
+            let is_named = |other: &String| other == name;
+            let is_path = |path: &str| {
+                self.host
+                    .block_device(name)
+                    .known()
+                    .is_some_and(|device| device.paths.iter().any(|it| it == path))
+            };
+            let is_known = self
+                .places
+                .iter()
+                .any(|place| is_named(&place.name) || is_path(&place.name))
+                || self
+                    .excluded
+                    .iter()
+                    .any(|it| is_named(&it.place) || is_path(&it.place));
+            if !is_known {
+                let why =
+                    "the facts show no directory, volume group, thin pool or disk with this name";
+                self.excluded.push(excluded_place(name, why));
+            }
+        }
+    }
+
+    /// True if no drive below a device rotates.
+    fn is_fast(&self, device: &'a BlockDevice) -> Option<bool> {
+        let leaves = self.host.leaves(device);
+        let rotating = leaves
+            .iter()
+            .map(|leaf| leaf.queue.rotational.value().copied());
+        rotating
+            .collect::<Option<Vec<bool>>>()
+            .map(|all| !all.contains(&true))
+    }
+}
+
+impl StoragePlace<'_> {
+    /// True if the facts of a new disk there are derived from its plan: a logical volume, or a file that btrfs may write
+    /// in place.
+    pub(super) fn has_new_facts(&self) -> bool {
+        let kind = self.filesystem.map(|filesystem| &filesystem.kind);
+        !matches!(self.storage, StorageOfPlace::WholeDisk)
+            && kind.is_none_or(|kind| *kind == FsKind::Btrfs)
+    }
+
+    /// The forms that a disk can have there.
+    pub(super) fn forms(&self, intent: &StorageIntent) -> Vec<FormOfPlace> {
+        let size = Some(intent.size);
+        let one = |form, backend: BackendSpec| vec![FormOfPlace { form, backend }];
+        let volume = intent.name.clone();
+        match &self.storage {
+            StorageOfPlace::Directory => self.files(intent),
+            StorageOfPlace::Group => {
+                let group = self.name.clone();
+                one(
+                    StorageForm::Volume,
+                    LvmSpec {
+                        group,
+                        volume,
+                        size,
+                    }
+                    .into(),
+                )
+            }
+            StorageOfPlace::ThinPool { group, pool } => one(
+                StorageForm::ThinVolume,
+                LvmThinSpec {
+                    group: group.clone(),
+                    volume,
+                    size,
+                    pool: Some(pool.clone()),
+                    pool_size: None,
+                    chunk_size: None,
+                    zero: None,
+                }
+                .into(),
+            ),
+            StorageOfPlace::WholeDisk => {
+                let path = self.name.clone();
+                let device = DeviceSpec {
+                    path,
+                    access: None,
+                    format: None,
+                    backing_chain: None,
+                };
+                one(StorageForm::WholeDisk, device.into())
+            }
+        }
+    }
+
+    fn files(&self, intent: &StorageIntent) -> Vec<FormOfPlace> {
+        let size = Some(intent.size);
+        let path = |ending: &str| {
+            format!(
+                "{}/{}.{ending}",
+                self.name.trim_end_matches('/'),
+                intent.name
+            )
+        };
+        let raw = |form, preallocation, nocow| FormOfPlace {
+            form,
+            backend: RawSpec {
+                path: path("raw"),
+                size,
+                preallocation: Some(preallocation),
+                nocow,
+                encryption: None,
+            }
+            .into(),
+        };
+        let qcow2 = |form, preallocation, nocow| FormOfPlace {
+            form,
+            backend: Qcow2Spec {
+                path: path("qcow2"),
+                size,
+                preallocation: Some(preallocation),
+                cluster_size: None,
+                extended_l2: None,
+                lazy_refcounts: None,
+                backing: None,
+                backing_chain: None,
+                data_file: None,
+                encryption: None,
+                nocow,
+            }
+            .into(),
+        };
+        let mut forms = vec![
+            raw(StorageForm::Raw, Preallocation::Off, None),
+            raw(StorageForm::RawFalloc, Preallocation::Falloc, None),
+            raw(StorageForm::RawFull, Preallocation::Full, None),
+            qcow2(StorageForm::Qcow2, Qcow2Preallocation::Off, None),
+            qcow2(
+                StorageForm::Qcow2Metadata,
+                Qcow2Preallocation::Metadata,
+                None,
+            ),
+            qcow2(StorageForm::Qcow2Falloc, Qcow2Preallocation::Falloc, None),
+            qcow2(StorageForm::Qcow2Full, Qcow2Preallocation::Full, None),
+        ];
+        if self
+            .filesystem
+            .is_some_and(|filesystem| filesystem.kind == FsKind::Btrfs)
+        {
+            forms.push(raw(StorageForm::RawCopied, Preallocation::Off, Some(false)));
+            forms.push(qcow2(
+                StorageForm::Qcow2Copied,
+                Qcow2Preallocation::Off,
+                Some(false),
+            ));
+        }
+        forms
+    }
+}
