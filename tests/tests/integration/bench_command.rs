@@ -39,6 +39,74 @@ fn vmdisk(place: &Path, arguments: &[&str]) -> Run {
     run_in(place, VMDISK, arguments, "")
 }
 
+#[test]
+fn what_exists_is_read_side_by_side_and_never_opened_for_writing() {
+    const TEST: &str = "what_exists_is_read";
+    let has_programs = has_program("fio") && has_program("strace");
+    if !real(has_programs, TEST, "fio and strace") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    if run_in(folder, "strace", &["-f", "-o", "try", "true"], "").code != 0 {
+        eprintln!("skipped: {TEST}: strace may not look into programs here");
+        return;
+    }
+    let images = ["one.img", "other.img"];
+    let data = vec![0x5a; 4 << 20];
+    for image in images {
+        std::fs::write(folder.join(image), &data).unwrap();
+    }
+    let mut words = vec!["-f", "-s", "4096", "-o", "calls", "-e"];
+    words.extend([
+        "trace=open,openat,openat2,truncate,unlink,unlinkat,rename",
+        VMDISK,
+        "bench",
+        "read",
+    ]);
+    words.extend(images);
+    words.extend([
+        "--workload",
+        "4k-random-read-qd8",
+        "--seconds",
+        "0.3",
+        "--rounds",
+        "1",
+    ]);
+    words.extend(["--no-warm-up", "--noisy", "--output", "out"]);
+    let run = run_in(folder, "strace", &words, "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let calls = std::fs::read_to_string(folder.join("calls")).unwrap();
+    for image in images {
+        let named: Vec<&str> = calls.lines().filter(|line| line.contains(image)).collect();
+        assert!(
+            named.len() >= 2,
+            "{image}: vmdisk and fio open it: {named:?}"
+        );
+        let is_reading = |line: &&str| line.contains("O_RDONLY") && !line.contains("O_CREAT");
+        let is_launch = |line: &&str| line.contains("ENOENT");
+        let others: Vec<&&str> = named
+            .iter()
+            .filter(|line| !is_reading(line) && !is_launch(line))
+            .collect();
+        assert!(others.is_empty(), "{others:?}");
+        assert_eq!(std::fs::read(folder.join(image)).unwrap(), data);
+        assert!(run.stdout.contains(image), "{}", run.stdout);
+    }
+    let writes = vmdisk(
+        folder,
+        &[
+            "bench",
+            "read",
+            "one.img",
+            "--workload",
+            "4k-random-write-qd1",
+        ],
+    );
+    assert_eq!(writes.code, 2, "{}", writes.stdout);
+    assert!(writes.stderr.contains("only read"), "{}", writes.stderr);
+}
+
 fn bench(place: &Path, output: &str, more: &[&str]) -> Run {
     let mut arguments = vec![
         "bench",

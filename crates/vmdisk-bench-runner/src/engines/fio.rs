@@ -133,6 +133,8 @@ fn blocks(
     );
     if !is_nbd {
         text.line("direct", &u8::from(!is_buffered));
+        // The file is dropped from the page cache before; fio would also flush a device.
+        text.line("invalidate", &0);
         if is_buffered && access.writes() {
             text.line("end_fsync", &1);
         }
@@ -450,7 +452,7 @@ mod tests {
         assert_eq!(
             text,
             "[global]\nthread=1\ngroup_reporting=1\nrandseed=42\nlat_percentiles=1\n\
-             percentile_list=50:90:99:99.9\nioengine=libaio\ndirect=1\nallow_file_create=0\nrw=randwrite\nbs=4096\n\
+             percentile_list=50:90:99:99.9\nioengine=libaio\ndirect=1\ninvalidate=0\nallow_file_create=0\nrw=randwrite\nbs=4096\n\
              iodepth=32\nnumjobs=1\nrandrepeat=0\nnorandommap=1\nrefill_buffers=1\nfsync=1\ntime_based=1\n\
              runtime=1500ms\nramp_time=500ms\n[measured]\nfilename=/srv/a\\:b.raw\noffset=1048576\nsize=4194304\n"
         );
@@ -494,7 +496,10 @@ mod tests {
             )
         };
         let buffered = text(Access::SequentialWrite, true);
-        assert!(buffered.contains("direct=0\nend_fsync=1\n"), "{buffered}");
+        assert!(
+            buffered.contains("direct=0\ninvalidate=0\nend_fsync=1\n"),
+            "{buffered}"
+        );
         assert!(!text(Access::SequentialRead, true).contains("end_fsync"));
         assert!(text(Access::SequentialWrite, false).contains("direct=1\n"));
     }

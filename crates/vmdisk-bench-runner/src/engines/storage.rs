@@ -20,6 +20,8 @@ pub(crate) struct PreparedStorage {
 pub(crate) enum StorageKind {
     File,
     Device,
+    /// A file or device that is only read.
+    Existing,
     /// The socket of a vhost-user-blk device with this many queues, which a program outside this run serves.
     Socket {
         queues: u32,
@@ -30,7 +32,9 @@ impl PreparedStorage {
     /// Returns a note for readers of the figures.
     pub(crate) fn notes(&self) -> Option<String> {
         match self.kind {
-            StorageKind::File => file_system_note(&self.path).or_else(|| loop_note(&self.path)),
+            StorageKind::File | StorageKind::Existing => {
+                file_system_note(&self.path).or_else(|| loop_note(&self.path))
+            }
             StorageKind::Device => loop_note(&self.path),
             StorageKind::Socket { .. } => Some(format!(
                 "the program behind {} is not part of this run: its cache mode, its processor time and the effect of \
@@ -43,7 +47,7 @@ impl PreparedStorage {
     /// Returns the path whose devices can be counted.
     pub(crate) fn counted_path(&self) -> Option<&Path> {
         match self.kind {
-            StorageKind::File | StorageKind::Device => Some(&self.path),
+            StorageKind::File | StorageKind::Device | StorageKind::Existing => Some(&self.path),
             // The file system of a socket has nothing to do with the disk.
             StorageKind::Socket { .. } => None,
         }
@@ -53,7 +57,7 @@ impl PreparedStorage {
     pub(crate) fn socket_queues(&self) -> Option<u32> {
         match self.kind {
             StorageKind::Socket { queues } => Some(queues),
-            StorageKind::File | StorageKind::Device => None,
+            StorageKind::File | StorageKind::Device | StorageKind::Existing => None,
         }
     }
 }

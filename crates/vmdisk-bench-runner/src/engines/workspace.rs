@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -142,12 +144,15 @@ impl Workspace {
             return Some(format!("{launcher} is not installed"));
         }
         match &configuration.storage {
-            Storage::Device { .. } | Storage::Socket { .. } if is_fresh => {
+            Storage::Device { .. } | Storage::Socket { .. } | Storage::Existing { .. }
+                if is_fresh =>
+            {
                 Some("the disk is not created for each sample; use the `steady` phase".to_owned())
             }
             Storage::File { .. }
             | Storage::Device { .. }
             | Storage::ThinVolume { .. }
+            | Storage::Existing { .. }
             | Storage::Socket { .. } => None,
         }
     }
@@ -214,6 +219,7 @@ impl Workspace {
                 }
                 Storage::Device { path, serial, .. } => state.claim(path, serial),
                 Storage::ThinVolume { .. } => Ok(()),
+                Storage::Existing { path } => existing(path, configuration.size.0).map(|_| ()),
                 Storage::Socket { path } => state.socket(path, configuration.size.0).map(|_| ()),
             };
             if let Err(error) = usable {
@@ -272,7 +278,9 @@ impl Workspace {
             return Ok(storage.clone());
         }
         let storage = state.make(configuration, cancel)?;
-        image_file::fill(configuration, &storage, state.count, cancel)?;
+        if storage.kind != StorageKind::Existing {
+            image_file::fill(configuration, &storage, state.count, cancel)?;
+        }
         state
             .steady
             .insert(configuration.name.clone(), storage.clone());
@@ -383,7 +391,9 @@ pub(crate) fn drop_cached(storage: &PreparedStorage) -> Result<(), Error> {
     }
     let file =
         File::open(&storage.path).map_err(|error| Error::io("open", &storage.path, error))?;
-    let _ = rustix::fs::fsync(&file);
+    if storage.kind != StorageKind::Existing {
+        let _ = rustix::fs::fsync(&file);
+    }
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
 }
@@ -402,6 +412,34 @@ impl Drop for SchedulerGuard {
             let _ = changes.revert_to(self.before);
         }
     }
+}
+
+/// The first `size` bytes of a file or device that exists, or all of them if it has fewer.
+fn existing(path: &Path, size: u64) -> Result<PreparedStorage, Error> {
+    let refused = |why: String| Error::Refused {
+        what: format!("to read {}", path.display()),
+        why,
+    };
+    let kind = fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
+    let kind = kind.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        return Err(refused(
+            "it is neither a file nor a block device".to_owned(),
+        ));
+    }
+    let mut file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let end = file.seek(SeekFrom::End(0));
+    let end = end.map_err(|error| Error::io("find the end of", path, error))?;
+    let length = end.min(size) / 4096 * 4096;
+    if length < 1 << 20 {
+        return Err(refused("it has less than 1 MiB".to_owned()));
+    }
+    Ok(PreparedStorage {
+        path: path.to_owned(),
+        offset: 0,
+        length,
+        kind: StorageKind::Existing,
+    })
 }
 
 fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
@@ -557,6 +595,7 @@ impl State {
                     kind: StorageKind::Device,
                 })
             }
+            Storage::Existing { path } => existing(path, size),
             Storage::Socket { path } => self.socket(path, size),
         }
     }
@@ -576,7 +615,7 @@ impl State {
                 }
                 Ok(())
             }
-            Storage::Device { .. } | Storage::Socket { .. } => Ok(()),
+            Storage::Device { .. } | Storage::Socket { .. } | Storage::Existing { .. } => Ok(()),
             Storage::ThinVolume { group, .. } => {
                 let Some(changes) = &mut self.changes else {
                     return Ok(());

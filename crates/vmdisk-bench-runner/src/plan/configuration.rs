@@ -74,6 +74,12 @@ pub enum Storage {
         /// True if chunks are zeroed before use.
         zero: bool,
     },
+    /// A file or block device that exists, and is only read.
+    #[serde(rename_all = "snake_case")]
+    Existing {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A vhost-user-blk device behind a socket that the user named, served by a program outside the run.
     #[serde(rename_all = "snake_case")]
     Socket {

@@ -56,7 +56,9 @@ struct Row {
 
 /// The backend that another program serves.
 pub(super) const SOCKET: &str = "socket";
-const BACKENDS: &[&str] = &["file", "device", "thin", SOCKET];
+/// A file or device that exists, and is only read.
+pub(super) const EXISTING: &str = "existing";
+const BACKENDS: &[&str] = &["file", "device", "thin", SOCKET, EXISTING];
 /// Backends that a program of the run opens.
 const OPENED: &[&str] = &["file", "device", "thin"];
 const SWITCH: Values = Values::Words(&["true", "false"]);
@@ -87,7 +89,8 @@ use Values::{Any, Words as OneOf};
 factors! {
     Name "name" "name of a listed configuration": Any, All, BACKENDS, None, Plain;
     Engine "engine" "engine: host-fio, storage-daemon, guest": OneOf(ENGINES), All, BACKENDS, None, Plain;
-    Backend "backend" "storage: file, device, thin, socket": OneOf(BACKENDS), All, BACKENDS, None, Plain;
+    Backend "backend" "storage: file, device, thin, socket, existing": OneOf(BACKENDS), All, BACKENDS, None, Plain;
+    Path "path" "file or device that exists, and is only read": Any, All, &[EXISTING], None, LastComponent;
     Directory "directory" "directory for files": Any, All, &["file"], None, LastComponent;
     NoCow "no-cow" "true: create files with chattr +C": SWITCH, All, &["file"], Some("false"), Switch("nocow", "cow");
     Chunk "chunk" "unit of allocation of a thin pool": Any, All, &["thin"], None, Plain;

@@ -609,6 +609,7 @@ fn meaningless(
         (Phase::FirstTouch, Storage::Device { .. }) => {
             Some("a device is not created for each sample, so it has no first touch")
         }
+        (_, Storage::Existing { .. }) if workload.load.writes() => Some("what exists is only read"),
         (Phase::FirstTouch, Storage::Socket { .. }) => Some(
             "the disk behind a socket is not created for each sample, so it has no first touch",
         ),

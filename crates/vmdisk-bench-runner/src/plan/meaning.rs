@@ -7,7 +7,7 @@ use vmdisk_model::{
     Qcow2Creation, Qcow2Preallocation, VhostUserSocket,
 };
 
-use super::factor::{Factor, SOCKET, Words, backend, engine};
+use super::factor::{EXISTING, Factor, SOCKET, Words, backend, engine};
 use super::guest_choice::GuestChoice;
 use super::limits::{Limits, NoMeaning};
 use super::pinning::pinning;
@@ -51,6 +51,11 @@ pub(super) fn meaning(
         has_huge_pages: is_on(Factor::HugePages, words)?,
     };
     let storage = storage(words, limits)?;
+    if matches!(storage, Storage::Existing { .. }) && engine != EngineKind::HostFio {
+        return impossible(
+            "what exists is only read by host-fio, which never opens it for writing",
+        );
+    }
     if is_socket {
         possible(choice.impossible_on_socket(engine))?;
     }
@@ -81,6 +86,7 @@ pub(super) fn meaning(
     let source = match &storage {
         Storage::Device { path, .. } => image(Image::host_device(path.display().to_string())),
         Storage::ThinVolume { .. } => image(Image::host_device(PLACEHOLDER)),
+        Storage::Existing { path } => image(Image::file(path.display().to_string(), format)),
         Storage::File { .. } => image(Image::file(PLACEHOLDER, format)),
         Storage::Socket { path } => VhostUserSocket::new(path.display().to_string()).into(),
     };
@@ -156,6 +162,12 @@ fn storage(words: &Words, limits: &Limits) -> Result<Storage, NoMeaning> {
                     "no vhost-user-blk socket was given; use `--destroy-data-behind`",
                 );
             }
+        },
+        EXISTING => match Factor::Path.of(words)? {
+            Some(path) => Storage::Existing {
+                path: PathBuf::from(path),
+            },
+            None => return impossible("no path was given; set `path`"),
         },
         _ => Storage::File {
             directory: Factor::Directory.of(words)?.map(PathBuf::from),

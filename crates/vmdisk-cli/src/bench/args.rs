@@ -18,6 +18,8 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchCommand {
     /// Measure a preset, a plan, or the linter's proposals for a guest.
     Run(Box<RunArgs>),
+    /// Measure reads of files and devices that exist, side by side; nothing is written to them.
+    Read(Box<ReadArgs>),
     /// Resume a stopped run.
     Resume(ResumeArgs),
     /// Write the report of a run, finished or not.
@@ -51,6 +53,21 @@ pub(crate) struct RunArgs {
     /// The guest for the preset `lint`: libvirt XML or a QEMU command line.
     #[arg(long, value_name = "FILE", required_if_eq("preset", "lint"))]
     pub(crate) domain: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReadArgs {
+    /// Files and block devices; the first is the baseline. They are opened read-only, and may be in use.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Workload, such as 1m-sequential-read-qd8, instead of the usual ones; may be repeated.
+    #[arg(long = "workload", value_name = "WORKLOAD", help_heading = "What")]
+    pub(crate) workloads: Vec<String>,
+    /// Also read through the host's page cache.
+    #[arg(long, help_heading = "What")]
+    pub(crate) buffered: bool,
     #[command(flatten)]
     pub(crate) how: HowArgs,
 }

@@ -26,6 +26,7 @@ use args::{BenchArgs, BenchCommand};
 pub(crate) fn run(args: &BenchArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match &args.command {
         BenchCommand::Run(args) => run::run(args, io, colors),
+        BenchCommand::Read(args) => run::read_existing(args, io, colors),
         BenchCommand::Resume(args) => run::resume(args, io, colors),
         BenchCommand::Report(args) => report::run(args, io),
         BenchCommand::Compare(args) => compare::run(args, io),

@@ -12,7 +12,7 @@ use vmdisk_bench_runner::{
     Settings, estimate, taken,
 };
 
-use super::args::{HowArgs, LINT, ResumeArgs, RunArgs, VerifyArgs};
+use super::args::{HowArgs, LINT, ReadArgs, ResumeArgs, RunArgs, VerifyArgs};
 use super::budgets::within_budgets;
 use super::progress::{Progress, range};
 use super::report::{RESULT, in_form, read, text_of, write_all};
@@ -39,6 +39,48 @@ pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         (None, Some(preset), _) => Subject::Preset(preset.to_owned()),
         (None, None, _) => return Err(Stop::new("no preset or plan was given")),
     };
+    begin(subject, &args.how, io, colors)
+}
+
+/// Measures reads of files and devices that exist.
+pub(super) fn read_existing(
+    args: &ReadArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let path =
+            std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))?;
+        let path = path.to_str().map(str::to_owned);
+        paths.push(path.ok_or_else(|| Stop::new("a path is not valid UTF-8"))?);
+    }
+    let usual = [
+        "1m-sequential-read-qd8",
+        "4k-random-read-qd1",
+        "4k-random-read-qd32",
+    ];
+    let workloads = match args.workloads.is_empty() {
+        true => usual.map(str::to_owned).to_vec(),
+        false => args.workloads.clone(),
+    };
+    let direct: &[bool] = if args.buffered {
+        &[true, false]
+    } else {
+        &[true]
+    };
+    // JSON is YAML, and its strings may hold any path.
+    let plan = serde_json::json!({
+        "version": 1,
+        "name": "read",
+        "question": "How fast are reads of what is there?",
+        "size": "1G",
+        "phases": ["steady"],
+        "workloads": workloads,
+        "fixed": { "engine": "host-fio", "backend": "existing" },
+        "matrix": { "path": paths, "direct": direct },
+    });
+    let subject = Subject::Plan("bench read".to_owned(), plan.to_string());
     begin(subject, &args.how, io, colors)
 }
 
