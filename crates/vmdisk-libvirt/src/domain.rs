@@ -67,7 +67,8 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
         guest.note(VCPU, parts);
     }
     domain.memory_backing = memory_backing::read(reader, &mut element, guest);
-    domain.memory_backing.cell_access = memory_backing::read_cells(reader, &mut element, guest);
+    (domain.cpu, domain.memory_backing.cell_access) =
+        memory_backing::read_cells(reader, &mut element, guest);
     domain.blkiotune = blkiotune::read(reader, &mut element, guest);
     domain.throttle_groups = throttle_groups::read(reader, &mut element, guest);
     domain.iothreads = iothreads::read(reader, &mut element, guest);
@@ -235,6 +236,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         memory,
         memory_backing,
         firmware,
+        cpu,
         acpi,
         boot_devices,
         blkiotune,
@@ -267,6 +269,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
             "iothreads" => iothreads::write(&mut writer, iothreads, guest),
             "cpu" => memory_backing::write_cells(
                 &mut writer,
+                *cpu,
                 &memory_backing.cell_access,
                 vcpus.unwrap_or(1),
                 *memory,

@@ -1,6 +1,8 @@
 //! `<memoryBacking>`, and the access of NUMA cells in `cpu/numa`.
 
-use vmdisk_model::{Bytes, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource};
+use vmdisk_model::{
+    Bytes, CpuMode, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource,
+};
 use vmdisk_rule::reading::INVALID_VALUE;
 
 use crate::element::Element;
@@ -83,17 +85,21 @@ fn read_pages(
     HugePages { page_sizes }
 }
 
-/// Reads the access mode of each NUMA cell.
+/// Reads the mode of the CPU, and the access mode of each NUMA cell.
 pub(crate) fn read_cells(
     reader: &mut Reader<'_>,
     domain: &mut Element<'_>,
     kept: &mut UnmodeledContent,
-) -> Vec<Option<MemoryAccess>> {
+) -> (Option<CpuMode>, Vec<Option<MemoryAccess>>) {
     let mut access = Vec::new();
     let Some(node) = domain.child("cpu") else {
-        return access;
+        return (None, access);
     };
     let mut cpu = reader.open_child(domain, node, domain.owner);
+    let mode = node.attribute("mode").and_then(CpuMode::from_wire);
+    if mode.is_some() {
+        cpu.take_known("mode");
+    }
     if let Some(node) = cpu.child("numa") {
         let mut numa = reader.open_child(&cpu, node, cpu.owner);
         for node in numa.children("cell") {
@@ -105,7 +111,7 @@ pub(crate) fn read_cells(
         kept.note(NUMA, reader.close(numa));
     }
     kept.note(CPU, reader.close(cpu));
-    access
+    (mode, access)
 }
 
 /// Writes the memory backing, except NUMA cells.
@@ -153,18 +159,20 @@ pub(crate) fn write<'k>(
     writer.end();
 }
 
-/// Writes the NUMA cells. Cells that were not read have no size yet: memory and vCPUs are distributed evenly.
+/// Writes the CPU with the NUMA cells. Cells that were not read have no size yet: memory and vCPUs are distributed evenly.
 pub(crate) fn write_cells<'k>(
     writer: &mut Writer<'k>,
+    cpu: Option<CpuMode>,
     cells: &[Option<MemoryAccess>],
     vcpus: u32,
     memory: Option<Bytes>,
     kept: &'k UnmodeledContent,
 ) {
-    if cells.is_empty() && !kept.has_within("cpu", 0) {
+    if cpu.is_none() && cells.is_empty() && !kept.has_within("cpu", 0) {
         return;
     }
     writer.start("cpu", kept.at(CPU));
+    writer.optional("mode", cpu);
     if !cells.is_empty() || kept.has_within("cpu/numa", 0) {
         writer.start("numa", kept.at(NUMA));
         let count = cells.len() as u64;

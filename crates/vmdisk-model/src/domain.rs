@@ -2,8 +2,8 @@
 
 use crate::{
     Address, Architecture, BackendSource, Blkiotune, BootDevice, Bytes, Controller, ControllerType,
-    DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields, Firmware,
-    FrontendKind, ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking,
+    CpuMode, DefaultIoThread, Disk, DomainType, DriveAddress, FieldPath, FieldValue, Fields,
+    Firmware, FrontendKind, ImageField, IoThread, IoThreadId, Iotune, MachineType, MemoryBacking,
     ScsiControllerModel, Switch, TargetBus,
 };
 
@@ -76,6 +76,8 @@ pub struct Domain {
     pub memory_backing: MemoryBacking,
     /// Kind of firmware that libvirt looks for; libvirt `os/@firmware` (5.2.0).
     pub firmware: Option<Firmware>,
+    /// The virtual CPU; unset is the machine's default.
+    pub cpu: Option<CpuMode>,
     /// ACPI; libvirt `features/acpi`, QEMU `acpi=`. Unset, libvirt switches it off and QEMU has it. The other features are
     /// written back as they were read.
     pub acpi: Option<Switch>,

@@ -155,6 +155,17 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// The virtual CPU, where it is that of the host or everything that QEMU has; libvirt `cpu/@mode`, QEMU `-cpu`. Other
+    /// modes are written back as they were read.
+    pub enum CpuMode {
+        /// The CPU of the host, which KVM needs; QEMU `host`.
+        Host = "host-passthrough",
+        /// Every feature that QEMU emulates (libvirt 7.1); QEMU `max`.
+        Maximum = "maximum",
+    }
+}
+
 /// Name of a QEMU machine; libvirt `os/type/@machine`, QEMU `-machine`.
 ///
 /// Either an alias such as `q35`, or a version such as `pc-q35-10.0`, which pins guest-visible

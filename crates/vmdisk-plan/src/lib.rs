@@ -87,10 +87,10 @@ pub use plan::{
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
-    DiskSpec, EmptySpec, EncryptionSpec, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
-    IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec,
-    NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec, RawSpec,
-    SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec,
-    VhostVdpaSpec, VolumeSpec, ZvolSpec,
+    DiskSpec, EmptySpec, EncryptionSpec, GuestOs, GuestSpec, GuestType, HugePagesSpec,
+    IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
+    MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec,
+    RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
+    VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{Condition, SpaceShortage, Step, script, shell_word, shortages};

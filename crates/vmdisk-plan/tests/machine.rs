@@ -328,7 +328,7 @@ fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
     assert_eq!(firmware(&[small, large], open()), None);
     let last = "raw:/a.img,size=1G,logical-block-size=4096,boot=1";
     assert_eq!(firmware(&[small, last], open()), Some(Firmware::Efi));
-    for (arch, machine) in [(Some(Architecture::Aarch64), None), (None, Some("microvm"))] {
+    for (arch, machine) in [(Some(Architecture::S390x), None), (None, Some("microvm"))] {
         let machine = machine.map(str::to_owned);
         let guest = GuestSpec {
             arch,
@@ -449,5 +449,139 @@ disks:
             errors[0].help.clone().unwrap_or_default()
         );
         assert!(told.contains(expected), "{told}");
+    }
+}
+
+/// Architecture or machine × bus: `x` where disks can be on it.
+const BUSES: &[(&str, &str)] = &[
+    // virtio scsi sata ide usb nvme fdc sd
+    ("arch: x86_64", "xxx-xxx-"),
+    ("machine: pc", "xxxxxxx-"),
+    ("machine: isapc", "---x--x-"),
+    ("machine: microvm", "xx------"),
+    ("arch: i686", "xxx-xxx-"),
+    ("arch: aarch64", "xxx-xx--"),
+    ("arch: armv7l", "xxx-xx--"),
+    ("arch: riscv64", "xxx-xx--"),
+    ("arch: loongarch64", "xxx-xx--"),
+    ("arch: ppc64", "xxx-xx--"),
+    ("arch: ppc64le", "xxx-xx--"),
+    ("arch: s390x", "xx------"),
+];
+
+#[test]
+fn each_machine_has_its_buses_and_a_disk_on_another_is_refused_with_those_it_has() {
+    let buses = ["virtio", "scsi", "sata", "ide", "usb", "nvme", "fdc", "sd"];
+    for (guest, has) in BUSES {
+        for (bus, has) in buses.into_iter().zip(has.chars()) {
+            let media = if bus == "fdc" { "floppy" } else { "disk" };
+            // A machine that follows from the bus is another one.
+            let machine = match (*guest, bus) {
+                ("arch: x86_64" | "arch: i686", "ide" | "fdc") => ", machine: q35",
+                _ => "",
+            };
+            let text = format!(
+                "version: 1\nguest: {{{guest}{machine}}}\ndisks:\n- {{raw: {{path: /a}}, bus: {bus}, media: {media}, serial: {}}}\n",
+                if bus == "nvme" { "s1" } else { "~" }
+            )
+            .replace(", serial: ~", "");
+            let spec = Spec::from_yaml(&text).unwrap();
+            let planned = plan(&spec, &Facts::default(), &Target::default());
+            assert_eq!(planned.is_ok(), has == 'x', "{guest} {bus}: {planned:?}");
+            if let Err(errors) = planned {
+                assert_eq!(errors[0].at.to_string(), "disks[0].bus");
+                assert!(errors[0].help.as_ref().unwrap().starts_with("write `bus: "));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_architecture_boots_its_disk_or_is_refused() {
+    use Architecture::*;
+    for arch in Architecture::ALL {
+        let mut spec = spec(&["raw:/a,bus=virtio"]);
+        spec.guest = Some(GuestSpec {
+            arch: Some(*arch),
+            guest_type: Some(GuestType::Qemu),
+            ..GuestSpec::default()
+        });
+        let planned = plan(&spec, &Facts::default(), &Target::default());
+        let domain = planned.as_ref().map(|plan| &plan.domain).ok();
+        let (firmware, cpu, acpi, memory) = match arch {
+            X86_64 | I686 | Ppc64 | Ppc64le | S390x => (None, None, None, 1),
+            Aarch64 => (
+                Some(Firmware::Efi),
+                Some(CpuMode::Maximum),
+                Some(Switch::On),
+                1,
+            ),
+            Armv7l | Riscv64 => (Some(Firmware::Efi), None, None, 1),
+            Loongarch64 => (Some(Firmware::Efi), None, Some(Switch::On), 2),
+            // Not the machine made for it: QEMU boots it from nothing but flash.
+            Armv6l => (None, None, None, 1),
+            _ => {
+                assert!(domain.is_none(), "{arch}");
+                continue;
+            }
+        };
+        let domain = domain.unwrap_or_else(|| panic!("{arch}: {planned:?}"));
+        assert_eq!(
+            (domain.firmware, domain.cpu, domain.acpi, domain.memory),
+            (firmware, cpu, acpi, Some(Bytes::gib(memory))),
+            "{arch}"
+        );
+    }
+}
+
+#[test]
+fn a_virt_machine_gets_the_usb_controller_that_its_disks_need() {
+    let usb = |guest: &str, bus: &str| {
+        let text = format!(
+            "version: 1\nguest: {{{guest}}}\ndisks:\n- {{raw: {{path: /a}}, bus: {bus}}}\n"
+        );
+        let plan = plan(
+            &Spec::from_yaml(&text).unwrap(),
+            &Facts::default(),
+            &Target::default(),
+        )
+        .unwrap();
+        plan.domain.controllers.len()
+    };
+    assert_eq!(usb("arch: aarch64", "usb"), 1);
+    assert_eq!(usb("arch: aarch64", "virtio"), 0);
+    assert_eq!(usb("machine: q35", "usb"), 0);
+}
+
+#[test]
+fn windows_on_a_pc_starts_from_a_bus_that_its_installer_knows() {
+    let bus = |guest: &str| {
+        let text = format!("version: 1\nguest: {{{guest}}}\ndisks:\n- raw: {{path: /a}}\n");
+        let plan = plan(
+            &Spec::from_yaml(&text).unwrap(),
+            &Facts::default(),
+            &Target::default(),
+        )
+        .unwrap();
+        plan.domain.disks[0].frontend.effective_bus()
+    };
+    assert_eq!(bus("os: windows"), TargetBus::Sata);
+    assert_eq!(bus("os: windows, machine: pc"), TargetBus::Ide);
+    assert_eq!(bus("os: windows, arch: aarch64"), TargetBus::Virtio);
+    assert_eq!(bus("os: linux"), TargetBus::Virtio);
+}
+
+#[test]
+fn loongarch_needs_more_than_one_gibibyte() {
+    for (memory, is_taken) in [("1G", false), ("1025M", true)] {
+        let text = format!(
+            "version: 1\nguest: {{arch: loongarch64, memory: {memory}}}\ndisks:\n- raw: {{path: /a}}\n"
+        );
+        let planned = plan(
+            &Spec::from_yaml(&text).unwrap(),
+            &Facts::default(),
+            &Target::default(),
+        );
+        assert_eq!(planned.is_ok(), is_taken);
     }
 }

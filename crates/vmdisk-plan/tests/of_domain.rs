@@ -146,6 +146,10 @@ fn a_scsi_controller_of_another_model_is_reported_with_both_models() {
     assert_eq!(told(&domain), []);
     domain.architecture = Some(Architecture::Aarch64);
     domain.controllers.clear();
+    let replaced = told(&domain);
+    assert_eq!(replaced.len(), 1, "{replaced:?}");
+    assert!(replaced[0].1.contains("replaces with `efi`"));
+    domain.firmware = Some(Firmware::Efi);
     assert_eq!(told(&domain), []);
 }
 

@@ -18,6 +18,8 @@ vmdisk_source::words! {
         Machine = "-machine",
         /// `-accel`.
         Accel = "-accel",
+        /// `-cpu`: the model of the CPUs.
+        Cpu = "-cpu",
         /// `-m`: memory.
         Memory = "-m",
         /// `-smp`: CPUs.

@@ -7,7 +7,6 @@ use vmdisk_rule::Problem;
 
 use vmdisk_source::{SourceMap, Span};
 
-use crate::board::Board;
 use crate::firmware::FlashFirmware;
 use crate::interface::DefaultInterface;
 use crate::slots::Slots;
@@ -15,6 +14,7 @@ use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
 use crate::syntax::start::{CommandLineForm, Start};
+use vmdisk_model::Board;
 
 /// A command line: the model, and the span of everything in it.
 #[derive(Clone, Debug)]

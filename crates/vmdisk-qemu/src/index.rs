@@ -131,12 +131,6 @@ impl<'a> Index<'a> {
         self.of_name("machine").chain(self.of_name("M"))
     }
 
-    /// True for the machine that creates no device for a drive without `if=`: it has no default interface.
-    pub(crate) fn is_microvm(&self) -> bool {
-        let machine = self.machines().last();
-        machine.is_some_and(|(_, machine)| machine.value("type") == Some("microvm"))
-    }
-
     /// The devices with their drivers, in order.
     pub(crate) fn devices(
         &self,

@@ -1,8 +1,8 @@
 //! The device that QEMU makes for a `-drive` without `if`.
 
-use vmdisk_model::{Domain, MachineType};
+use vmdisk_model::{Board, Domain, MachineType};
 
-use crate::board::{Board, program};
+use crate::board::program;
 
 /// For each set of programs and each interface, the machines that have it, without their versions; `*` marks a default
 /// machine. Measured with `cargo xtask interfaces` on QEMU 7.2.
@@ -32,7 +32,7 @@ impl DefaultInterface {
             Board::Q35 | Board::I440fx => return DefaultInterface::Ide,
             Board::Pseries => return DefaultInterface::Scsi,
             Board::Ccw => return DefaultInterface::Virtio,
-            Board::PcieVirt | Board::Mmio | Board::OtherPci | Board::Unknown => {}
+            _ => {}
         }
         let written = written.and_then(|it| it.rsplit('/').next());
         let known = domain.architecture.and_then(program);

@@ -6,7 +6,6 @@ use vmdisk_model::{Architecture, Domain, DomainField, FieldPath, IoThreadId, Sco
 use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_source::{Place, Span};
 
-use crate::board::Board;
 use crate::device::floppy::read_floppy_boot_order;
 use crate::device::read::DiskReader;
 use crate::device::read_controller::read_controllers;
@@ -20,6 +19,7 @@ use crate::object::read_throttle::FilterGroups;
 use crate::parse::{Parsed, READCONFIG};
 use crate::read_daemon::read_daemons;
 use crate::syntax::program::architecture;
+use vmdisk_model::Board;
 
 /// A command line as a model.
 pub(crate) struct Lowered<'a> {

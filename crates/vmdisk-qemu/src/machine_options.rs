@@ -1,6 +1,6 @@
 //! `-name`, `-uuid`, `-machine`, `-accel`, `-smp`: the machine around the disks.
 
-use vmdisk_model::{DomainField, DomainType, FieldPath, Switch};
+use vmdisk_model::{CpuMode, DomainField, DomainType, FieldPath, Switch};
 
 use crate::argument::{ArgumentValue, QemuOption};
 use crate::board::program;
@@ -68,6 +68,17 @@ impl Writer<'_> {
                 format!("QEMU does not run domains of type '{word}'"),
             ),
             None => {}
+        }
+        if let Some(cpu) = domain.cpu {
+            let name = match cpu {
+                CpuMode::Host => "host",
+                CpuMode::Maximum => "max",
+            };
+            self.push_pairs(
+                QemuOption::Cpu,
+                KeyValue::first(name),
+                field(DomainField::Vcpus),
+            );
         }
         if let Some(vcpus) = domain.vcpus {
             let smp = KeyValue::first(vcpus.to_string());

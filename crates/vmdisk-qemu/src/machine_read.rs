@@ -2,16 +2,18 @@
 
 use vmdisk_facts::Target;
 use vmdisk_model::{
-    Architecture, Bytes, Domain, DomainField, DomainType, FieldPath, MachineType, Scope, Switch,
+    Architecture, Bytes, CpuMode, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
+    Switch,
 };
 
-use crate::board::{Board, Machine};
+use crate::board::Machine;
 use crate::index::Index;
 use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::program::{architecture, is_kvm};
 use crate::syntax::properties::Property;
 use crate::syntax::value::{number_of, size_of, switch_of};
+use vmdisk_model::Board;
 
 /// Reads machine, accelerator, memory and CPUs: a guest without disks, and its board.
 pub(crate) fn read_machine(
@@ -126,6 +128,18 @@ fn read_machine_options(domain: &mut Domain, index: &Index<'_>, notes: &mut Note
             domain.domain_type = known(accelerator).map(domain_type);
         }
         notes.record_option(at(DomainField::Os), option);
+    }
+    for (_, cpu) in index.of_name("cpu") {
+        let mode = match cpu.get("model").and_then(known) {
+            Some("host") => Some(CpuMode::Host),
+            Some("max") => Some(CpuMode::Maximum),
+            _ => None,
+        };
+        if let Some(property) = cpu.get("model").filter(|_| mode.is_some()) {
+            notes.record_value(at(DomainField::Vcpus), property);
+            cpu.take("model");
+        }
+        domain.cpu = mode;
     }
     for (_, accelerator) in index.of_name("accel") {
         // The first of several is tried first.

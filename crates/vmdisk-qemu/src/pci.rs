@@ -2,11 +2,11 @@
 
 use vmdisk_model::{Address, FieldPath, PciAddress, Switch};
 
-use crate::board::Board;
 use crate::json::JsonObject;
 use crate::options::Medium;
 use crate::pci_slots::NextSlot;
 use crate::writer::Writer;
+use vmdisk_model::Board;
 
 impl Writer<'_> {
     /// Adds the address of a PCI device to its properties.

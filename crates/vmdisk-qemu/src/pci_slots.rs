@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::{Address, ControllerField, DiskField, Domain, FieldPath};
 
-use crate::board::Board;
+use vmdisk_model::Board;
 
 /// Slots of the root bus and the additional buses that addresses use.
 #[derive(Debug)]

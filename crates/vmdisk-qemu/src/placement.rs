@@ -8,9 +8,10 @@ use vmdisk_model::{
     DriveAddress, FieldPath, MachineType, Scope, ScsiControllerModel, TargetBus, target_number,
 };
 
-use crate::board::{Board, Machine};
+use crate::board::Machine;
 use crate::guest::Guest;
 use crate::problem::WriteProblem;
+use vmdisk_model::Board;
 
 /// A controller that is configured, or that a disk needs.
 #[derive(Clone, Debug)]

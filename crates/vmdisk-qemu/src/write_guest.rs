@@ -34,6 +34,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         vcpus: _,
         memory: _,
         memory_backing: _,
+        cpu: _,
         acpi: _,
         firmware,
         // Of disks read through `boot_index`.

@@ -434,6 +434,7 @@ prop_compose! {
             vcpus: None,
             scsi_host_devices: Vec::new(),
             manager: None,
+            cpu: None,
             acpi: None,
             tuned_iothreads: Vec::new(),
             memory,
@@ -542,7 +543,7 @@ proptest! {
                         prop_assert!(nodes.contains(&node));
                     }
                 }
-                QemuOption::Name | QemuOption::Uuid | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel
+                QemuOption::Name | QemuOption::Uuid | QemuOption::Nodefaults | QemuOption::Machine | QemuOption::Accel | QemuOption::Cpu
                 | QemuOption::Memory | QemuOption::Smp | QemuOption::Global | QemuOption::Drive => {}
                 QemuOption::Export => prop_assert!(false, "an option of the daemon, and not of QEMU"),
             }

@@ -10,6 +10,7 @@ mod element;
 mod fixes;
 mod guest;
 mod help;
+mod machines;
 mod moves;
 mod pages;
 mod peers;

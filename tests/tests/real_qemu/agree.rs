@@ -38,6 +38,7 @@ pub(crate) fn differences(qemu: &mut QemuProcess, line: &CommandLine) -> Vec<Str
             | QemuOption::Drive
             | QemuOption::Blockdev
             // The daemon's.
+            | QemuOption::Cpu
             | QemuOption::Export => {}
         }
     }

@@ -154,6 +154,7 @@ fn what_is_not_written_for_the_monitor_is_refused_by_qemu() {
                     | QemuOption::Chardev
                     | QemuOption::Global
                     | QemuOption::Drive
+                    | QemuOption::Cpu
                     | QemuOption::Export => continue,
                 };
                 let mut arguments = members(argument);

@@ -2,7 +2,7 @@
 
 use vmdisk::Target;
 use vmdisk::model::{
-    BackendSource, CacheMode, CacheSwitches, Disk, Domain, NetworkProtocol, Protocol, Switch,
+    BackendSource, Board, CacheMode, CacheSwitches, Disk, Domain, NetworkProtocol, Protocol, Switch,
 };
 use vmdisk::plan::Plan;
 use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
@@ -27,6 +27,12 @@ pub(crate) fn guest(
     qemu: QemuFormat,
 ) -> Result<Option<Written>, Stop> {
     let domain = &plan.domain;
+    if form == GenerateForm::LibvirtXml
+        && let Board::Isa | Board::Microvm = domain.board()
+    {
+        let message = "libvirt adds PCI devices to every guest, and this machine has no PCI bus";
+        return Err(Stop::new(message).help("use another `machine`, or `--to qemu`"));
+    }
     let xml = |text: String| {
         let mut warnings = nfs_without_identity(domain);
         warnings.extend(flushes_lost(domain));

@@ -486,6 +486,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     disks,
                     scsi_host_devices: Vec::new(),
                     manager: None,
+                    cpu: None,
                     acpi: None,
                     tuned_iothreads: Vec::new(),
                 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    Address, Architecture, Controller, ControllerField, DetectZeroes, Device, Discard, Disk,
-    DiskField, DriveAddress, FieldPath, Format, Frontend, Image, IoThreadId, IoThreadQueues,
-    MachineType, ScsiControllerModel, TargetBus,
+    Address, Architecture, Board, Controller, ControllerField, ControllerType, DetectZeroes,
+    Device, Discard, Disk, DiskField, DriveAddress, FieldPath, Format, Frontend, Image, IoThreadId,
+    IoThreadQueues, MachineType, ScsiControllerModel, TargetBus,
 };
 
-use super::choice::{ChoiceSource, Chosen};
+use super::choice::Chosen;
 use super::existing::ControllerKey;
 use super::planner::Planner;
 use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec, SpecPath};
@@ -85,7 +85,7 @@ impl Planner<'_> {
                     Some(Chosen::by_default(name, reason))
                 },
             );
-            self.refuse_beyond_room(index, bus);
+            self.refuse_on_board(index, bus);
             let mut frontend = Frontend::new(target.unwrap_or_default(), bus);
             frontend.device = self.plan_device(index, disk);
             // `plan_storage` puts the source there.
@@ -94,20 +94,41 @@ impl Planner<'_> {
         }
     }
 
-    /// Refuses a disk for which the only controller of its bus has no place left.
-    fn refuse_beyond_room(&mut self, index: usize, bus: TargetBus) {
-        let (room, help) = match bus {
-            TargetBus::Ide => (4, "use `bus: sata` or `bus: virtio`"),
-            TargetBus::Fdc => (2, "a machine has only one floppy controller"),
-            _ => return,
-        };
-        let is_there = |disk: &&Disk| disk.frontend.bus == Some(bus);
-        let disks = self.existing.disks().iter().chain(&self.domain.disks);
-        let before = disks.filter(is_there).count();
-        if before >= room {
-            let message = format!("bus {bus} has room for {room} drives");
-            self.refuse(SpecPath::disk(index).key("bus"), message).help = Some(help.to_owned());
+    /// Refuses a disk whose bus the machine does not have.
+    fn refuse_on_board(&mut self, index: usize, bus: TargetBus) {
+        let board = self.domain.board();
+        let at = SpecPath::disk(index).key("bus");
+        if board.has_bus(bus) == Some(false) {
+            let buses = BusSpec::ALL
+                .iter()
+                .filter(|other| board.has_bus(target_bus(**other)) == Some(true));
+            let buses: Vec<String> = buses.map(|bus| format!("`bus: {bus}`")).collect();
+            let help = format!("write {}", buses.join(" or "));
+            let message = format!("machine {} has no bus {bus}", board.name());
+            self.refuse(at, message).help = Some(help);
         }
+    }
+
+    /// Refuses the first disk for which its bus has no room left.
+    pub(crate) fn refuse_beyond_room(&mut self) {
+        let mut whole = self.existing.clone_or_new(&self.domain);
+        let before = whole.disks.len();
+        whole.disks.extend_from_slice(&self.domain.disks);
+        whole
+            .controllers
+            .extend_from_slice(&self.domain.controllers);
+        let Some((nth, room)) = whole.beyond_room(before) else {
+            return;
+        };
+        let bus = whole.disks[nth].frontend.effective_bus();
+        let help = match bus {
+            TargetBus::Fdc => "a machine has only one floppy controller",
+            TargetBus::Ide => "use `bus: sata` or `bus: virtio`",
+            _ => "use `bus: virtio-scsi`, of which one controller has room for 255 disks",
+        };
+        let at = SpecPath::disk(nth - before).key("bus");
+        self.refuse(at, format!("bus {bus} has room for {room} drives"))
+            .help = Some(help.to_owned());
     }
 
     /// Refuses the disk that asks for the name of a disk of the guest.
@@ -177,6 +198,18 @@ impl Planner<'_> {
             self.add_scsi_controller(number, key, &members);
             self.place_on_scsi(number, &BTreeSet::new(), &members);
             number += 1;
+        }
+        self.add_usb_controller();
+    }
+
+    /// Adds the USB controller that libvirt adds to a PC, and to no `virt` machine.
+    fn add_usb_controller(&mut self) {
+        let mut disks = self.domain.disks.iter();
+        let is_needed = disks.any(|disk| disk.frontend.bus == Some(TargetBus::Usb));
+        if is_needed && self.domain.board() == Board::PcieVirt && !self.existing.has_usb() {
+            let mut controller = Controller::new(ControllerType::Usb, 0);
+            controller.other_model = Some("qemu-xhci".to_owned());
+            self.domain.controllers.push(controller);
         }
     }
 
@@ -261,6 +294,9 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
         .is_some_and(MachineType::is_i440fx);
     match disk.media() {
         MediaSpec::Floppy => Chosen::by_default(BusSpec::Fdc, "a floppy drive"),
+        _ if planner.domain.board() == Board::Isa => {
+            Chosen::by_default(BusSpec::Ide, "the only bus of disks on this machine")
+        }
         MediaSpec::Cdrom => match planner.domain.architecture {
             Some(Architecture::X86_64 | Architecture::I686) if is_pc => Chosen::by_default(
                 BusSpec::Ide,
@@ -276,14 +312,15 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
             let reason = "with this machine type virtio-blk hides discards from the guest";
             Chosen::by_fact(BusSpec::VirtioScsi, reason).instead_of("machine-type-old-defaults")
         }
-        MediaSpec::Disk => Chosen {
-            source: ChoiceSource::Default,
-            ..Chosen::by_default(
-                BusSpec::Virtio,
-                "the fastest bus that every current guest supports",
-            )
-            .instead_of("bus-emulated")
-        },
+        MediaSpec::Disk if planner.is_windows_pc() => {
+            let bus = if is_pc { BusSpec::Ide } else { BusSpec::Sata };
+            let reason = "the installer of Windows has no driver for virtio; with the driver CD of virtio-win, write `bus: virtio`";
+            Chosen::by_default(bus, reason)
+        }
+        MediaSpec::Disk => {
+            let reason = "the fastest bus that Linux and BSD guests support; Windows needs a driver for it (`os: windows`)";
+            Chosen::by_default(BusSpec::Virtio, reason).instead_of("bus-emulated")
+        }
     }
 }
 

@@ -92,6 +92,21 @@ impl<'a> Existing<'a> {
         load
     }
 
+    /// The guest, or one with the machine of another and without devices.
+    pub(super) fn clone_or_new(self, other: &Domain) -> Domain {
+        self.0.cloned().unwrap_or_else(|| Domain {
+            architecture: other.architecture,
+            machine: other.machine.clone(),
+            ..Domain::default()
+        })
+    }
+
+    /// True if it has a USB controller.
+    pub(super) fn has_usb(self) -> bool {
+        let mut controllers = self.0.iter().flat_map(|guest| &guest.controllers);
+        controllers.any(|controller| controller.controller_type == ControllerType::Usb)
+    }
+
     fn scsi_controllers(self) -> impl Iterator<Item = (u32, &'a Controller)> {
         let controllers = self.0.map_or(&[][..], |guest| &guest.controllers);
         controllers

@@ -2,13 +2,13 @@
 
 use vmdisk_facts::{Fact, Target};
 use vmdisk_model::{
-    Architecture, BackendSource, Bytes, DomainField, DomainType, FieldPath, Firmware, HugePages,
-    MachineType, MemoryAccess, MemorySource, Protocol,
+    Architecture, BackendSource, Board, Bytes, CpuMode, Domain, DomainField, DomainType, FieldPath,
+    Firmware, HugePages, MachineType, MemoryAccess, MemorySource, Protocol, Switch,
 };
 
 use super::choice::{ChoiceSource, Chosen};
 use super::planner::Planner;
-use crate::spec::{BusSpec, GuestSpec, GuestType, HugePagesSpec, MediaSpec, SpecPath};
+use crate::spec::{BusSpec, GuestOs, GuestSpec, GuestType, HugePagesSpec, MediaSpec, SpecPath};
 
 const fn at(field: DomainField) -> FieldPath {
     FieldPath::Domain(field)
@@ -22,6 +22,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         guest_type,
         arch,
         machine,
+        os,
         firmware,
         vcpus,
         memory,
@@ -38,6 +39,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         Some(architecture(&planner.host.target))
     });
     planner.domain.architecture = arch;
+    planner.note_asked(at(DomainField::Os), "os", os);
     let arch = arch.unwrap_or(Architecture::X86_64);
     let machine = planner.decide(at(DomainField::Machine), "machine", machine, |planner| {
         choose_machine(planner, arch)
@@ -59,10 +61,43 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     planner.domain.vcpus = planner.decide(at(DomainField::Vcpus), "vcpus", vcpus, |_| {
         Some(Chosen::by_default(1, "the default of libvirt and QEMU"))
     });
+    plan_cpu(planner);
+    // QEMU: "ram_size must be greater than 1G".
+    let is_loongarch = arch == Architecture::Loongarch64;
     planner.domain.memory = planner.decide(at(DomainField::Memory), "memory", memory, |_| {
         let reason = "a guest needs memory, and no size is set";
-        Some(Chosen::by_default(Bytes::gib(1), reason))
+        let size = Bytes::gib(if is_loongarch { 2 } else { 1 });
+        Some(Chosen::by_default(size, reason))
     });
+    if is_loongarch && planner.domain.memory <= Some(Bytes::gib(1)) {
+        let at = SpecPath::default().key("guest").key("memory");
+        planner.refuse(at, format!("QEMU's {arch} needs more than 1 GiB of memory"));
+    }
+}
+
+/// Decides the CPU of 64-bit Arm: the default of `virt` is a Cortex-A15, which has 32 bits.
+fn plan_cpu(planner: &mut Planner<'_>) {
+    if planner.domain.architecture != Some(Architecture::Aarch64) || planner.existing.is_there() {
+        return;
+    }
+    let (cpu, reason) = match planner.domain.domain_type {
+        Some(DomainType::Qemu) => (CpuMode::Maximum, "the default of the machine has 32 bits"),
+        _ => (CpuMode::Host, "KVM runs the CPU of the host"),
+    };
+    planner.domain.cpu = planner.decide(at(DomainField::Vcpus), "cpu", None, |_| {
+        Some(Chosen::by_default(cpu, reason))
+    });
+}
+
+/// True for a guest whose machine boots a disk only with UEFI: it has no firmware of its own that does.
+pub(crate) fn needs_uefi(domain: &Domain) -> bool {
+    use Architecture::{Aarch64, Armv7l, Loongarch64, Riscv64};
+    let machine = domain.machine.as_ref();
+    let is_one = |arch: Architecture| {
+        matches!(arch, Aarch64 | Armv7l | Loongarch64 | Riscv64)
+            && machine.is_none_or(|machine| Board::of(arch, &machine.0) == Board::PcieVirt)
+    };
+    domain.architecture.is_some_and(is_one)
 }
 
 /// Decides the firmware: SeaBIOS does not boot from a disk with sectors of more than 512 bytes.
@@ -80,12 +115,29 @@ fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
             let size = planner.spec.disks[first].logical_block_size?.0;
             (size > 512).then_some((first, size))
         });
+    let needs_uefi = needs_uefi(&planner.domain) && !planner.existing.is_there();
     let firmware = planner.decide(at(DomainField::Firmware), "firmware", asked, |_| {
+        if needs_uefi {
+            let reason = "without UEFI this machine boots only a kernel, and not a disk";
+            return Some(Chosen::by_default(Firmware::Efi, reason));
+        }
         let (_, size) = large?;
         let reason = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
         Some(Chosen::by_default(Firmware::Efi, reason).instead_of("seabios-4096-sectors"))
     });
     planner.domain.firmware = firmware;
+    // RISC-V guests boot with a device tree; its machines have ACPI only since QEMU 8.1.
+    let has_acpi = matches!(
+        planner.domain.architecture,
+        Some(Architecture::Aarch64 | Architecture::Loongarch64)
+    );
+    planner.domain.acpi = (has_acpi && firmware == Some(Firmware::Efi)).then_some(Switch::On);
+    if planner.domain.architecture == Some(Architecture::Riscv32) && !planner.existing.is_there() {
+        let at = SpecPath::default().key("guest").key("arch");
+        planner
+            .refuse(at, "no firmware boots a disk on riscv32: it needs a kernel, which a spec does not name")
+            .help = Some("write `arch: riscv64`".to_owned());
+    }
     if let Some((first, size)) = large
         && firmware == Some(Firmware::Bios)
     {
@@ -93,6 +145,15 @@ fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
         let message = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
         planner.refuse(at, message).help =
             Some("write `firmware: efi`, or only `physical-block-size: 4096`".to_owned());
+    }
+}
+
+impl Planner<'_> {
+    /// True for a PC that runs Windows.
+    pub(crate) fn is_windows_pc(&self) -> bool {
+        let guest = self.spec.guest.as_ref();
+        is_pc(self.domain.architecture)
+            && guest.is_some_and(|guest| guest.os == Some(GuestOs::Windows))
     }
 }
 

@@ -28,7 +28,7 @@ use planner::Planner;
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
 pub use decide::{Decided, decide, set_options};
 pub(crate) use existing::machine_of;
-pub(crate) use guest::is_pc;
+pub(crate) use guest::{is_pc, needs_uefi};
 pub use nocow::facts_after;
 
 /// Chooses the options that a spec leaves open, from the facts of the host and the target versions.
@@ -98,6 +98,7 @@ impl Planner<'_> {
         }
         event_loop::plan_event_loops(&mut self);
         self.plan_scsi_controllers();
+        self.refuse_beyond_room();
         guest::plan_memory(&mut self);
         self.plan_steps();
         self.finish()

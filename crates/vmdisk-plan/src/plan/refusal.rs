@@ -198,17 +198,6 @@ impl Planner<'_> {
             let message = "an NVMe disk requires a serial number";
             self.refuse(at.clone(), message).help = Some("write `serial`".to_owned());
         }
-        let machine = self.domain.machine.as_ref();
-        let is_q35 = machine.is_some_and(vmdisk_model::MachineType::is_q35);
-        let is_i440fx = machine.is_some_and(vmdisk_model::MachineType::is_i440fx);
-        if bus == BusSpec::Sd && (is_q35 || is_i440fx) {
-            self.refuse(at.key("bus"), "a PC has no slot for SD cards")
-                .help = Some("write `bus: virtio` or `bus: usb`".to_owned());
-        }
-        if bus == BusSpec::Ide && is_q35 {
-            self.refuse(at.key("bus"), "machine q35 has no parallel ATA")
-                .help = Some("write `bus: sata`, or `machine: pc`".to_owned());
-        }
     }
 
     /// Options that exclude each other, each of them asked for.

@@ -52,6 +52,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         uuid,
         guest_type: _,
         arch: _,
+        os: _,
         machine,
         firmware: _,
         vcpus,

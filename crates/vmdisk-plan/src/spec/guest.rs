@@ -21,7 +21,10 @@ section! {
         arch: Option<Architecture> = "arch",
         /// QEMU machine; default `q35`.
         machine: Option<String> = "machine",
-        /// Firmware; default: the machine's own, and `efi` for a PC that boots from a disk with 4096-byte sectors.
+        /// Operating system; default `linux`. The disks of `windows` on a PC are on a bus that its installer knows.
+        os: Option<GuestOs> = "os",
+        /// Firmware; default: the machine's own, and `efi` for a machine without one and for a PC that boots from a disk
+        /// with 4096-byte sectors.
         firmware: Option<Firmware> = "firmware",
         /// Number of vCPUs; default 1.
         vcpus: Option<u32> = "vcpus",
@@ -42,6 +45,16 @@ spec_words! {
         Kvm = "kvm",
         /// Emulation (TCG).
         Qemu = "qemu",
+    }
+}
+
+spec_words! {
+    /// The operating system of a guest, as far as its disks depend on it.
+    pub enum GuestOs {
+        /// Linux, or another with drivers for virtio.
+        Linux = "linux",
+        /// Windows, which has no drivers for virtio on its installer.
+        Windows = "windows",
     }
 }
 

@@ -47,7 +47,7 @@ pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use dropped::NotCarried;
 pub use encryption::EncryptionSpec;
 pub use error::{SpecError, SpecPlace};
-pub use guest::{GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions};
+pub use guest::{GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions};
 pub use iotune::IotuneSpec;
 pub use network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, SecretSpec,

@@ -7,7 +7,7 @@ use vmdisk_model::{
     IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, Switch, TargetBus,
 };
 
-use crate::plan::{is_pc, machine_of, plan};
+use crate::plan::{is_pc, machine_of, needs_uefi, plan};
 use vmdisk_facts::{Facts, Target};
 
 use super::dropped::{DroppedFields, NotCarried};
@@ -100,6 +100,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         memory_backing,
         firmware,
         // In `report_dropped`.
+        cpu: _,
         acpi: _,
         boot_devices: _,
         blkiotune: _,
@@ -118,8 +119,8 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         .as_ref()
         .map(|pages| huge_pages_of(pages, report));
     report_dropped(domain, report);
-    if firmware.is_none() && has_large_sectors(domain) {
-        let what = "the machine's own firmware, which a spec replaces with `efi` for a disk with 4096-byte sectors,";
+    if firmware.is_none() && (has_large_sectors(domain) || needs_uefi(domain)) {
+        let what = "the machine's own firmware, which a spec replaces with `efi`,";
         report.report_dropped(FieldPath::Domain(DomainField::Firmware), what, true);
     }
     GuestSpec {
@@ -127,6 +128,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         uuid: uuid.clone(),
         guest_type,
         arch: *architecture,
+        os: None, // chosen already: the buses
         machine: machine_of(domain),
         firmware: *firmware,
         vcpus: *vcpus,
@@ -164,6 +166,11 @@ fn report_dropped(domain: &Domain, report: &mut DroppedFields) {
             DomainField::Machine,
             domain.acpi == Some(Switch::Off),
             "ACPI, which is switched off,",
+        ),
+        (
+            DomainField::Vcpus,
+            domain.cpu.is_some(),
+            "the mode of the CPU",
         ),
         (
             DomainField::Blkiotune,

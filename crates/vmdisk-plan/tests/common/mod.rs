@@ -631,6 +631,7 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
             |(name, guest_type, arch, machine, vcpus, memory, iothreads, hugepages, others)| {
                 let (uuid, firmware) = others;
                 GuestSpec {
+                    os: None,
                     name,
                     uuid: uuid.then(|| "01234567-89ab-cdef-0123-456789abcdef".to_owned()),
                     guest_type,

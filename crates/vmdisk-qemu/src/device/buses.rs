@@ -9,13 +9,13 @@ use vmdisk_model::{
 };
 
 use super::driver::DiskDriver;
-use crate::board::Board;
 use crate::index::Index;
 use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::notes::Notes;
 use crate::syntax::properties::Property;
 use crate::syntax::value::{is_on, number_of};
+use vmdisk_model::Board;
 
 /// The buses of a machine, by the id of their device.
 #[derive(Debug)]
@@ -402,6 +402,8 @@ impl<'a> Buses<'a> {
             | Board::PcieVirt
             | Board::Pseries
             | Board::Ccw
+            | Board::Isa
+            | Board::Microvm
             | Board::Mmio
             | Board::OtherPci
             | Board::Unknown => (ControllerType::Ide, TargetBus::Ide),

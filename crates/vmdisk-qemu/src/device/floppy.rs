@@ -5,13 +5,13 @@ use vmdisk_model::{Address, ControllerType, Disk, DiskField, FieldPath, Frontend
 
 use super::DiskDevice;
 use crate::argument::QemuOption;
-use crate::board::Board;
 use crate::index::Index;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::notes::Notes;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
+use vmdisk_model::Board;
 
 /// The bus of the controller that is built into `pc`.
 const BUILT_IN_BUS: &str = "floppy-bus.0";
@@ -55,6 +55,8 @@ impl Writer<'_> {
             board @ (Board::PcieVirt
             | Board::Pseries
             | Board::Ccw
+            | Board::Isa
+            | Board::Microvm
             | Board::Mmio
             | Board::OtherPci) => {
                 self.problem(

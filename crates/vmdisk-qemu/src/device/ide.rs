@@ -4,11 +4,11 @@ use vmdisk_fields::DeviceModel;
 use vmdisk_model::{Controller, ControllerField, ControllerType, Device, DiskField, TargetBus};
 
 use super::DiskDevice;
-use crate::board::Board;
 use crate::json::JsonObject;
 use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
+use vmdisk_model::Board;
 
 impl Writer<'_> {
     /// Writes an AHCI controller and returns the name of its buses without their number.
@@ -49,8 +49,8 @@ impl Writer<'_> {
         planned: &PlannedController,
     ) -> String {
         match self.machine().board {
-            Board::I440fx | Board::Unknown if index == 0 => {}
-            Board::I440fx | Board::Unknown => self.problem_with_help(
+            Board::I440fx | Board::Isa | Board::Unknown if index == 0 => {}
+            Board::I440fx | Board::Isa | Board::Unknown => self.problem_with_help(
                 planned.origin,
                 "the machine has one IDE controller with four drives, and no other can be added",
                 "use bus='sata' or 'virtio'",
@@ -59,6 +59,7 @@ impl Writer<'_> {
             | Board::PcieVirt
             | Board::Pseries
             | Board::Ccw
+            | Board::Microvm
             | Board::Mmio
             | Board::OtherPci) => self.problem_with_help(
                 planned.origin,

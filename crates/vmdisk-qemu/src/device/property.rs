@@ -270,7 +270,7 @@ impl Writer<'_> {
     /// Parameter of the boot loader of an IBM Z; libvirt ignores it on other machines.
     fn loadparm(&mut self, device: &DiskDevice<'_>, loadparm: Option<&str>) -> Option<Json> {
         let loadparm = loadparm?;
-        if self.machine().board.transport() != Transport::Ccw {
+        if Transport::of(self.machine().board) != Transport::Ccw {
             let message = "`loadparm` is not written: only the boot loader of an IBM Z uses it";
             self.leave_out(device.at(DiskField::LoadParm), message);
             return None;

@@ -8,11 +8,11 @@ use vmdisk_model::{
 
 use super::buses::Buses;
 use super::read_value::read_value;
-use crate::board::Board;
 use crate::index::Index;
 use crate::members::Members;
 use crate::notes::Notes;
 use crate::object::read_iothread::{IoThreadIds, read_vq_mapping};
+use vmdisk_model::Board;
 
 /// The properties of a controller that follow from its driver.
 #[derive(Clone, Copy)]

@@ -7,10 +7,10 @@ use vmdisk_model::{
 };
 
 use super::DiskDevice;
-use crate::board::Board;
 use crate::json::JsonObject;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
+use vmdisk_model::Board;
 
 /// QEMU's device for one of libvirt's models of a USB controller.
 fn usb_controller_driver(model: &str) -> Option<&'static str> {

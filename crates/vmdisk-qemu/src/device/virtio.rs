@@ -31,7 +31,7 @@ impl Writer<'_> {
                 | Address::SpaprVio(_)
                 | Address::Unassigned,
             )
-            | None => self.machine().board.transport(),
+            | None => Transport::of(self.machine().board),
         }
     }
 

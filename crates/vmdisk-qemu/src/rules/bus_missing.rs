@@ -6,8 +6,8 @@ use vmdisk_source::Span;
 
 use super::line::{Line, base_of, line_rule};
 use super::places::{BusKind, CreationOrder, Present, span_of};
-use crate::board::Board;
 use crate::members::Members;
+use vmdisk_model::Board;
 
 line_rule! {
     /// A device needs a bus that no controller provides.
@@ -131,7 +131,7 @@ const NO_SD: &str = "if=sd: a PC has no slot for an SD card";
 /// Interfaces of `-drive` that need a controller which the machine does not have.
 fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>) {
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    let has_no_pci = line.board() == Board::Mmio && !present.has_pcie && line.index.is_microvm();
+    let has_no_pci = line.board() == Board::Microvm && !present.has_pcie;
     if !is_pc && !has_no_pci || !line.has_machine() {
         return;
     }
@@ -184,10 +184,10 @@ fn check_bus(
     }
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
     let has_mmio = match line.board() {
-        Board::Q35 | Board::I440fx | Board::Pseries => false,
+        Board::Q35 | Board::I440fx | Board::Isa | Board::Pseries => false,
         // `virt` on Arm and RISC-V has MMIO slots beside its PCI bus.
         Board::PcieVirt => line.domain().architecture != Some(Architecture::Loongarch64),
-        Board::Ccw | Board::Mmio | Board::OtherPci | Board::Unknown => true,
+        Board::Ccw | Board::Microvm | Board::Mmio | Board::OtherPci | Board::Unknown => true,
     };
     let own = CreationOrder::of(option, device);
     let is_there = |first: Option<CreationOrder>| first.is_some_and(|first| first < own);
@@ -332,10 +332,11 @@ fn wrong_kind(
 fn lacks_pci(line: &Line<'_>) -> bool {
     let machine = line.domain().machine.as_ref();
     let name = machine.map_or("", |machine| machine.without_vendor());
-    line.board() == Board::Mmio
-        && ["microvm", "raspi", "vexpress-"]
-            .iter()
-            .any(|family| name.starts_with(family))
+    matches!(line.board(), Board::Isa | Board::Microvm)
+        || line.board() == Board::Mmio
+            && ["raspi", "vexpress-"]
+                .iter()
+                .any(|family| name.starts_with(family))
 }
 
 /// Checks that QEMU creates the device with the bus before the attached device.

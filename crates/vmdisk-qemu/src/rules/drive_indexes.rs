@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_source::Span;
 
 use super::line::Line;
-use crate::board::Board;
 use crate::members::Members;
 use crate::syntax::value::number_of;
+use vmdisk_model::Board;
 
 /// A drive with a place on the board.
 pub(super) struct PlacedDrive<'a> {
@@ -40,7 +40,7 @@ pub(super) fn placed_drives<'a>(line: &Line<'a>) -> Vec<PlacedDrive<'a>> {
         Board::PcieVirt | Board::Ccw => "virtio",
         Board::Pseries => "scsi",
         // Each board has its own.
-        Board::Mmio | Board::OtherPci | Board::Unknown => return Vec::new(),
+        _ => return Vec::new(),
     };
     let mut drives: Vec<(usize, &'a str, Place)> = Vec::new();
     for (name, interface, index) in SHORT {

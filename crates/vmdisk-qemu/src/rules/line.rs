@@ -5,12 +5,12 @@ use vmdisk_model::{Domain, DomainField, FieldPath};
 use vmdisk_rule::{Context, Finding, Report, TextRule};
 use vmdisk_source::Span;
 
-use crate::board::Board;
 use crate::document::Document;
 use crate::index::Index;
 use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::syntax::properties::Property;
+use vmdisk_model::Board;
 
 /// A check of a command line.
 pub(super) type Check = fn(&Line<'_>, &mut Report);

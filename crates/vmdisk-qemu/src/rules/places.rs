@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_source::Span;
 
 use super::line::{Line, base_of};
-use crate::board::Board;
 use crate::index::Index;
 use crate::members::Members;
 use crate::syntax::properties::{Property, Syntax};
 use crate::syntax::value::{is_on, number_of};
+use vmdisk_model::Board;
 
 /// The parts of a guest that addresses depend on.
 pub(super) struct Present<'a> {

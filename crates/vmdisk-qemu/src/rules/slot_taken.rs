@@ -10,9 +10,9 @@ use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
 };
-use crate::board::Board;
 use crate::members::Members;
 use crate::vocabulary;
+use vmdisk_model::Board;
 
 line_rule! {
     /// Two devices have the same address, or a bus has no free slot.

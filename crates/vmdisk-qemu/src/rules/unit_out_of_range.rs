@@ -14,8 +14,8 @@ use super::places::{
     IdePlace, MAX_NAMESPACE, MAX_PCI_SLOT, Present, is_ide_disk, is_pci, is_scsi_disk, number,
     pci_span, slot_of, span_of,
 };
-use crate::board::Board;
 use crate::members::Members;
+use vmdisk_model::Board;
 
 line_rule! {
     /// A disk has an address that its bus does not have.

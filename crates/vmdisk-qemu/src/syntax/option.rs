@@ -200,6 +200,7 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
         "export" => Some("type"),
         "machine" | "M" | "numa" => Some("type"),
         "accel" => Some("accel"),
+        "cpu" => Some("model"),
         "m" => Some("size"),
         "smp" => Some("cpus"),
         "name" => Some("guest"),

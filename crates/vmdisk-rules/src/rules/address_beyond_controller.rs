@@ -22,6 +22,9 @@ declare_rule! {
     /// message does not name the disk. A SCSI controller without a `model` is an emulated LSI controller on PCs, which
     /// has no targets either.
     ///
+    /// It also reports the first disk on virtio or USB of a PC for which libvirt finds no room: after 236 disks on virtio of
+    /// q35, 655 of pc, and 143 or 127 on USB.
+    ///
     /// ## Use instead
     /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. With more than four IDE
     /// disks or two floppies, move the others to another bus. To keep an address,
@@ -104,6 +107,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
+        Evidence::Measured { figures: "237 disks on virtio of q35, 655 of pc, 143 on USB of q35 and 127 of pc are defined, and one more is not", how: "virsh define of libvirt 9.0: a PCI slot is needed to connect a PCI controller, No free USB ports" },
         Evidence::refused_by_libvirt("Only PCI domain 0 is available", "src/conf/domain_addr.c, virDomainPCIAddressValidate"),
         Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
@@ -115,6 +119,24 @@ fn check(context: &Context<'_>, report: &mut Report) {
     // libvirt's limits of IDE are those of a PC; `device-bus-refused` reports IDE on q35.
     let machine = context.domain.machine.as_ref();
     let has_no_ide = machine.is_some_and(MachineType::is_q35);
+    if let Some((nth, room)) = context.domain.beyond_room(0)
+        && let Some(disk) = context.domain.disks.get(nth)
+        && !matches!(
+            disk.frontend.effective_bus(),
+            TargetBus::Ide | TargetBus::Fdc
+        )
+    {
+        let at = FieldPath::Disk(nth, DiskField::TargetBus);
+        let bus = disk.frontend.effective_bus();
+        let finding = report.finding(
+            at,
+            phrase!("{disk} finds no room on bus {bus}", bus = bus.as_wire()),
+        );
+        finding
+            .label(format!("libvirt finds room for {room} disks on it"))
+            .note("it adds ports, hubs and bridges until no place is left for another one")
+            .help("use a virtio-scsi controller, which has room for 255 disks");
+    }
     for (index, disk) in context.disks() {
         let bus = disk.frontend.effective_bus();
         let at = FieldPath::Disk(index, DiskField::Address);

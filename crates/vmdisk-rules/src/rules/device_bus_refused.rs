@@ -1,15 +1,15 @@
 //! `device-bus-refused`
 
 use vmdisk_fields::phrase;
-use vmdisk_model::{Device, DiskField, DomainField, FieldPath, MachineType, TargetBus};
+use vmdisk_model::{Board, Device, DiskField, DomainField, FieldPath, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// The bus of a disk does not support this type of device.
     ///
     /// ## What it reports
-    /// Reports a floppy drive on any bus but fdc, any other device on fdc, a CD drive on virtio or sd, the IDE bus on a
-    /// q35 machine, and a passed-through SCSI device (`device='lun'`) on any bus but scsi or virtio. For guests that QEMU
+    /// Reports a floppy drive on any bus but fdc, any other device on fdc, a CD drive on virtio or sd, a bus that the
+    /// machine does not have, such as IDE on q35, `virt` and `pseries` or SATA and USB on IBM Z, and a passed-through SCSI device (`device='lun'`) on any bus but scsi or virtio. For guests that QEMU
     /// runs, it also reports the buses `xen` and `uml`, and the bus `sd` on a PC, which has no slot for SD cards.
     ///
     /// ## Why it matters
@@ -57,9 +57,7 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let machine = context.domain.machine.as_ref();
-    let has_no_ide = machine.is_some_and(MachineType::is_q35);
-    let is_pc = has_no_ide || machine.is_some_and(MachineType::is_i440fx);
+    let board = context.domain.board();
     // A disk without its guest can belong to Xen.
     let is_run_by_qemu = context.domain.domain_type.is_some();
     for (index, disk) in context.disks() {
@@ -67,21 +65,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             disk.frontend.effective_device(),
             disk.frontend.effective_bus(),
         );
-        let lacks_ide = bus == TargetBus::Ide && has_no_ide;
-        let refused = if lacks_ide {
-            Some("bus `sata` on a q35 machine")
-        } else {
-            supported_buses(device, bus)
-        };
         let is_missing = match bus {
             TargetBus::Xen | TargetBus::Uml => is_run_by_qemu,
-            TargetBus::Sd => is_pc,
+            TargetBus::Sd => board.has_bus(bus) == Some(false),
             _ => false,
         };
+        let refused = supported_buses(device, bus);
+        let lacks_bus = !is_missing
+            && board.has_bus(bus) == Some(false)
+            && (bus == TargetBus::Ide || refused.is_none());
         let (buses, note) = match refused {
             Some(_) => (refused, "libvirt refuses the guest"),
             None => (
-                is_missing.then(|| other_buses(device)),
+                (is_missing || lacks_bus).then(|| other_buses(device)),
                 "libvirt defines the guest, but cannot start it",
             ),
         };
@@ -94,16 +90,24 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let at = FieldPath::Disk(index, field);
         let machine = FieldPath::Domain(DomainField::Machine);
-        if lacks_ide {
+        if lacks_bus {
             report
                 .finding(
                     at,
-                    phrase!("{disk} is on bus `ide`, which a q35 machine does not have",),
+                    phrase!(
+                        "{disk} is on bus `{bus}`, which machine {board} does not have",
+                        bus = bus.as_wire(),
+                        board = board.name(),
+                    ),
                 )
                 .label("needs another bus")
-                .related(machine, "the machine has SATA instead of IDE")
-                .note(note)
-                .help("use bus `sata`, or a machine with IDE, such as `pc`");
+                .related(machine, "the machine")
+                .note("libvirt refuses the guest")
+                .help(match board {
+                    Board::Q35 => "use bus `sata`, or a machine with IDE, such as `pc`",
+                    Board::Isa => "use machine `pc`",
+                    _ => "use bus `virtio` or `scsi`",
+                });
             continue;
         }
         report
