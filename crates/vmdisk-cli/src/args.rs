@@ -65,6 +65,11 @@ pub(crate) enum Command {
     Lint(Deferred<LintArgs>),
     /// Write disks from a short description, with the options that fit the host.
     Generate(Deferred<GenerateArgs>),
+    /// Make the storage of a spec, and with --define its guest. Nothing is overwritten.
+    ///
+    /// What is there as planned is done already, and a second run does nothing. If a step fails, what this run made is
+    /// removed. Exits with 1 if it refuses, and with 2 if a step fails.
+    Apply(Deferred<ApplyArgs>),
     /// Convert libvirt XML, a QEMU command line or a spec to one of the other forms.
     Convert(Deferred<ConvertArgs>),
     /// Choose the options that disks leave open, for existing images on this host, with the reasons.
@@ -110,7 +115,7 @@ pub(crate) enum Command {
 }
 
 /// Host facts and target; shared by lint and generate.
-#[derive(Args, Debug, Default)]
+#[derive(Clone, Args, Debug, Default)]
 pub(crate) struct HostArgs {
     /// Facts of the host, from `vmdisk facts`, in JSON or YAML.
     #[arg(long, value_name = "FILE", help_heading = "Host and target")]
@@ -605,6 +610,39 @@ pub(crate) struct GenerateArgs {
     pub(crate) vcpus: Option<u32>,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct ApplyArgs {
+    /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    /// A disk in one line, such as qcow2:/srv/web1.qcow2,size=40G; may be repeated.
+    #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
+    pub(crate) disks: Vec<String>,
+    /// Define the guest with `virsh define` when its storage is there.
+    #[arg(long)]
+    pub(crate) define: bool,
+    /// Check everything, and show what would be done.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Make the storage even if this rule reports an error; may be repeated.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
+    pub(crate) ignore: Vec<String>,
+    /// Name of the guest.
+    #[arg(long, value_name = "NAME", help_heading = "Guest")]
+    pub(crate) name: Option<String>,
+    /// Memory of the guest, such as 4G.
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
+    pub(crate) memory: Option<Bytes>,
+    /// Virtual processors of the guest.
+    #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
+    pub(crate) vcpus: Option<u32>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GenerateForm {
     /// A libvirt <domain>.
@@ -619,6 +657,8 @@ pub(crate) enum GenerateForm {
     BlockdevJson,
     /// A shell script that creates the storage.
     Script,
+    /// The same steps as JSON; `vmdisk schema steps` describes it.
+    Steps,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -982,6 +1022,8 @@ pub(crate) enum SchemaFormat {
     FactsDiff,
     /// Output of `vmdisk generate --explain=json`.
     Explain,
+    /// Output of `vmdisk generate --to steps` and of `vmdisk apply --format json`.
+    Steps,
     /// Output of `vmdisk image --format json`.
     Image,
     /// Output of `vmdisk capabilities --format json`.

@@ -12,6 +12,7 @@
 
 mod advise;
 mod age;
+mod apply;
 mod args;
 mod atomic;
 mod baseline;
@@ -135,6 +136,10 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
             lint::run(&args.0, io, colors)
         }
         Command::Generate(args) => generate::run(&args.0, io, colors),
+        Command::Apply(args) => {
+            atomic::interrupt::is_handled_elsewhere();
+            apply::run(&args.0, io, colors)
+        }
         Command::Convert(args) => convert::run(&args.0, io, colors),
         Command::Decide(args) => decide::run(&args.0, io, colors),
         Command::Advise(args) => advise::run(&args.0, io, colors),

@@ -93,4 +93,6 @@ pub use spec::{
     RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
     VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
-pub use steps::{Condition, SpaceShortage, Step, script, shell_word, shortages};
+pub use steps::{
+    Condition, Equality, SpaceShortage, Step, StepKind, script, shell_word, shortages,
+};

@@ -9,7 +9,7 @@ use vmdisk::LintOptions;
 use vmdisk::advise::{StorageIntent, advise};
 use vmdisk::facts::FactsNeeded;
 
-use crate::args::{AdviseArgs, AdviseForm, Durability, TextFormat};
+use crate::args::{AdviseArgs, AdviseForm, Durability, GenerateForm, TextFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate::explain;
@@ -56,7 +56,9 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         (Some(AdviseForm::DiskXml), Some(best)) => {
             vmdisk::write::disks_xml(&best.plan.domain).map_err(write::unwritable)?
         }
-        (Some(AdviseForm::Script), Some(best)) => write::script(&best.plan, &options.target)?,
+        (Some(AdviseForm::Script), Some(best)) => {
+            write::creation(&best.plan, &options.target, GenerateForm::Script)?
+        }
     };
     match (args.to, best) {
         // What was asked for is not there: the reasons are no spec.

@@ -30,7 +30,7 @@ impl Check<'_> {
         let mut is_named = false;
         let text = match self.args.to {
             GenerateForm::LibvirtXml | GenerateForm::DiskXml => xml()?,
-            GenerateForm::Script => {
+            GenerateForm::Script | GenerateForm::Steps => {
                 // Whoever runs the guest on this storage need not be libvirt.
                 let target = Target {
                     libvirt: None,

@@ -65,6 +65,33 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     Ok(Exit::Clean)
 }
 
+/// The plan for `vmdisk apply` with the text of its form; the inner error is a finding, or a request that cannot be met.
+pub(crate) fn make(
+    args: &GenerateArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Result<(Plan, String), Stop>, Stop> {
+    let mut known = Host::prepare(&args.host, None, io, colors)?;
+    let asked = spec::of(args, io)?;
+    if args.host.live {
+        let wanted = wanted_facts(&asked.spec, &known.target());
+        known.collect(&wanted);
+    }
+    let nothing = Facts::default();
+    let check = Check {
+        args,
+        facts: known.facts(),
+        target: &known.target(),
+    };
+    let made = new(&asked, known.facts().unwrap_or(&nothing), &check);
+    Ok(made.map(|(plan, written)| {
+        for warning in written.warnings {
+            io.say(&format!("{}\n", warning.render(colors.stderr)));
+        }
+        (plan, written.text)
+    }))
+}
+
 /// Hosts of one class have different free space, so this does not refuse; the script asks the host itself.
 fn too_little_space(shortage: SpaceShortage) -> Message {
     let SpaceShortage {
@@ -90,7 +117,7 @@ fn added(
     facts: &Facts,
     check: &Check<'_>,
 ) -> Result<(Plan, Written), Stop> {
-    let is_script = check.args.to == GenerateForm::Script;
+    let is_script = matches!(check.args.to, GenerateForm::Script | GenerateForm::Steps);
     if !is_script && check.args.to != GenerateForm::LibvirtXml {
         return Err(Stop::new("--into returns the whole domain as libvirt XML")
             .help("use --to libvirt-xml, or --to script for the storage of the disks"));
@@ -99,7 +126,7 @@ fn added(
     let plan = existing.plan(asked, facts, check)?;
     let mut written = existing.add(&plan, check)?;
     if is_script {
-        written.text = write::script(&plan, check.target)?;
+        written.text = write::creation(&plan, check.target, check.args.to)?;
     }
     Ok((plan, written))
 }
@@ -117,7 +144,7 @@ fn new(
     let mut written = match write::guest(&plan, (*target).clone(), args.to, args.qemu_format)? {
         Some(written) => written,
         None => Written {
-            text: write::script(&plan, target)?,
+            text: write::creation(&plan, target, args.to)?,
             warnings: Vec::new(),
         },
     };

@@ -48,7 +48,7 @@ pub(crate) fn guest(
             };
             Some(command_line(domain, &options, form, qemu, &[])?)
         }
-        GenerateForm::Script => None,
+        GenerateForm::Script | GenerateForm::Steps => None,
     })
 }
 
@@ -139,7 +139,8 @@ pub(crate) fn command_line(
         | GenerateForm::Qmp
         | GenerateForm::LibvirtXml
         | GenerateForm::DiskXml
-        | GenerateForm::Script => Vec::new(),
+        | GenerateForm::Script
+        | GenerateForm::Steps => Vec::new(),
     };
     let text = match (form, qemu) {
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),
@@ -188,8 +189,11 @@ fn object_id(value: &str) -> Option<String> {
     }
 }
 
-/// The script that makes the storage of a plan.
-pub(crate) fn script(plan: &Plan, target: &Target) -> Result<String, Stop> {
+/// The script that makes the storage of a plan, or its steps.
+pub(crate) fn creation(plan: &Plan, target: &Target, form: GenerateForm) -> Result<String, Stop> {
+    if form == GenerateForm::Steps {
+        return Ok(crate::apply::json::steps(plan));
+    }
     let daemons = daemons_as_comments(&plan.domain, target.clone())?;
     Ok(vmdisk::plan::script(plan) + &daemons)
 }

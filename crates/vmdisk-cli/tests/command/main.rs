@@ -4,6 +4,7 @@
 
 mod allowances;
 mod ansible;
+mod apply;
 mod bad_inputs;
 mod baseline;
 mod capabilities;

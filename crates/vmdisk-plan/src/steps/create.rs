@@ -7,7 +7,7 @@ use vmdisk_model::{
     Qcow2Preallocation, ThinCreation,
 };
 
-use super::{Condition, NOCOW, Step};
+use super::{Condition, Equality, NOCOW, Step, StepKind};
 use crate::spec::size_text;
 
 /// Facts about the storage of one disk beyond the model.
@@ -45,7 +45,11 @@ impl Storage<'_> {
                 let allocated = preallocation
                     .is_some_and(|mode| mode != Preallocation::Off)
                     .then_some(*size);
-                Some(self.image_file(argv, format!("a raw file of {size}"), None, allocated))
+                let what = format!("a raw file of {size}");
+                let mut step = self.image_file(StepKind::RawFile, argv, what, None, allocated);
+                step.equality
+                    .insert(0, self.says("raw", format!("({} bytes)", size.0)));
+                Some(step)
             }
             Creation::Qcow2(qcow2) => Some(self.qcow2(qcow2)),
             Creation::LogicalVolume {
@@ -63,9 +67,11 @@ impl Storage<'_> {
         self.image.host_path().unwrap_or_default()
     }
 
-    fn step(&self, argv: Vec<String>, why: String) -> Step {
+    fn step(&self, kind: StepKind, argv: Vec<String>, why: String) -> Step {
         Step {
             disk: self.disk,
+            kind,
+            equality: Vec::new(),
             argv,
             why,
             notes: Vec::new(),
@@ -78,16 +84,28 @@ impl Storage<'_> {
         self.is_nocow_set.then(|| NOCOW.to_owned())
     }
 
+    /// `qemu-img info` of the image has this text.
+    fn says(&self, format: &str, text: String) -> Equality {
+        let argv = words(&["qemu-img", "info", "-U", "-f", format, "--", self.path()]);
+        Equality::Says { argv, text }
+    }
+
     /// `allocated` is the space that the file takes at once.
     fn image_file(
         &self,
+        kind: StepKind,
         argv: Vec<String>,
         what: String,
         below: Option<&str>,
         allocated: Option<Bytes>,
     ) -> Step {
         let path = self.path();
-        let mut step = self.step(argv, what);
+        let mut step = self.step(kind, argv, what);
+        step.equality
+            .extend(allocated.map(|size| Equality::Allocated {
+                path: path.to_owned(),
+                size,
+            }));
         step.conditions.push(Condition::NothingAt(path.to_owned()));
         let directory = directory_of(path).to_owned();
         let room = allocated.map(|size| Condition::Room {
@@ -144,11 +162,40 @@ impl Storage<'_> {
             Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
         );
         let allocated = size.filter(|_| is_allocated);
-        self.image_file(argv, what, below.map(|(path, _)| path), allocated)
+        let below_path = below.map(|(path, _)| path);
+        let mut step = self.image_file(StepKind::Qcow2Image, argv, what, below_path, allocated);
+        let lines = [
+            size.map(|size| format!("({} bytes)", size.0)),
+            cluster_size.map(|size| format!("\ncluster_size: {}\n", size.0)),
+            extended_l2.map(|on| format!("extended l2: {on}\n")),
+            lazy_refcounts.map(|on| format!("lazy refcounts: {on}\n")),
+            Some(match below {
+                Some((path, _)) => format!("\nbacking file: {path}\n"),
+                // Nothing between them: no backing image.
+                None => {
+                    let cluster = cluster_size.unwrap_or(Bytes(64 * Bytes::KIB));
+                    format!(
+                        "\ncluster_size: {}\nFormat specific information:\n",
+                        cluster.0
+                    )
+                }
+            }),
+            below.map(|(_, format)| {
+                let driver = format.qemu_driver().unwrap_or(format.as_wire());
+                format!("\nbacking file format: {driver}\n")
+            }),
+        ];
+        let says = lines
+            .into_iter()
+            .flatten()
+            .map(|text| self.says("qcow2", text));
+        step.equality.extend(says);
+        step
     }
 
     fn thick_volume(&self, name: &LogicalVolumeName, size: Bytes) -> Step {
         let mut step = self.step(
+            StepKind::Volume,
             words(&[
                 "lvcreate",
                 "--yes",
@@ -171,6 +218,7 @@ impl Storage<'_> {
             "the rest is not wiped: for another tenant, run `blkdiscard --zeroout {}` before its first use",
             name.device_path()
         )];
+        step.equality = volume(name, size, "linear");
         step.conditions = vec![
             Condition::VolumeGroup(name.group.clone()),
             Condition::NoVolume(name.clone()),
@@ -204,7 +252,8 @@ impl Storage<'_> {
         }
         argv.extend(words(&["--zero", if is_zeroing { "y" } else { "n" }]));
         argv.extend(words(&["--name", &pool.volume, "--", &pool.group]));
-        let mut step = self.step(argv, format!("a thin pool of {size}"));
+        let mut step = self.step(StepKind::ThinPool, argv, format!("a thin pool of {size}"));
+        step.equality = volume(&pool, size, "thin-pool");
         if !is_zeroing {
             step.notes.push(
                 "zeroing is off: a new volume can read the data of deleted ones (93 % of it in a trial)"
@@ -236,7 +285,13 @@ impl Storage<'_> {
         argv.extend(words(&["--virtualsize", &lvm_size(size)]));
         argv.extend(words(&["--thinpool", pool, "--name", &name.volume]));
         argv.extend(words(&["--", &name.group]));
-        let mut step = self.step(argv, format!("a thin volume of {size}"));
+        let mut step = self.step(
+            StepKind::ThinVolume,
+            argv,
+            format!("a thin volume of {size}"),
+        );
+        step.equality = volume(name, size, "thin");
+        step.equality.push(field_of(name, "pool_lv", pool));
         step.conditions = vec![
             Condition::VolumeGroup(name.group.clone()),
             Condition::NoVolume(name.clone()),
@@ -249,6 +304,22 @@ impl Storage<'_> {
             step.conditions.push(Condition::Volume(pool));
         }
         Some(step)
+    }
+}
+
+/// What holds of a volume.
+fn volume(name: &LogicalVolumeName, size: Bytes, kind: &str) -> Vec<Equality> {
+    let name = name.clone();
+    let is_of_kind = field_of(&name, "segtype", kind);
+    vec![is_of_kind, Equality::VolumeSize { name, size }]
+}
+
+/// A field of a volume has this value.
+fn field_of(name: &LogicalVolumeName, field: &str, value: &str) -> Equality {
+    let name = name.to_string();
+    Equality::Says {
+        argv: words(&["lvs", "--noheadings", "-o", field, "--", &name]),
+        text: format!(" {value}\n"),
     }
 }
 

@@ -6,6 +6,7 @@ mod room;
 mod script;
 
 use vmdisk_model::{Bytes, LogicalVolumeName};
+use vmdisk_source::words;
 
 pub use quote::quote as shell_word;
 pub use room::{SpaceShortage, shortages};
@@ -25,6 +26,8 @@ const NOCOW: &str = "nocow=on";
 pub struct Step {
     /// The disk that needs it, from 0.
     pub disk: usize,
+    /// What it makes.
+    pub kind: StepKind,
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Why it is run, for a person.
@@ -33,9 +36,83 @@ pub struct Step {
     pub notes: Vec<String>,
     /// What must hold before any step is run.
     pub conditions: Vec<Condition>,
+    /// What holds of the thing that the step makes. If it is there and all of this holds, the step is done already.
+    pub equality: Vec<Equality>,
+}
+
+words! {
+    /// What a step makes.
+    pub enum StepKind as word {
+        /// A raw file.
+        RawFile = "raw-file",
+        /// A qcow2 image.
+        Qcow2Image = "qcow2-image",
+        /// A thick logical volume.
+        Volume = "volume",
+        /// A thin pool.
+        ThinPool = "thin-pool",
+        /// A thin volume.
+        ThinVolume = "thin-volume",
+    }
+}
+
+/// Something that holds of an image or volume, or does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Equality {
+    /// A command succeeds, and its output has this text.
+    Says {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// The text, which can begin and end with a line feed.
+        text: String,
+    },
+    /// A file takes at least this many bytes on its file system.
+    Allocated {
+        /// The file.
+        path: String,
+        /// Bytes.
+        size: Bytes,
+    },
+    /// A volume is as large as LVM makes one of this size: rounded up to whole extents.
+    VolumeSize {
+        /// The volume.
+        name: LogicalVolumeName,
+        /// Bytes.
+        size: Bytes,
+    },
 }
 
 impl Step {
+    /// The path or the volume that it makes.
+    pub fn makes(&self) -> String {
+        let made = self
+            .conditions
+            .iter()
+            .find_map(|condition| match condition {
+                Condition::NothingAt(path) => Some(path.clone()),
+                Condition::NoVolume(name) => Some(name.to_string()),
+                _ => None,
+            });
+        made.expect("each step makes something, which is not there before")
+    }
+
+    /// True if it makes a file, of which a failed command leaves a part.
+    pub fn makes_file(&self) -> bool {
+        matches!(self.kind, StepKind::RawFile | StepKind::Qcow2Image)
+    }
+
+    /// The command that removes what the step made. A pool is removed only while it has no volumes.
+    pub fn undo(&self) -> Vec<String> {
+        let command: &[&str] = if self.makes_file() {
+            &["rm", "-f", "--"]
+        } else {
+            &["lvremove", "--yes", "--"]
+        };
+        let mut argv: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        argv.push(self.makes());
+        argv
+    }
+
     /// True if it makes a file that btrfs writes in place.
     pub(crate) fn sets_nocow(&self) -> bool {
         let mut options = self.argv.iter().skip_while(|word| *word != "-o");

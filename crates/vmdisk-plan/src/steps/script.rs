@@ -6,13 +6,13 @@ use std::fmt::Write;
 use vmdisk_model::{Bytes, LogicalVolumeName};
 
 use super::quote::{comment, quote};
-use super::{Condition, Step};
+use super::{Condition, Equality, Step, StepKind};
 use crate::Plan;
 
 /// Writes the steps of a plan as a POSIX shell script.
 ///
 /// The script checks everything first, free space included, and changes nothing if a check fails: it never
-/// overwrites. If a command fails or a signal stops the script, it removes what it made, so that it can be run again.
+/// overwrites. What is there and as planned is done already. It exits with 1 if it refuses, and with 2 if a command fails. If a command fails or a signal stops the script, it removes what it made, so that it can be run again.
 /// A value never becomes shell syntax or an option of a command. The same plan gives the same bytes.
 pub fn script(plan: &Plan) -> String {
     let mut out = String::new();
@@ -50,10 +50,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "umask 077")?;
     writeln!(out, "PATH=\"${{PATH:-/usr/bin:/bin}}:/usr/sbin:/sbin\"")?;
     writeln!(out, "export PATH")?;
-    writeln!(out, "\nrefuse() {{")?;
-    writeln!(out, "    printf '%s\\n' \"refused: $1\" >&2")?;
-    writeln!(out, "    exit 1")?;
-    writeln!(out, "}}")?;
+    writeln!(out, "{HELPERS}")?;
     writeln!(out, "\n# Check all preconditions before changing anything.")?;
     let mut checks: BTreeSet<String> = BTreeSet::new();
     for program in programs(steps) {
@@ -64,11 +61,14 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             "command -v {quoted} >/dev/null 2>&1 || refuse {refusal}"
         )?;
     }
-    for condition in steps.iter().flat_map(|step| &step.conditions) {
-        if let Some(check) = check(condition)
-            && checks.insert(check.clone())
-        {
-            writeln!(out, "{check}")?;
+    for (index, step) in steps.iter().enumerate() {
+        write_done(index + 1, step, out)?;
+        for condition in &step.conditions {
+            if let Some(check) = check(condition)
+                && checks.insert(check.clone())
+            {
+                writeln!(out, "{check}")?;
+            }
         }
     }
     write_room(steps, out)?;
@@ -79,7 +79,9 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             argv,
             why,
             notes,
+            kind: _,
             conditions: _,
+            equality: _,
         } = step;
         let number = index + 1;
         let name = plan.domain.disks.get(*disk).map_or("", |disk| disk.name());
@@ -88,22 +90,93 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             writeln!(out, "#    {}", comment(note))?;
         }
         let command: Vec<String> = argv.iter().map(|word| quote(word)).collect();
+        let unless_done = format!("[ -n \"${{done_{number}:-}}\" ] ||");
+        if step.makes_file() {
+            let path = step.makes();
+            let refusal = quote(&format!(
+                "{} exists, and nothing is overwritten",
+                comment(&path)
+            ));
+            let claim = format!("(set -C && : > {})", quote(&path));
+            writeln!(out, "{unless_done} {claim} 2>/dev/null || refuse {refusal}")?;
+        }
         writeln!(out, "begun={number}")?;
-        writeln!(out, "{}", command.join(" "))?;
+        writeln!(out, "{unless_done} {}", command.join(" "))?;
     }
     Ok(())
 }
 
-/// Sizes by directory or volume group, each with the sum of the steps.
+/// The functions of every script.
+const HELPERS: &str = r#"
+refuse() {
+    printf '%s\n' "refused: $1" >&2
+    refused=yes
+    exit 1
+}
+says() { # TEXT COMMAND…: true if the command prints the text
+    text=$1
+    shift
+    case "
+$("$@" 2>/dev/null)
+" in *"$text"*) ;; *) return 1 ;; esac
+}"#;
+
+/// Asks whether a step is done already: what it makes is there, and as planned.
+fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result {
+    let made = step.makes();
+    let (there, name) = match step.makes_file() {
+        true => {
+            let path = quote(&made);
+            (format!("[ -e {path} ] || [ -L {path} ]"), comment(&made))
+        }
+        false => {
+            let lists = format!("lvs --noheadings -- {} >/dev/null 2>&1", quote(&made));
+            (lists, format!("the volume {}", comment(&made)))
+        }
+    };
+    writeln!(out, "if {there}; then")?;
+    let refusal = quote(&format!(
+        "{name} exists, and nothing is overwritten: it is not as planned"
+    ));
+    for equality in &step.equality {
+        let test = match equality {
+            Equality::Says { argv, text } => {
+                let command: Vec<String> = argv.iter().map(|word| quote(word)).collect();
+                format!("says {} {}", quote(text), command.join(" "))
+            }
+            Equality::Allocated { path, size } => {
+                let allocated = format!("$(($(stat -c '%b * %B' -- {})))", quote(path));
+                format!("[ \"{allocated}\" -ge {} ]", size.0)
+            }
+            Equality::VolumeSize { name, size } => {
+                let fields = "lvs --noheadings --nosuffix --units b -o lv_size,vg_extent_size --";
+                format!(
+                    "{{ set -- $({fields} {}) && [ \"${{1:-0}}\" -ge {} ] && [ \"$1\" -lt $(({} + $2)) ]; }}",
+                    quote(&name.to_string()),
+                    size.0,
+                    size.0
+                )
+            }
+        };
+        writeln!(out, "    {test} || refuse {refusal}")?;
+    }
+    writeln!(out, "    done_{number}=yes")?;
+    let done = quote(&format!("done already: {}", comment(&made)));
+    writeln!(out, "    printf '%s\\n' {done}\nfi")
+}
+
+/// Sizes by directory or volume group: their sum, of the steps that are not done, as an expression, and the text for all.
 fn rooms<'p>(
     steps: &'p [Step],
     of: impl Fn(&'p Condition) -> Option<(&'p str, Bytes)>,
-) -> BTreeMap<&'p str, Bytes> {
-    let mut rooms = BTreeMap::new();
-    for condition in steps.iter().flat_map(|step| &step.conditions) {
-        if let Some((place, size)) = of(condition) {
-            let sum: &mut Bytes = rooms.entry(place).or_insert(Bytes(0));
-            sum.0 = sum.0.saturating_add(size.0);
+) -> BTreeMap<&'p str, (String, Bytes)> {
+    let mut rooms: BTreeMap<&str, (String, Bytes)> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        for (place, size) in step.conditions.iter().filter_map(&of) {
+            let (sum, all) = rooms.entry(place).or_default();
+            let plus = if sum.is_empty() { "" } else { " + " };
+            let _ = write!(sum, "{plus}${{done_{}:+0 * }}{}", index + 1, size.0);
+            all.0 = all.0.saturating_add(size.0);
         }
     }
     rooms
@@ -129,25 +202,24 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
         writeln!(out, "    [ \"$needed\" -le \"$free\" ] || refuse \"$3\"")?;
         writeln!(out, "}}")?;
     }
-    for (directory, size) in in_directories {
+    for (directory, (sum, size)) in in_directories {
         let refusal = format!("{} has too little space for {size}", comment(directory));
         let (directory, refusal) = (quote(directory), quote(&refusal));
-        writeln!(out, "room {directory} {} {refusal}", size.0)?;
+        writeln!(out, "room {directory} $(({sum})) {refusal}")?;
     }
     let in_groups = rooms(steps, |condition| match condition {
         Condition::RoomInGroup { group, size } => Some((group, *size)),
         _ => None,
     });
-    for (group, size) in in_groups {
+    for (group, (sum, size)) in in_groups {
         let refusal = format!(
             "volume group {} has too little space for {size}",
             comment(group)
         );
         writeln!(
             out,
-            "[ \"$(vgs --noheadings --nosuffix --units b -o vg_free -- {})\" -ge {} ] || refuse {}",
+            "[ \"$(vgs --noheadings --nosuffix --units b -o vg_free -- {})\" -ge $(({sum})) ] || refuse {}",
             quote(group),
-            size.0,
             quote(&refusal)
         )?;
     }
@@ -166,43 +238,36 @@ fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
     writeln!(out, "    trap - EXIT")?;
     writeln!(out, "    [ \"$status\" -ne 0 ] || exit 0")?;
     for (index, step) in steps.iter().enumerate().rev() {
-        for condition in &step.conditions {
-            if let Some((number, command)) = removal(step, condition, index + 1) {
-                writeln!(out, "    [ \"$begun\" -lt {number} ] || {command} || :")?;
-            }
-        }
+        // A failed `qemu-img` leaves an incomplete file. A failed `lvcreate` leaves nothing, and what has the name then is
+        // somebody else's.
+        let number = index + 1;
+        let from = if step.makes_file() {
+            number
+        } else {
+            number + 1
+        };
+        let undo: Vec<String> = step.undo().iter().map(|word| quote(word)).collect();
+        let command = match step.kind {
+            // The removal of a pool would remove volumes that others made in it meanwhile.
+            StepKind::ThinPool => format!(
+                "{{ [ \"$(lvs --noheadings -o thin_count -- {})\" -eq 0 ] && {}; }}",
+                quote(&step.makes()),
+                undo.join(" ")
+            ),
+            _ => undo.join(" "),
+        };
+        writeln!(
+            out,
+            "    [ \"$begun\" -lt {from} ] || [ -n \"${{done_{number}:-}}\" ] || {command} || :"
+        )?;
     }
+    writeln!(out, "    [ -z \"${{refused:-}}\" ] || exit 1")?;
+    writeln!(out, "    [ \"$status\" -gt 128 ] || exit 2")?;
     writeln!(out, "    exit \"$status\"")?;
     writeln!(out, "}}")?;
     writeln!(out, "trap undo EXIT")?;
     writeln!(out, "trap 'exit 130' INT")?;
     writeln!(out, "trap 'exit 143' TERM HUP")
-}
-
-/// The command that removes what a step made, and the number of the step from which on it is there.
-fn removal(step: &Step, condition: &Condition, number: usize) -> Option<(usize, String)> {
-    match condition {
-        // A failed `qemu-img` leaves an incomplete file.
-        Condition::NothingAt(path) => {
-            let path = quote(path);
-            Some((number, format!("rm -f -- {path}")))
-        }
-        // A failed `lvcreate` leaves nothing, and what has the name then is somebody else's.
-        Condition::NoVolume(name) => {
-            let name = quote(&name.to_string());
-            let remove = format!("lvremove --yes -- {name}");
-            let is_pool = step.argv.iter().any(|word| word == "thin-pool");
-            // The removal of a pool would remove volumes that others made in it meanwhile.
-            let command = match is_pool {
-                true => format!(
-                    "{{ [ \"$(lvs --noheadings -o thin_count -- {name})\" -eq 0 ] && {remove}; }}"
-                ),
-                false => remove,
-            };
-            Some((number + 1, command))
-        }
-        _ => None,
-    }
 }
 
 /// The programs that steps and their checks need, each once, in order.
@@ -238,14 +303,6 @@ fn check(condition: &Condition) -> Option<String> {
     };
     let unless = |test: String, refusal: String| format!("{test} || refuse {}", quote(&refusal));
     Some(match condition {
-        Condition::NothingAt(path) => {
-            let refusal = format!("{} exists, and nothing is overwritten", comment(path));
-            let path = quote(path);
-            unless(
-                format!("{{ [ ! -e {path} ] && [ ! -L {path} ]; }}"),
-                refusal,
-            )
-        }
         Condition::SomethingAt(path) => unless(
             format!("[ -e {} ]", quote(path)),
             format!("{} does not exist", comment(path)),
@@ -258,19 +315,14 @@ fn check(condition: &Condition) -> Option<String> {
             lists("vgs", group),
             format!("volume group {} does not exist", comment(group)),
         ),
-        Condition::NoVolume(name) => {
-            let there = lists("lvs", &name.to_string());
-            let refusal = format!(
-                "the volume {} exists, and nothing is overwritten",
-                volume(name)
-            );
-            // `! a || b` is what is meant, and easy to misread.
-            format!("if {there}; then refuse {}; fi", quote(&refusal))
-        }
         Condition::Volume(name) => unless(
             lists("lvs", &name.to_string()),
             format!("volume {} does not exist", volume(name)),
         ),
-        Condition::Room { .. } | Condition::RoomInGroup { .. } => return None,
+        // What a step makes is looked at by `write_done`.
+        Condition::NothingAt(_)
+        | Condition::NoVolume(_)
+        | Condition::Room { .. }
+        | Condition::RoomInGroup { .. } => return None,
     })
 }

@@ -1,0 +1,144 @@
+//! Version 1 of the steps of a plan, as `vmdisk generate --to steps` and `vmdisk apply --format json` print them.
+//!
+//! Within version 1 keys are added, never removed, renamed or given another meaning.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use vmdisk::plan::{Condition, Plan, Step};
+
+use crate::render::escaped_json;
+
+/// Version of the shape.
+const SCHEMA_VERSION: &str = "1.0";
+
+/// The steps that make the storage of a plan.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "vmdisk generate --to steps, version 1", rename = "Steps")]
+pub(super) struct Envelope {
+    /// Version of this shape: another first number is another shape.
+    schema_version: &'static str,
+    /// `done`, `nothing-to-do`, `refused` or `failed`; null if nothing was run.
+    pub(super) result: Option<&'static str>,
+    /// Why it is refused, or failed.
+    pub(super) reasons: Vec<String>,
+    /// The steps, in their order. All preconditions are checked before the first is run.
+    pub(super) steps: Vec<StepJson>,
+    /// The guest that `--define` defines; null without it.
+    pub(super) guest: Option<Guest>,
+}
+
+/// A guest of libvirt.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Guest {
+    /// Its name.
+    pub(super) name: String,
+    /// As of a step.
+    pub(super) state: &'static str,
+}
+
+/// A step.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Step")]
+pub(super) struct StepJson {
+    /// Number of the step, from 1.
+    id: usize,
+    /// Target of the disk that needs it.
+    disk: String,
+    /// `raw-file`, `qcow2-image`, `volume`, `thin-pool` or `thin-volume`.
+    kind: &'static str,
+    /// The path, or GROUP/VOLUME.
+    pub(super) makes: String,
+    /// What must hold.
+    precondition: Vec<Precondition>,
+    /// The program and its arguments, which need no shell.
+    argv: Vec<String>,
+    /// The program that removes what the step made, and its arguments.
+    undo: Vec<String>,
+    /// The thing, for people.
+    pub(super) what: String,
+    /// Trade-offs, for people.
+    notes: Vec<String>,
+    /// `planned`, `done`, `already-done`, `differs`, `failed`, or `undone` after a failure of a later step.
+    pub(super) state: &'static str,
+}
+
+/// Something that must hold.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Precondition {
+    /// `nothing-at`, `something-at`, `directory-at`, `volume-group`, `no-volume`, `volume`, `room` or `room-in-group`.
+    kind: &'static str,
+    /// The path, volume or volume group.
+    of: String,
+    /// Free bytes, for the step alone.
+    bytes: Option<u64>,
+}
+
+/// The JSON Schema of the steps.
+pub(crate) fn schema() -> schemars::Schema {
+    schemars::schema_for!(Envelope)
+}
+
+impl Envelope {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let steps = plan.steps.iter().enumerate();
+        Envelope {
+            schema_version: SCHEMA_VERSION,
+            result: None,
+            reasons: Vec::new(),
+            steps: steps
+                .map(|(index, step)| of_step(index, step, plan))
+                .collect(),
+            guest: None,
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut out = Vec::new();
+        escaped_json::pretty(&mut out, self).expect("writing to a Vec cannot fail");
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
+}
+
+/// The steps of a plan as JSON.
+pub(crate) fn steps(plan: &Plan) -> String {
+    Envelope::of(plan).text()
+}
+
+fn of_step(index: usize, step: &Step, plan: &Plan) -> StepJson {
+    let Step {
+        disk,
+        kind,
+        argv,
+        why,
+        notes,
+        conditions,
+        equality: _, // part of `apply` and the script
+    } = step;
+    let disk = plan.domain.disks.get(*disk);
+    StepJson {
+        id: index + 1,
+        disk: disk.map_or("", |disk| disk.name()).to_owned(),
+        kind: kind.word(),
+        makes: step.makes(),
+        precondition: conditions.iter().map(precondition).collect(),
+        argv: argv.clone(),
+        undo: step.undo(),
+        what: why.clone(),
+        notes: notes.clone(),
+        state: "planned",
+    }
+}
+
+fn precondition(condition: &Condition) -> Precondition {
+    let (kind, of, bytes) = match condition {
+        Condition::NothingAt(path) => ("nothing-at", path.clone(), None),
+        Condition::SomethingAt(path) => ("something-at", path.clone(), None),
+        Condition::DirectoryAt(path) => ("directory-at", path.clone(), None),
+        Condition::VolumeGroup(group) => ("volume-group", group.clone(), None),
+        Condition::NoVolume(name) => ("no-volume", name.to_string(), None),
+        Condition::Volume(name) => ("volume", name.to_string(), None),
+        Condition::Room { directory, size } => ("room", directory.clone(), Some(size.0)),
+        Condition::RoomInGroup { group, size } => ("room-in-group", group.clone(), Some(size.0)),
+    };
+    Precondition { kind, of, bytes }
+}
