@@ -298,6 +298,52 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
     }
 }
 
+/// Runs the report of a recorded measurement.
+fn report_of(name: &str, words: &[&str]) -> (i32, String) {
+    let path = format!("fixtures/measurements/{name}.json");
+    let words = [&["bench", "report", &path], words].concat();
+    let run = vmdisk_tests::run_in(&vmdisk_tests::repository(), crate::VMDISK, &words, "");
+    (run.code, format!("{}{}", run.stdout, run.stderr))
+}
+
+#[test]
+fn any_pair_of_a_run_is_compared_in_its_paired_rounds() {
+    let (code, text) = report_of("volumes", &["--pairs=thin-volume:volume"]);
+    assert_eq!(code, 0, "{text}");
+    // Computed from the same rounds by another program: ratios of the samples, Student's t on their logarithms.
+    assert!(
+        text.contains("thin-volume : volume  0.64 [0.49, 0.85]"),
+        "{text}"
+    );
+    let (_, native) = report_of("dd-direct", &["--pairs=io-native:threads"]);
+    assert!(
+        native.contains("io-native : threads  1.24 [1.03, 1.49]  faster"),
+        "{native}"
+    );
+    // More pairs make the same interval less surprising.
+    let (_, all) = report_of("dd-direct", &["--pairs"]);
+    assert!(all.contains("10 comparisons"), "{all}");
+    assert!(
+        all.contains("[1.03, 1.49]") || all.contains("[0.67, 0.97]"),
+        "{all}"
+    );
+    assert!(!all.contains("[1.03, 1.49]  faster"), "{all}");
+    let (code, text) = report_of("volumes", &["--pairs=volume:none"]);
+    assert_eq!(code, 2);
+    assert!(text.contains("file, volume, thin-volume"), "{text}");
+}
+
+#[test]
+fn another_baseline_gives_the_inverse_ratio() {
+    let (code, text) = report_of("volumes", &["--baseline", "volume"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("against volume"), "{text}");
+    assert!(text.contains("0.64 [0.49, 0.85]"), "{text}");
+    let (_, planned) = report_of("volumes", &[]);
+    let (_, same) = report_of("volumes", &["--baseline", "file"]);
+    assert_eq!(planned, same, "that is the plan's baseline");
+}
+
 #[test]
 fn a_comparison_is_json_with_a_schema() {
     let first = run_of("none", "virtio-blk", 1.0, "6.1");

@@ -84,14 +84,22 @@ impl Values {
 
     /// Returns every comparison of a plan, in cell order; verdicts are corrected for the number of comparisons.
     pub fn comparisons(&self, cells: &[Cell], alpha: f64) -> Vec<Comparison> {
-        let mut comparisons: Vec<Comparison> = cells
-            .iter()
-            .enumerate()
-            .filter_map(|(index, cell)| {
-                let (cell, baseline) = (CellId(index), cell.baseline?);
+        let with_baseline = cells.iter().enumerate();
+        let pairs = with_baseline.filter_map(|(index, cell)| Some((CellId(index), cell.baseline?)));
+        self.compared(pairs, alpha)
+    }
+
+    /// Returns the comparison of each pair of a cell and its baseline; verdicts are corrected for the number of pairs.
+    pub(crate) fn compared(
+        &self,
+        pairs: impl Iterator<Item = (CellId, CellId)>,
+        alpha: f64,
+    ) -> Vec<Comparison> {
+        let mut comparisons: Vec<Comparison> = pairs
+            .map(|(cell, baseline)| {
                 let ratios = self.ratios(cell, baseline);
                 let known = LogRatio::of(&ratios);
-                Some(Comparison {
+                Comparison {
                     cell,
                     baseline,
                     interval: known.map(|known| known.interval(alpha)),
@@ -100,7 +108,7 @@ impl Values {
                         .map(LogRatio::p_value),
                     ratios,
                     verdict: Verdict::TooFewRounds,
-                })
+                }
             })
             .collect();
         let p_values: Vec<Option<f64>> = comparisons.iter().map(|it| it.p_value).collect();

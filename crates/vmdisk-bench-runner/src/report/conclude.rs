@@ -74,6 +74,20 @@ impl BenchResult {
         Ok(raw.concluded(header))
     }
 
+    /// Computes the result again, after its plan was changed.
+    pub(super) fn concluded_again(self) -> Self {
+        let failures = self.cells.iter().map(|cell| cell.failures).collect();
+        Observations {
+            ended: self.ended,
+            complete: self.complete_rounds,
+            rounds: self.rounds,
+            samples: self.samples,
+            left_out: self.left_out,
+            failures,
+        }
+        .concluded(self.header)
+    }
+
     /// Reads a result that [`BenchResult::to_json`] wrote.
     ///
     /// # Errors

@@ -169,6 +169,20 @@ pub(crate) struct ReportArgs {
     /// The format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
+    /// Compare with this configuration instead of the baselines of the plan.
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub(crate) baseline: Option<String>,
+    /// Compare these pairs of configurations, or all pairs; verdicts are corrected for their number.
+    #[arg(
+        long,
+        value_name = "ONE:OTHER,…",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        value_parser = pair,
+        conflicts_with_all = ["baseline", "format", "to"]
+    )]
+    pub(crate) pairs: Option<Vec<(String, String)>>,
     /// Export for another program: fio's jobs and reports, into the new directory given with --output.
     #[arg(
         long,
@@ -181,6 +195,13 @@ pub(crate) struct ReportArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Parses two names of configurations.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once(':');
+    let pair = pair.map(|(one, other)| (one.to_owned(), other.to_owned()));
+    pair.ok_or_else(|| "expected two configurations, such as thin:thick".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, text};
+use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, pairs, text};
 use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
@@ -20,7 +20,15 @@ pub(super) const RESULT: &str = "result.json";
 
 /// Writes the report of a run.
 pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
-    let result = read(&args.run)?;
+    let mut result = read(&args.run)?;
+    if let Some(named) = &args.pairs {
+        let text = pairs(&in_lines(&result)?, named).map_err(stop)?;
+        deliver(io, args.output.as_deref(), &text)?;
+        return Ok(Exit::Clean);
+    }
+    if let Some(name) = &args.baseline {
+        result = result.with_baseline(name).map_err(stop)?;
+    }
     if let (Some(ExportTo::Fio), Some(directory)) = (args.to, &args.output) {
         return export_fio(&result, &args.run, directory, io);
     }

@@ -1,0 +1,105 @@
+//! Comparisons of one run that its plan did not make: with another baseline, and of any pairs.
+
+use super::figures::count;
+use super::table::{groups, with_interval};
+use crate::{BenchResult, CellId, Comparison, Error, Values};
+
+/// A pair of configurations by their names: the second is the baseline.
+pub type NamedPair = (String, String);
+
+impl BenchResult {
+    /// Compares every cell with that of the named configuration, for the same workload and phase.
+    ///
+    /// # Errors
+    /// If the run has no such configuration.
+    pub fn with_baseline(mut self, name: &str) -> Result<Self, Error> {
+        let plan = &mut self.header.plan;
+        let wanted = plan.configurations.iter().position(|it| it.name == name);
+        let wanted = wanted.ok_or_else(|| unknown(&self, name))?;
+        let plan = &mut self.header.plan;
+        let cells = plan.cells.clone();
+        for cell in &mut plan.cells {
+            let is_baseline = |other: &&crate::Cell| {
+                let of_other = (other.configuration, other.workload, other.phase);
+                of_other == (wanted, cell.workload, cell.phase)
+            };
+            let baseline = cells.iter().position(|other| is_baseline(&other));
+            cell.baseline = baseline
+                .filter(|_| cell.configuration != wanted)
+                .map(CellId);
+        }
+        Ok(self.concluded_again())
+    }
+}
+
+fn unknown(result: &BenchResult, name: &str) -> Error {
+    let configurations = result.header.plan.configurations.iter();
+    let names: Vec<&str> = configurations.map(|it| it.name.as_str()).collect();
+    Error::Refused {
+        what: format!("to compare with `{name}`"),
+        why: format!(
+            "the run has no such configuration, only {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Formats the comparison of pairs, of all pairs if none is named, for each workload and phase. Intervals come from the
+/// paired rounds, and verdicts are corrected for the number of pairs.
+///
+/// # Errors
+/// If the run has no configuration of that name.
+pub fn pairs(result: &BenchResult, named: &[NamedPair]) -> Result<String, Error> {
+    let plan = &result.header.plan;
+    for name in named.iter().flat_map(|(one, other)| [one, other]) {
+        if !plan.configurations.iter().any(|it| it.name == *name) {
+            return Err(unknown(result, name));
+        }
+    }
+    let is_wanted = |one: &str, other: &str| {
+        named.is_empty()
+            || named
+                .iter()
+                .any(|(first, second)| first == one && second == other)
+    };
+    let groups = groups(result);
+    let mut wanted = Vec::new();
+    for group in &groups {
+        for (nth, (one, cell)) in group.rows.iter().enumerate() {
+            for (mth, (other, baseline)) in group.rows.iter().enumerate() {
+                // Of all pairs, each is compared once, with the earlier one as the baseline.
+                if nth != mth && is_wanted(one, other) && (!named.is_empty() || mth < nth) {
+                    wanted.push((cell.cell, baseline.cell));
+                }
+            }
+        }
+    }
+    let values = Values::of(&plan.cells, &plan.workloads, &result.samples);
+    let comparisons = values.compared(wanted.iter().copied(), result.alpha);
+    let mut text = format!(
+        "{}: {}, verdicts corrected for their number (Holm)\n",
+        plan.name,
+        count(comparisons.len(), "comparison", "comparisons")
+    );
+    for group in groups {
+        let of_group: Vec<String> = comparisons
+            .iter()
+            .filter(|it| group.rows.iter().any(|(_, cell)| cell.cell == it.cell))
+            .map(|comparison| line(result, comparison))
+            .collect();
+        if !of_group.is_empty() {
+            let head = format!("\n{}, {}\n", group.workload, group.phase.name());
+            text.push_str(&head);
+            text.extend(of_group);
+        }
+    }
+    Ok(text)
+}
+
+fn line(result: &BenchResult, comparison: &Comparison) -> String {
+    let plan = &result.header.plan;
+    let name = |cell: CellId| &plan.configurations[plan.cells[cell.0].configuration].name;
+    let (one, other) = (name(comparison.cell), name(comparison.baseline));
+    let ratio = comparison.interval.map(with_interval).unwrap_or_default();
+    format!("  {one} : {other}  {ratio}  {}\n", comparison.in_words())
+}
