@@ -22,6 +22,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SUMMARY: &str =
     "Lints, generates, converts and measures the disk configuration of QEMU and libvirt guests";
 
+/// The units of systemd.
+const UNITS: &str = "integrations/systemd";
+
 /// Shells, and where a Debian package has their completions.
 const COMPLETIONS: [(&str, &str, &str); 3] = [
     (
@@ -45,6 +48,9 @@ pub(crate) struct Arguments {
     /// Pack this binary instead of a release build
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Build for this processor: x86_64 or aarch64
+    #[arg(long, value_name = "ARCH", default_value = std::env::consts::ARCH)]
+    arch: String,
     /// Also install each on a clean root or in a new virtual environment, check a guest with it, and print the time
     #[arg(long = "try")]
     tries: bool,
@@ -56,11 +62,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     fs::create_dir_all(&folder)?;
     let binary = match &arguments.binary {
         Some(binary) => fs::canonicalize(binary)?,
-        None => race::build_release()?,
+        None => race::build_static(&arguments.arch)?,
     };
-    names_no_folder_of_this_host(&fs::read(&binary)?)?;
+    let bytes = fs::read(&binary)?;
+    names_no_folder_of_this_host(&bytes)?;
     let stage = tempfile::tempdir()?;
-    let parts = Parts::write(&binary, stage.path())?;
+    let mut parts = Parts::write(&binary, stage.path())?;
+    parts.arch.clone_from(&arguments.arch);
+    parts.c_library = c_library(&bytes)?;
     let files = [
         Some(tarball(&parts, &folder)?),
         package(&parts, &folder)?,
@@ -110,6 +119,10 @@ struct Parts {
     completions: PathBuf,
     /// Licences of vmdisk and of the crates in the binary.
     licences: PathBuf,
+    /// The processor of the binary.
+    arch: String,
+    /// The oldest glibc that runs the binary; none if it is static.
+    c_library: Option<(u32, u32)>,
 }
 
 impl Parts {
@@ -119,11 +132,22 @@ impl Parts {
             man: stage.join("man"),
             completions: stage.join("completions"),
             licences: stage.join("licences"),
+            arch: String::new(),
+            c_library: None,
         };
-        output(Command::new(binary).arg("man").arg(&parts.man))?;
+        // The binary may be for another processor.
+        let runs = Command::new(binary)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success());
+        let program = match runs {
+            true => binary.to_owned(),
+            false => race::build_static(std::env::consts::ARCH)?,
+        };
+        output(Command::new(&program).arg("man").arg(&parts.man))?;
         fs::create_dir(&parts.completions)?;
         for (shell, name, _) in COMPLETIONS {
-            let script = output(Command::new(binary).args(["completions", shell]))?;
+            let script = output(Command::new(&program).args(["completions", shell]))?;
             fs::write(parts.completions.join(name), script)?;
         }
         fs::create_dir(&parts.licences)?;
@@ -135,9 +159,9 @@ impl Parts {
     }
 }
 
-/// Writes `vmdisk-VERSION-x86_64-linux.tar.gz`, with one directory in it.
+/// Writes `vmdisk-VERSION-ARCH-linux.tar.gz`, with one directory in it.
 fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
-    let name = format!("vmdisk-{VERSION}-{}-linux", std::env::consts::ARCH);
+    let name = format!("vmdisk-{VERSION}-{}-linux", parts.arch);
     let stage = tempfile::tempdir()?;
     let root = stage.path().join(&name);
     install(&parts.binary, &root.join("vmdisk"), 0o755)?;
@@ -145,6 +169,7 @@ fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
         (&parts.man, "man/man1"),
         (&parts.completions, "completions"),
         (&parts.licences, "licences"),
+        (&repository().join(UNITS), "systemd"),
     ] {
         install_all(from, &root.join(to))?;
     }
@@ -184,6 +209,10 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     for entry in fs::read_dir(&man)? {
         output(Command::new("gzip").args(["-9n"]).arg(entry?.path()))?;
     }
+    install_all(
+        &repository().join(UNITS),
+        &root.join("usr/lib/systemd/system"),
+    )?;
     for (_, name, place) in COMPLETIONS {
         install(&parts.completions.join(name), &root.join(place), 0o644)?;
     }
@@ -193,11 +222,17 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
         doc.join("copyright"),
         "Copyright: the vmdisk authors\nLicense: MIT or Apache-2.0; see LICENSE-MIT, LICENSE-APACHE and THIRD-PARTY here.\n",
     )?;
-    let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
-    let architecture = architecture.trim();
+    let architecture = match parts.arch.as_str() {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => bail!("Debian has no name for {other} here"),
+    };
+    let depends = match parts.c_library {
+        Some((major, minor)) => format!("Depends: libc6 (>= {major}.{minor}), libgcc-s1\n"),
+        None => String::new(),
+    };
     let control = format!(
-        "Package: vmdisk\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: the vmdisk authors <noreply@vmdisk.invalid>\nSection: admin\nPriority: optional\nDepends: libc6 (>= {}), libgcc-s1\nSuggests: libvirt-clients, qemu-utils\nHomepage: {}\nDescription: {SUMMARY}\n",
-        c_library()?,
+        "Package: vmdisk\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: the vmdisk authors <noreply@vmdisk.invalid>\nSection: admin\nPriority: optional\n{depends}Suggests: libvirt-clients, qemu-utils\nHomepage: {}\nDescription: {SUMMARY}\n",
         env!("CARGO_PKG_REPOSITORY"),
     );
     fs::create_dir(root.join("DEBIAN"))?;
@@ -213,16 +248,18 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Writes `vmdisk-VERSION-py3-none-manylinux_2_N_x86_64.whl`.
+/// Writes `vmdisk-VERSION-py3-none-TAGS.whl`.
 fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     if !has("python3")? {
         return Ok(None);
     }
-    let tag = format!(
-        "py3-none-manylinux_{}_{}",
-        c_library()?.replace('.', "_"),
-        std::env::consts::ARCH
-    );
+    let arch = &parts.arch;
+    let platforms = match parts.c_library {
+        Some((major, minor)) => format!("manylinux_{major}_{minor}_{arch}"),
+        // A static binary runs with any C library: these are the oldest ones that have a tag.
+        None => format!("manylinux_2_17_{arch}.manylinux2014_{arch}.musllinux_1_1_{arch}"),
+    };
+    let tag = format!("py3-none-{platforms}");
     let file = folder.join(format!("vmdisk-{VERSION}-{tag}.whl"));
     let mut write = Command::new("python3");
     write.args(["-c", include_str!("dist/wheel.py")]);
@@ -232,11 +269,34 @@ fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// The version of this host's C library, which the binary needs at least.
-fn c_library() -> anyhow::Result<String> {
-    let said = output(Command::new("getconf").arg("GNU_LIBC_VERSION"))?;
-    let version = said.trim().strip_prefix("glibc ");
-    Ok(version.context("the C library is not glibc")?.to_owned())
+/// The oldest glibc that has all symbols and features that a binary asks for; none if it asks for none.
+fn c_library(binary: &[u8]) -> anyhow::Result<Option<(u32, u32)>> {
+    const NAME: &[u8] = b"GLIBC_";
+    /// The feature of relative relocations, which has a name instead of a version.
+    const RELATIVE: &[u8] = b"ABI_DT_RELR";
+    let mut newest = None;
+    for (at, _) in binary
+        .windows(NAME.len() + 1)
+        .enumerate()
+        .filter(|(_, it)| it[0] == 0 && it[1..] == *NAME)
+    {
+        let rest = &binary[at + 1 + NAME.len()..];
+        let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        let version = match name {
+            RELATIVE => (2, 36),
+            b"PRIVATE" => continue,
+            name => {
+                let name = std::str::from_utf8(name)?;
+                let mut numbers = name.split('.').map(str::parse);
+                let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+                    bail!("the binary needs GLIBC_{name}, whose release is not known");
+                };
+                (major, minor)
+            }
+        };
+        newest = newest.max(Some(version));
+    }
+    Ok(newest)
 }
 
 fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
@@ -287,5 +347,33 @@ mod tests {
             let text = format!("at {}/src/lib.rs:1", folder.display());
             assert!(names_no_folder_of_this_host(text.as_bytes()).is_err());
         }
+    }
+
+    #[test]
+    fn the_oldest_c_library_is_that_of_the_newest_symbol() {
+        let of = |text: &str| c_library(text.as_bytes());
+        assert_eq!(
+            of("\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0").unwrap(),
+            Some((2, 34))
+        );
+        assert_eq!(
+            of("\0GLIBC_2.34\0GLIBC_ABI_DT_RELR\0").unwrap(),
+            Some((2, 36))
+        );
+        assert_eq!(of("no GLIBC_2.99 at all").unwrap(), None);
+        assert!(of("\0GLIBC_ABI_NEW\0").is_err());
+        assert!(c_library(&fs::read("/bin/sh").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn binstall_downloads_the_tarball() {
+        let manifest =
+            fs::read_to_string(repository().join("crates/vmdisk-cli/Cargo.toml")).unwrap();
+        assert!(
+            manifest.contains("/v{ version }/vmdisk-{ version }-{ target-arch }-linux.tar.gz\"")
+        );
+        assert!(manifest.contains(
+            "bin-dir = \"vmdisk-{ version }-{ target-arch }-linux/{ bin }{ binary-ext }\""
+        ));
     }
 }

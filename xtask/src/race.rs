@@ -88,6 +88,36 @@ pub(crate) fn build_release() -> anyhow::Result<PathBuf> {
     Ok(target_folder().join("release/vmdisk"))
 }
 
+/// Builds the binary for a release, which needs no C library, and returns its path.
+pub(crate) fn build_static(arch: &str) -> anyhow::Result<PathBuf> {
+    let target = format!("{arch}-unknown-linux-musl");
+    let linker = format!(
+        "CARGO_TARGET_{}_LINKER",
+        target.replace('-', "_").to_uppercase()
+    );
+    let mut build = Command::new("cargo");
+    build
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "--package",
+            "vmdisk-cli",
+            "--target",
+            &target,
+        ])
+        .env("RUSTFLAGS", release_flags()?)
+        .current_dir(repository());
+    if arch != std::env::consts::ARCH && std::env::var_os(&linker).is_none() {
+        // The linker of this host links for this host only.
+        build.env(linker, "rust-lld");
+    }
+    if !build.status()?.success() {
+        bail!("the release build failed; `rustup target add {target}` installs what it needs");
+    }
+    Ok(target_folder().join(target).join("release/vmdisk"))
+}
+
 /// The flags of the compiler for a binary that names no directory of this host.
 fn release_flags() -> anyhow::Result<String> {
     Ok(format!(

@@ -104,7 +104,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "/srv/a.img",
             &[
-                "line 1, column 1: `/srv/a.img` does not name the kind of disk; write KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+                "line 1, column 1: `/srv/a.img` does not name the kind of disk; did you mean `raw:/srv/a.img`?",
             ],
         ),
         (

@@ -12,7 +12,7 @@ use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_plan::SpecMistake;
 use vmdisk_rules::GuestNeeds;
-use vmdisk_source::{Edit, Span};
+use vmdisk_source::{Allowance, Edit, Span};
 
 use crate::starts::merged;
 use crate::trial::{QemuMessage, QemuTrialOutcome};
@@ -600,6 +600,34 @@ fn with_comma(rules: &[(String, Span)], number: usize) -> Span {
     }
 }
 
+/// The rules of an allowance that allow nothing, each with its place, the remedy and the edit; one entry if none does.
+fn unused(allowance: &Allowance, used: &BTreeSet<&str>) -> Vec<(Span, String, &'static str, Edit)> {
+    let rules = &allowance.rules;
+    let is_unused = |name: &str| !used.contains(name) && !is_used_later(name);
+    let title = |name: &str| format!("unused allowance: `{name}` is not reported here");
+    if rules.iter().all(|(name, _)| is_unused(name)) {
+        let title = match rules.as_slice() {
+            [(name, _)] => title(name),
+            _ => "unused allowance: none of its rules is reported here".to_owned(),
+        };
+        return vec![(
+            allowance.span,
+            title,
+            "remove it",
+            Edit::delete(allowance.span),
+        )];
+    }
+    let unused = rules
+        .iter()
+        .enumerate()
+        .filter(|(_, (name, _))| is_unused(name));
+    let complaint = |(number, (name, span)): (usize, &(String, Span))| {
+        let edit = Edit::delete(with_comma(rules, number));
+        (*span, title(name), "remove the name of the rule", edit)
+    };
+    unused.map(complaint).collect()
+}
+
 /// An allowance must name rules that exist, give a reason, and still be needed.
 fn complaints_about_allowances(document: &Document, used: &[BTreeSet<&str>]) -> Vec<Diagnostic> {
     let mut complaints = Vec::new();
@@ -671,37 +699,10 @@ fn complaints_about_allowances(document: &Document, used: &[BTreeSet<&str>]) -> 
                 Vec::new(),
             );
         }
-        let is_unused = |name: &str| !used.contains(name) && !is_used_later(name);
-        let named = allowance.rules.iter().enumerate();
-        let unused: Vec<_> = named.filter(|(_, (name, _))| is_unused(name)).collect();
-        if !all_known || unused.is_empty() {
-            continue;
-        }
-        if unused.len() == allowance.rules.len() {
-            let title = match unused[..] {
-                [(_, (name, _))] => format!("unused allowance: `{name}` is not reported here"),
-                _ => "unused allowance: none of its rules is reported here".to_owned(),
-            };
-            let edits = vec![Edit::delete(allowance.span)];
-            complain(
-                "allowance-unused",
-                allowance.span,
-                title,
-                "remove it",
-                edits,
-            );
-            continue;
-        }
-        for (number, (name, span)) in unused {
-            let title = format!("unused allowance: `{name}` is not reported here");
-            let edits = vec![Edit::delete(with_comma(&allowance.rules, number))];
-            complain(
-                "allowance-unused",
-                *span,
-                title,
-                "remove the name of the rule",
-                edits,
-            );
+        if all_known {
+            for (span, title, help, edit) in unused(allowance, used) {
+                complain("allowance-unused", span, title, help, vec![edit]);
+            }
         }
     }
     complaints

@@ -1,6 +1,7 @@
 //! Installs the files of a release as their users do, and checks a guest with each.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -20,6 +21,11 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let tries = [
         ("tar -xzf", tarball, unpack as Install),
+        (
+            "chroot into a root with the binary alone",
+            tarball.filter(|_| is_root()),
+            unpack_alone as Install,
+        ),
         ("dpkg --root -i", package, install_package as Install),
         (
             "python3 -m venv, pip install --no-index",
@@ -54,6 +60,26 @@ pub(super) fn run(
 /// Installs a file below a root, and returns the path of the program there.
 type Install = fn(&Path, &Path) -> anyhow::Result<String>;
 
+/// True if this process may change its root; it owns its own directory of /proc.
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// The root of a container: the binary, and no other file of a system.
+fn unpack_alone(file: &Path, root: &Path) -> anyhow::Result<String> {
+    let stage = tempfile::tempdir()?;
+    let program = unpack(file, stage.path())?;
+    fs::copy(stage.path().join(program), root.join("vmdisk"))?;
+    let run = Command::new("chroot")
+        .arg(root)
+        .args(["/vmdisk", "lint", "/guest.xml"])
+        .output()?;
+    if run.status.code() != Some(1) {
+        bail!("{run:?}");
+    }
+    Ok("vmdisk".to_owned())
+}
+
 fn unpack(file: &Path, root: &Path) -> anyhow::Result<String> {
     output(
         Command::new("tar")
@@ -66,6 +92,7 @@ fn unpack(file: &Path, root: &Path) -> anyhow::Result<String> {
         "man/man1/vmdisk-lint.1",
         "completions/_vmdisk",
         "licences/THIRD-PARTY",
+        "systemd/vmdisk-lint.timer",
     ] {
         fs::metadata(root.join(part)).context(part)?;
     }
@@ -102,6 +129,7 @@ fn install_package(file: &Path, root: &Path) -> anyhow::Result<String> {
     for part in [
         "share/man/man1/vmdisk-lint.1.gz",
         "share/doc/vmdisk/copyright",
+        "lib/systemd/system/vmdisk-lint.timer",
     ] {
         fs::metadata(root.join("usr").join(part)).context(part)?;
     }

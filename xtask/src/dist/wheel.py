@@ -3,13 +3,15 @@
 import base64
 import hashlib
 import os
+import re
 import sys
 import zipfile
 
 wheel, binary, licences, readme, version, tag, summary, home = sys.argv[1:]
 info = f"vmdisk-{version}.dist-info"
 with open(readme, encoding="utf-8") as file:
-    description = file.read()
+    # On the page of the package index, paths lead nowhere.
+    description = re.sub(r"\]\((?!https?:|#)([^)]+)\)", rf"]({home}/blob/main/\1)", file.read())
 texts = {name: open(os.path.join(licences, name), encoding="utf-8").read() for name in sorted(os.listdir(licences))}
 metadata = [
     "Metadata-Version: 2.4",
@@ -17,6 +19,16 @@ metadata = [
     f"Version: {version}",
     f"Summary: {summary}",
     f"Project-URL: Repository, {home}",
+    f"Project-URL: Documentation, {home}/tree/main/docs",
+    f"Project-URL: Changelog, {home}/blob/main/CHANGELOG.md",
+    f"Project-URL: Issues, {home}/issues",
+    "Keywords: qemu,libvirt,kvm,virtualization,linter,storage",
+    "Classifier: Environment :: Console",
+    "Classifier: Intended Audience :: System Administrators",
+    "Classifier: Operating System :: POSIX :: Linux",
+    "Classifier: Programming Language :: Rust",
+    "Classifier: Topic :: Software Development :: Quality Assurance",
+    "Classifier: Topic :: System :: Systems Administration",
     "License-Expression: MIT OR Apache-2.0",
     *(f"License-File: {name}" for name in texts),
     "Requires-Python: >=3.8",
@@ -24,7 +36,10 @@ metadata = [
     "",
     description,
 ]
-tags = f"Wheel-Version: 1.0\nGenerator: vmdisk\nRoot-Is-Purelib: false\nTag: {tag}\n"
+python, abi, platforms = tag.split("-")
+tags = "Wheel-Version: 1.0\nGenerator: vmdisk\nRoot-Is-Purelib: false\n" + "".join(
+    f"Tag: {python}-{abi}-{platform}\n" for platform in platforms.split(".")
+)
 with open(binary, "rb") as file:
     files = [(f"vmdisk-{version}.data/scripts/vmdisk", file.read(), 0o100755)]
 files.append((f"{info}/METADATA", "\n".join(metadata).encode(), 0o100644))

@@ -71,7 +71,8 @@ pub(crate) fn renderers<'a>(
 
 /// The level of detail for each finding.
 pub(crate) fn detail(args: &LintArgs) -> Detail {
-    if args.format == LintFormat::Concise && args.report.is_empty() && !args.verbose {
+    let is_brief = args.format == LintFormat::Concise || args.statistics;
+    if is_brief && args.report.is_empty() && !args.verbose {
         Detail::Titles
     } else {
         Detail::Everything
@@ -84,7 +85,8 @@ pub(crate) fn needs(args: &LintArgs, has_hosts: bool) -> ReportNeeds {
     let formats: Vec<LintFormat> = reports.chain([args.format]).collect();
     let names_places = |format: &LintFormat| matches!(format, LintFormat::Json | LintFormat::Sarif);
     ReportNeeds {
-        places: has_hosts || args.verbose || formats.iter().any(names_places),
+        places: has_hosts && !args.statistics || args.verbose || formats.iter().any(names_places),
+        texts: !args.statistics || !args.report.is_empty(),
         unknown_images: args.verbose,
         paths: formats.contains(&LintFormat::Html),
     }

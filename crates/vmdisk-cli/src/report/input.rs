@@ -125,6 +125,22 @@ impl InputReport {
         Ok(())
     }
 
+    /// Drops what counting does not need.
+    pub(crate) fn forget_texts(&mut self) {
+        let Ok(report) = &mut self.outcome else {
+            return;
+        };
+        (report.text, report.lines) = Default::default();
+        for finding in report.findings.iter_mut().chain(&mut report.allowed) {
+            (finding.title, finding.label, finding.help) = Default::default();
+            (finding.notes, finding.related) = Default::default();
+            finding.place.breadcrumb = String::new();
+            if let Some(fix) = &mut finding.fix {
+                fix.edits = Vec::new();
+            }
+        }
+    }
+
     /// Gives hosts the numbers that they have among all hosts of the run.
     pub(crate) fn renumber_hosts(&mut self, numbers: &[usize]) {
         let renumber = |hosts: &mut Vec<usize>| {
