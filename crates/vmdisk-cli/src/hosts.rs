@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use vmdisk::Facts;
-use vmdisk::facts::Fact;
+use vmdisk::report::ReportedHost;
 
 use crate::color::Colors;
 use crate::facts_file;
@@ -27,12 +27,8 @@ pub(crate) struct Hosts {
 /// One host.
 #[derive(Debug)]
 pub(crate) struct KnownHost {
-    /// What people call it: the name of its facts file, or the whole path where two have the same.
-    pub(crate) name: String,
-    /// Its facts file.
-    pub(crate) path: String,
-    /// The class of hosts that its facts say it is of.
-    pub(crate) declared_class: Option<String>,
+    /// Its name is that of its facts file, or the whole path where two have the same.
+    pub(crate) host: ReportedHost,
     /// Its facts.
     pub(crate) facts: Facts,
 }
@@ -75,11 +71,10 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
             Ok((facts, warnings)) => {
                 facts_file::warn(path, warnings, io, colors);
                 hosts.known.push(KnownHost {
-                    name: String::new(),
-                    path: path.display().to_string(),
-                    declared_class: match &facts.host.class {
-                        Fact::Known(class) => Some(class.clone()),
-                        Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => None,
+                    host: ReportedHost {
+                        path: path.display().to_string(),
+                        declared_class: facts.host.class.clone().known(),
+                        ..ReportedHost::default()
                     },
                     facts,
                 });
@@ -102,9 +97,9 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
 /// Names the hosts after their files.
 fn name(hosts: &mut [KnownHost]) {
     let stem = |host: &KnownHost| {
-        let stem = Path::new(&host.path).file_stem();
+        let stem = Path::new(&host.host.path).file_stem();
         stem.map_or_else(
-            || host.path.clone(),
+            || host.host.path.clone(),
             |stem| stem.to_string_lossy().into_owned(),
         )
     };
@@ -114,10 +109,10 @@ fn name(hosts: &mut [KnownHost]) {
     }
     for host in hosts {
         let stem = stem(host);
-        host.name = if times[&stem] == 1 {
+        host.host.name = if times[&stem] == 1 {
             stem
         } else {
-            host.path.clone()
+            host.host.path.clone()
         };
     }
 }

@@ -4,6 +4,7 @@
 //! does this.
 
 use clap::ValueEnum;
+use vmdisk::report::{json, lines};
 #[cfg(feature = "bench")]
 use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
@@ -15,7 +16,7 @@ use crate::exit::Exit;
 use crate::image;
 use crate::io::Io;
 use crate::output::deliver;
-use crate::render::{json, statistics};
+use crate::render::statistics;
 use crate::stop::Stop;
 use crate::trace;
 
@@ -62,8 +63,8 @@ pub fn generate_schemas() -> Vec<(String, String)> {
 
 fn generate(format: SchemaFormat) -> schemars::Schema {
     match format {
-        SchemaFormat::Report => json::v1::schema(),
-        SchemaFormat::ReportLine => json::lines::schema(),
+        SchemaFormat::Report => json::schema(),
+        SchemaFormat::ReportLine => lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
         SchemaFormat::Trace => trace::json::schema(),
         SchemaFormat::Decide => crate::decide::json::schema(),

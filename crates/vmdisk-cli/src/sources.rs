@@ -97,7 +97,7 @@ impl Sources {
             .map(|(loaded, source)| {
                 let hosts = self.hosts.as_ref()?;
                 let members = loaded.members.iter().map(|number| &hosts.known[*number]);
-                let named = members.map(|host| (host.name.as_str(), &host.facts));
+                let named = members.map(|host| (host.host.name.as_str(), &host.facts));
                 let asked = source.target.clone().unwrap_or_default();
                 (!loaded.members.is_empty()).then(|| Fleet::new(named, &asked))
             })
@@ -110,7 +110,9 @@ impl Sources {
         match (&self.hosts, self.files.as_slice(), host) {
             (Some(hosts), ..) => {
                 let known = hosts.known.iter();
-                known.map(|host| (host.path.clone(), &host.facts)).collect()
+                known
+                    .map(|host| (host.host.path.clone(), &host.facts))
+                    .collect()
             }
             (None, [path], Some(facts)) => vec![(path.display().to_string(), facts)],
             (None, ..) => Vec::new(),

@@ -51,6 +51,7 @@ macro_rules! declare_rule {
         $(since: $since:literal,)?
         $(applies_to_foreign_guests: $applies_to_foreign_guests:literal,)?
         $(libvirt_only: $libvirt_only:literal,)?
+        $(is_about_host: $is_about_host:literal,)?
         evidence: $evidence:expr,
         $(supersedes: $supersedes:expr,)?
         check: $check:ident $(($look:path))? $(, Text($line:path))?,
@@ -64,6 +65,7 @@ macro_rules! declare_rule {
                 since: $crate::declare_rule!(@or [$($since)?] "0.1.0"),
                 applies_to_foreign_guests: false $(|| $applies_to_foreign_guests)?,
                 libvirt_only: false $(|| $libvirt_only)?,
+                is_about_host: false $(|| $is_about_host)?,
                 evidence: $evidence,
                 supersedes: $crate::declare_rule!(@or [$($supersedes)?] &[]),
                 page: concat!($($doc, "\n",)+),

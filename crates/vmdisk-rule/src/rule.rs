@@ -24,6 +24,8 @@ pub struct Rule {
     pub applies_to_foreign_guests: bool,
     /// True if it checks requirements of libvirt; such a rule skips QEMU command lines.
     pub libvirt_only: bool,
+    /// True if the mistake is on the host, whatever the guest is.
+    pub is_about_host: bool,
     /// Rules that do not report a disk that this rule reports: one cause gives one finding.
     pub supersedes: &'static [&'static str],
     /// The manual page, in Markdown, without the heading.

@@ -20,6 +20,7 @@ mod edit;
 mod expansion;
 mod line_index;
 mod nearest;
+pub mod sanitize;
 pub mod secrets;
 mod source_map;
 mod span;

@@ -33,6 +33,12 @@ pub struct ReadFailure {
 }
 
 impl ReadFailure {
+    /// The place in the text, if it has one that can be shown.
+    pub fn place_in(&self, text: &str) -> Option<Span> {
+        let has_place = !text.is_empty() && !text.contains('\0') && self.span != Span::empty(0);
+        has_place.then_some(self.span)
+    }
+
     /// Masks the secrets in what it quotes of the text.
     pub(crate) fn masked(mut self, text: &str) -> Self {
         let related = self.related.iter_mut().map(|(_, said)| said);

@@ -19,22 +19,6 @@ levels = {
     "advice": vl.WarningLevel_Notice,
     "pedantic": vl.WarningLevel_Notice,
 }
-# Rules whose mistake is on the host, not in the XML.
-of_the_node = {
-    "aio-slots-exhausted",
-    "bfq-on-fast-media",
-    "hugepages-insufficient",
-    "io-uring-disabled",
-    "known-bad-build",
-    "lvm-scans-guest-volumes",
-    "md-degraded",
-    "mount-nobarrier",
-    "nfs-soft-mount",
-    "read-only-filesystem",
-    "thin-pool-nearly-full",
-    "thin-pool-overcommitted",
-    "zfs-sync-disabled",
-}
 
 # The text of the domain that virt-lint read.
 domain = vl.dom_xpath("/*")
@@ -47,7 +31,7 @@ if run.returncode not in (0, 1):
 
 report = json.loads(run.stdout)
 for finding in report["findings"]:
-    node = finding["rule"] in of_the_node
+    node = finding["subject"] == "host"
     text = f"{finding['title']} [{finding['rule']}]"
     if finding["help"]:
         text += f"; {finding['help']}"

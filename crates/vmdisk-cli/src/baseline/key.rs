@@ -10,9 +10,9 @@ use vmdisk::report::DocumentReport;
 
 use crate::baseline::file::Entry;
 use crate::config::absolute;
-use crate::render::fingerprint::digest;
 use crate::render::uri;
 use crate::report::input::InputReport;
+use vmdisk::report::digest;
 
 /// The subjects of findings in the files around a baseline.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use vmdisk::{Decisions, Diagnostic, DiskDecision};
 
 use crate::generate::explain::ExplainedOption;
-use crate::render::escaped_json;
+use vmdisk::report::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 
 use vmdisk::{Document, ReadFailure};
-use vmdisk_source::Span;
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
@@ -82,9 +81,12 @@ fn with_formats(input: &Input, mut document: Document) -> Result<Document, ReadF
 
 /// A failure to read, with its place.
 pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<Message> {
+    // An unreadable input has no text to quote.
+    let text = std::str::from_utf8(bytes).ok();
+    let place = text.and_then(|text| Some((text, failure.place_in(text)?)));
     let ReadFailure {
         kind: _,
-        span,
+        span: _, // It is the place.
         message,
         help,
         related,
@@ -96,16 +98,12 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         };
         return Box::new(hint.at(place));
     }
-    // An unreadable input has no text to quote.
-    let quoted = std::str::from_utf8(bytes)
-        .ok()
-        .filter(|text| !text.is_empty() && !text.contains('\0') && span != Span::empty(0))
-        .map(|text| MessageText {
-            text: SharedText::new(text),
-            span,
-            label: None,
-            related,
-        });
+    let quoted = place.map(|(text, span)| MessageText {
+        text: SharedText::new(text),
+        span,
+        label: None,
+        related,
+    });
     Box::new(Message {
         help,
         ..Message::error(message).at(MessagePlace {

@@ -34,7 +34,6 @@ use crate::output::{Stream, deliver};
 use crate::render::message::Message;
 use crate::render::summary::Summary;
 use crate::report::caveats::Caveats;
-use crate::report::classes::Classes;
 use crate::report::input::InputReport;
 use crate::report::run::RunReport;
 use crate::sanitize::line;
@@ -43,6 +42,7 @@ use crate::stop::Stop;
 use guests::Guests;
 use mode::Mode;
 use run::{Job, Run, WORTH_THREADS};
+use vmdisk::report::Classes;
 
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -139,7 +139,10 @@ fn check(
     let (reports, fixed) = gather(&run, inputs, guests, failed, stream)?;
     let groups = sources.list.iter().map(|source| source.members.as_slice());
     let hosts = sources.hosts.as_ref();
-    let classes = hosts.map(|hosts| Classes::new(hosts, groups, &reports));
+    let classes = hosts.map(|hosts| {
+        let known = hosts.known.iter().map(|known| &known.host);
+        Classes::new(known, groups, reports.iter().flat_map(|it| &it.outcome))
+    });
     for renderer in &mut renderers {
         renderer.view.classes = classes.as_ref();
     }

@@ -19,10 +19,10 @@ use crate::output::{deliver, deliver_with};
 use crate::render::View;
 use crate::render::renderer::{Content, Renderer};
 use crate::render::summary::{Missed, Summary};
-use crate::report::classes::Classes;
 use crate::report::run::RunReport;
 use crate::sanitize::line;
 use crate::stop::Stop;
+use vmdisk::report::Classes;
 
 /// The reports of a run: the output, then those of `--report`. `prints_fixed` if standard output is used for a fixed text.
 pub(crate) fn renderers<'a>(
@@ -155,7 +155,7 @@ fn say_summary(
     classes: Option<&Classes<'_>>,
     io: &mut Io<'_>,
 ) {
-    if summary.inputs == 0 {
+    if summary.counts.inputs == 0 {
         io.say(&format!("{}\n", line(&why_nothing(args, inputs))));
         return;
     }

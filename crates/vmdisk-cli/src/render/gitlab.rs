@@ -7,11 +7,11 @@ use serde::Serialize;
 use vmdisk::{Diagnostic, Severity};
 
 use crate::render::View;
-use crate::render::escaped_json::{self, Each};
-use crate::render::fingerprint::{Fingerprints, hash};
 use crate::render::xml::{explanation, failure, position};
 use crate::report::input::InputReport;
 use crate::sanitize;
+use vmdisk::report::escaped_json::{self, Each};
+use vmdisk::report::{Fingerprints, hash};
 
 #[derive(Debug, Serialize)]
 struct Issue {
@@ -42,7 +42,7 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     let root = repository();
     let issues = Each::new(|| {
-        let mut fingerprints = Fingerprints::new(inputs);
+        let mut fingerprints = Fingerprints::new(inputs.iter().flat_map(|it| &it.outcome));
         let root = &root;
         inputs
             .iter()
@@ -70,21 +70,24 @@ fn issues(
                 lines: Lines { begin, end },
             },
         };
-    if let Err(message) = &input.outcome {
-        let begin = position(message).map_or(1, |position| position.line);
-        let description = failure(message).replace('\n', "; ");
-        let fingerprint = hash(&["unreadable", &input.uri(), &description]);
-        let lines = [begin, begin];
-        return vec![issue(
-            description,
-            "unreadable",
-            fingerprint,
-            "blocker",
-            lines,
-        )];
-    }
-    let findings: Vec<&Diagnostic> = input.findings().iter().collect();
-    let fingerprints = fingerprints.of(input, &findings);
+    let report = match &input.outcome {
+        Ok(report) => report,
+        Err(message) => {
+            let begin = position(message).map_or(1, |position| position.line);
+            let description = failure(message).replace('\n', "; ");
+            let fingerprint = hash(&["unreadable", &input.uri(), &description]);
+            let lines = [begin, begin];
+            return vec![issue(
+                description,
+                "unreadable",
+                fingerprint,
+                "blocker",
+                lines,
+            )];
+        }
+    };
+    let findings: Vec<&Diagnostic> = report.findings.iter().collect();
+    let fingerprints = fingerprints.of(&input.uri(), report, &findings);
     let found = findings.into_iter().zip(fingerprints);
     found
         .map(|(finding, fingerprint)| {

@@ -75,18 +75,18 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
             .collect(),
         None => run.host.map(str::to_owned).into_iter().collect(),
     };
-    let not_checked = summary.rules_not_checked.len();
+    let not_checked = summary.counts.rules_not_checked.len();
     let counts = [
-        (summary.errors, plural(summary.errors, "error", "errors")),
+        (summary.counts.errors, plural(summary.counts.errors, "error", "errors")),
         (
-            summary.warnings,
-            plural(summary.warnings, "warning", "warnings"),
+            summary.counts.warnings,
+            plural(summary.counts.warnings, "warning", "warnings"),
         ),
-        (summary.advice, "advice"),
-        (summary.pedantic, "pedantic"),
+        (summary.counts.advice, "advice"),
+        (summary.counts.pedantic, "pedantic"),
         (
-            summary.failed,
-            plural(summary.failed, "unreadable input", "unreadable inputs"),
+            summary.counts.failed_inputs,
+            plural(summary.counts.failed_inputs, "unreadable input", "unreadable inputs"),
         ),
         (
             not_checked,
@@ -104,7 +104,7 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
     let top = html! {
         h1 { "vmdisk lint" }
         p {
-            (count(summary.inputs, "input", "inputs"))
+            (count(summary.counts.inputs, "input", "inputs"))
             @if !hosts.is_empty() { ", on " (line(&hosts.join(", "))) }
             @if hosts.is_empty() { ", without facts of a host" }
         }

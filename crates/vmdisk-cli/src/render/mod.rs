@@ -3,13 +3,10 @@
 pub(crate) mod block;
 pub(crate) mod checkstyle;
 pub(crate) mod concise;
-pub(crate) mod escaped_json;
-pub(crate) mod fingerprint;
 pub(crate) mod github;
 pub(crate) mod gitlab;
 pub(crate) mod html;
 pub(crate) mod human;
-pub(crate) mod json;
 pub(crate) mod junit;
 pub(crate) mod message;
 pub(crate) mod prometheus;
@@ -25,8 +22,8 @@ mod xml;
 
 use vmdisk::{Diagnostic, Severity};
 
-use crate::report::classes::Classes;
 use crate::report::input::InputReport;
+use vmdisk::report::Classes;
 
 /// The address of the page of a rule.
 pub(crate) fn page_url(rule: &str) -> String {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::render::summary::Summary;
-use crate::report::classes::Classes;
 use crate::report::run::RunReport;
 use crate::sanitize::line;
+use vmdisk::report::Classes;
 
 /// The labels of a sample: rule, severity, guest, host.
 type Labels<'a> = (&'static str, &'static str, &'a str, &'a str);
@@ -62,22 +62,22 @@ fn numbers_of_the_run(out: &mut dyn Write, summary: &Summary) -> io::Result<()> 
         (
             "vmdisk_lint_inputs",
             "Inputs, including failed ones.",
-            summary.inputs,
+            summary.counts.inputs,
         ),
         (
             "vmdisk_lint_failed_inputs",
             "Inputs that could not be checked.",
-            summary.failed,
+            summary.counts.failed_inputs,
         ),
         (
             "vmdisk_lint_allowed_findings",
             "Findings that are allowed.",
-            summary.allowed,
+            summary.counts.allowed,
         ),
         (
             "vmdisk_lint_rules_not_checked",
             "Rules that could not be checked everywhere.",
-            summary.rules_not_checked.len(),
+            summary.counts.rules_not_checked.len(),
         ),
     ] {
         head(out, name, help)?;

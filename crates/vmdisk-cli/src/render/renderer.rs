@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
+use vmdisk::report::{json, lines};
+
 use crate::args::LintFormat;
 use crate::baseline::create;
 use crate::baseline::key::Keys;
 use crate::render::{
-    View, checkstyle, concise, github, gitlab, html, human, json, junit, prometheus, sarif,
-    statistics,
+    View, checkstyle, concise, github, gitlab, html, human, junit, prometheus, sarif, statistics,
 };
 use crate::report::input::InputReport;
 use crate::report::run::RunReport;
@@ -50,7 +51,9 @@ impl Renderer<'_> {
         let view = &self.view;
         match (&self.content, &input.outcome) {
             (Content::Diff, _) => input.diff.clone(),
-            (Content::Findings(LintFormat::JsonLines), _) => json::lines::file(input, view.classes),
+            (Content::Findings(LintFormat::JsonLines), _) => {
+                lines::of_entry(&input.entry(), view.classes)
+            }
             (Content::Findings(LintFormat::Full), Ok(report)) => human::file(input, report, view),
             (Content::Findings(LintFormat::Concise), Ok(_)) => concise::file(input, view),
             _ => String::new(),
@@ -74,7 +77,10 @@ impl Renderer<'_> {
                 self.write_texts(run, out)
             }
             LintFormat::Github => out.write_all(github::report(run, view).as_bytes()),
-            LintFormat::Json => json::v1::write(out, run, view.classes),
+            LintFormat::Json => {
+                let entries: Vec<_> = run.inputs.iter().map(InputReport::entry).collect();
+                json::write(out, &entries, &run.summary.counts, view.classes)
+            }
             LintFormat::Sarif => sarif::write(out, run, view.classes),
             LintFormat::Gitlab => gitlab::write(out, run.inputs, view),
             LintFormat::Junit => junit::write(out, run.inputs, view),

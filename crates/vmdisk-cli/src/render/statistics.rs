@@ -9,8 +9,8 @@ use serde::Serialize;
 use vmdisk::{Applicability, Severity};
 
 use crate::render::View;
-use crate::render::escaped_json;
 use crate::report::input::InputReport;
+use vmdisk::report::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

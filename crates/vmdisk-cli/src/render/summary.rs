@@ -5,30 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use vmdisk::report::{Unchecked, UncheckedRules};
-use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
+use vmdisk::report::{Counts, Unchecked};
 
-use crate::report::classes::Classes;
 use crate::report::input::InputReport;
 use crate::sanitize::line;
+use vmdisk::report::Classes;
 
 /// Numbers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    pub(crate) inputs: usize,
-    pub(crate) failed: usize,
-    pub(crate) errors: usize,
-    pub(crate) warnings: usize,
-    pub(crate) advice: usize,
-    pub(crate) pedantic: usize,
-    pub(crate) allowed: usize,
-    /// Those of them that a baseline knows.
-    pub(crate) known: usize,
-    pub(crate) fixable: usize,
-    pub(crate) fixable_unsafely: usize,
-    pub(crate) fixed: usize,
-    pub(crate) failed_fixes: usize,
-    pub(crate) rules_not_checked: BTreeSet<&'static str>,
+    pub(crate) counts: Counts,
     /// Templates, and the number of their placeholders.
     templates: (usize, usize),
     /// Words of command lines that may be any options.
@@ -40,45 +26,19 @@ pub(crate) struct Summary {
 impl Summary {
     /// The numbers of these inputs.
     pub(crate) fn of(inputs: &[InputReport]) -> Self {
-        let mut summary = Summary::default();
-        for input in inputs {
-            summary.inputs += usize::from(!input.is_continued);
-            let Ok(report) = &input.outcome else {
-                summary.failed += 1;
-                continue;
-            };
+        let mut summary = Summary {
+            counts: Counts::of(inputs.iter().map(InputReport::entry)),
+            ..Summary::default()
+        };
+        for report in inputs.iter().flat_map(|input| &input.outcome) {
             summary.templates.0 += usize::from(report.placeholders > 0);
             summary.templates.1 += report.placeholders;
-            summary
-                .unknown_words
-                .extend(report.unknown_words.iter().cloned());
-            summary.fixed += report.mended.len();
-            summary.failed_fixes += report.failed_fixes.len();
-            report.findings.iter().for_each(|one| summary.add(one));
-            summary.allowed += report.allowed.len();
-            let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
-            summary.known += report.allowed.iter().filter(is_known).count();
-            let UncheckedRules { rules, reasons } = &report.unchecked_rules;
-            let names = rules.iter().map(|rule| rule.name);
-            summary.rules_not_checked.extend(names);
-            summary.reasons.extend(reasons.iter().cloned());
+            let words = report.unknown_words.iter().cloned();
+            summary.unknown_words.extend(words);
+            let reasons = report.unchecked_rules.reasons.iter();
+            summary.reasons.extend(reasons.cloned());
         }
         summary
-    }
-
-    /// Counts a finding.
-    fn add(&mut self, finding: &Diagnostic) {
-        *match finding.severity {
-            Severity::Error => &mut self.errors,
-            Severity::Warning => &mut self.warnings,
-            Severity::Advice => &mut self.advice,
-            Severity::Pedantic => &mut self.pedantic,
-        } += 1;
-        match finding.fix.as_ref().map(|fix| fix.applicability) {
-            Some(Applicability::Safe) => self.fixable += 1,
-            Some(Applicability::Unsafe) => self.fixable_unsafely += 1,
-            None => {}
-        }
     }
 
     /// The unknown words of command lines, which may be any options.
@@ -96,7 +56,9 @@ impl Summary {
 
     /// Where to read on, if there is anything to read about.
     pub(crate) const fn further_reading(&self) -> Option<&'static str> {
-        if self.errors + self.warnings + self.advice + self.pedantic == 0 {
+        if self.counts.errors + self.counts.warnings + self.counts.advice + self.counts.pedantic
+            == 0
+        {
             return None;
         }
         Some("for more about a rule: vmdisk explain RULE\n")
@@ -106,17 +68,21 @@ impl Summary {
     pub(crate) fn text(&self, suggests_fix: bool) -> String {
         let mut out = String::new();
         let counts = [
-            (self.errors, "error", "errors"),
-            (self.warnings, "warning", "warnings"),
-            (self.advice, "advice", "advice"),
-            (self.pedantic, "pedantic finding", "pedantic findings"),
+            (self.counts.errors, "error", "errors"),
+            (self.counts.warnings, "warning", "warnings"),
+            (self.counts.advice, "advice", "advice"),
+            (
+                self.counts.pedantic,
+                "pedantic finding",
+                "pedantic findings",
+            ),
         ];
         let found: Vec<String> = counts
             .iter()
             .filter(|(number, ..)| *number > 0)
             .map(|(number, one, many)| count(*number, one, many))
             .collect();
-        let read = self.inputs - self.failed;
+        let read = self.counts.inputs - self.counts.failed_inputs;
         // Where nothing could be read, "no findings" would be no news.
         if read > 0 {
             let found = if found.is_empty() {
@@ -126,20 +92,20 @@ impl Summary {
             };
             let _ = write!(out, "{found} in {}", count(read, "file", "files"));
         }
-        if self.failed > 0 {
+        if self.counts.failed_inputs > 0 {
             let between = if read > 0 { "; " } else { "" };
-            let failed = count(self.failed, "input", "inputs");
+            let failed = count(self.counts.failed_inputs, "input", "inputs");
             let _ = write!(out, "{between}{failed} failed");
         }
-        if self.fixed > 0 {
-            let _ = write!(out, "; {} fixed", self.fixed);
+        if self.counts.fixed > 0 {
+            let _ = write!(out, "; {} fixed", self.counts.fixed);
         }
         out.push_str(&self.undone());
-        if self.allowed > self.known {
-            let _ = write!(out, "; {} allowed", self.allowed - self.known);
+        if self.counts.allowed > self.counts.known {
+            let _ = write!(out, "; {} allowed", self.counts.allowed - self.counts.known);
         }
-        if self.known > 0 {
-            let _ = write!(out, "; {} in the baseline", self.known);
+        if self.counts.known > 0 {
+            let _ = write!(out, "; {} in the baseline", self.counts.known);
         }
         if let Some(not_checked) = self.not_checked() {
             let _ = write!(out, "; {not_checked}");
@@ -157,7 +123,7 @@ impl Summary {
                 "{files} checked without the values of {placeholders}; lint the rendered text for the rest"
             );
         }
-        match (self.fixable, self.fixable_unsafely) {
+        match (self.counts.fixable, self.counts.fixable_unsafely) {
             _ if !suggests_fix => {}
             (0, 0) => {}
             (safe, 0) => {
@@ -178,7 +144,7 @@ impl Summary {
 
     /// The number of rules that could not be checked, with the reason; `None` if all could.
     pub(crate) fn not_checked(&self) -> Option<String> {
-        let number = self.rules_not_checked.len();
+        let number = self.counts.rules_not_checked.len();
         if number == 0 {
             return None;
         }
@@ -207,15 +173,23 @@ impl Summary {
     pub(crate) fn would_fix(&self) -> String {
         let mut out = format!(
             "{} would be fixed",
-            count(self.fixed, "finding", "findings")
+            count(self.counts.fixed, "finding", "findings")
         );
         let _ = write!(
             out,
             " in {}",
-            count(self.inputs - self.failed, "file", "files")
+            count(
+                self.counts.inputs - self.counts.failed_inputs,
+                "file",
+                "files"
+            )
         );
-        if self.failed > 0 {
-            let _ = write!(out, "; {} failed", count(self.failed, "input", "inputs"));
+        if self.counts.failed_inputs > 0 {
+            let _ = write!(
+                out,
+                "; {} failed",
+                count(self.counts.failed_inputs, "input", "inputs")
+            );
         }
         out.push_str(&self.undone());
         out.push('\n');
@@ -224,7 +198,7 @@ impl Summary {
 
     /// The number of fixes that were undone, if there are any.
     fn undone(&self) -> String {
-        match self.failed_fixes {
+        match self.counts.failed_fixes {
             0 => String::new(),
             number => format!("; {} undone", count(number, "fix", "fixes")),
         }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use vmdisk::model::BackendSource;
-use vmdisk::report::{DocumentReport, Unchecked, UncheckedRules};
+use vmdisk::report::{
+    DocumentReport, EntryFailure, ReportEntry, Unchecked, UncheckedRules, uri_of_path,
+};
 use vmdisk::trace::HostTrace;
 use vmdisk::{Confidence, Diagnostic, Document, HostIndex, Severity, TextPlace};
 
 use crate::render::message::{Message, MessagePlace};
-use crate::render::uri;
 
 /// One input, or a file that it names, with its result.
 #[derive(Debug)]
@@ -62,9 +63,19 @@ impl InputReport {
         Self::new(file, Err(Box::new(message)))
     }
 
+    /// The input in the JSON of the report.
+    pub(crate) fn entry(&self) -> ReportEntry<'_> {
+        ReportEntry {
+            path: &self.path,
+            file: &self.file,
+            outcome: self.outcome.as_ref().map_err(|it| failure(it)),
+            is_continued: self.is_continued,
+        }
+    }
+
     /// The path as a relative or absolute URI.
     pub(crate) fn uri(&self) -> String {
-        uri::of_path(&self.file)
+        uri_of_path(&self.file)
     }
 
     /// Findings that count.
@@ -158,6 +169,12 @@ impl InputReport {
         let paths = self.paths.iter_mut();
         paths.for_each(|paths| renumber(&mut paths.hosts));
     }
+}
+
+fn failure(message: &Message) -> EntryFailure<'_> {
+    let quoted = message.place.as_ref().and_then(|it| it.quoted.as_ref());
+    let at = quoted.map(|it| (it.text.text(), it.text.lines(), it.span));
+    EntryFailure::new(&message.title, message.help.as_deref(), at)
 }
 
 /// The images of a guest that the facts of its host do not have, by the numbers of disks.

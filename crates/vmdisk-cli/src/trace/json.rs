@@ -8,7 +8,7 @@ use vmdisk::Diagnostic;
 use vmdisk::trace::{DiskTrace, IoPath};
 
 use super::traced::Traced;
-use crate::render::escaped_json;
+use vmdisk::report::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

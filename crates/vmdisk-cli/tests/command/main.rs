@@ -28,6 +28,7 @@ mod hostile;
 mod hypervisor;
 mod image;
 mod integration;
+mod library;
 mod links;
 #[cfg(feature = "lsp")]
 mod lsp;

@@ -75,6 +75,7 @@ declare_rule! {
     name: "aio-slots-exhausted",
     group: Group::Startup,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Measured {
             figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",

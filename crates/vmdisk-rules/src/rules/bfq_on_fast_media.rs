@@ -52,6 +52,7 @@ declare_rule! {
     name: "bfq-on-fast-media",
     group: Group::Performance,
     severity: Severity::Advice,
+    is_about_host: true,
     evidence: &[
         Evidence::NotMeasuredHere("Linux Documentation/block/bfq-iosched.rst, on the limits of BFQ: overhead per request, and the highest rates it sustains on each CPU"),
     ],

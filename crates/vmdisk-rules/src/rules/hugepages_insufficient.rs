@@ -61,6 +61,7 @@ declare_rule! {
     name: "hugepages-insufficient",
     group: Group::Startup,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("Linux Documentation/mm/hugetlbfs_reserv.rst: mmap fails if there are not enough huge pages for the mapping"),
         Evidence::Source("QEMU system/physmem.c: unable to map backing store for guest RAM"),

@@ -123,6 +123,7 @@ declare_rule! {
     name: "io-uring-disabled",
     group: Group::Startup,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Measured {
             figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \

@@ -179,6 +179,7 @@ declare_rule! {
     name: "known-bad-build",
     group: Group::DataSafety,
     severity: Severity::Warning,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("openSUSE obs-build pull request 893 and QEMU issue 1193: iothreads with aio=io_uring hang in 7.1.0"),
         Evidence::Source("bcachefs issues 791 and 1095, bcachefs-tools pull request 653: writes with O_DIRECT below the block size fail with EINVAL"),

@@ -52,6 +52,7 @@ declare_rule! {
     name: "lvm-scans-guest-volumes",
     group: Group::DataSafety,
     severity: Severity::Warning,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
         Evidence::Measured {

@@ -77,6 +77,7 @@ declare_rule! {
     name: "md-degraded",
     group: Group::DataSafety,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Measured {
             figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",

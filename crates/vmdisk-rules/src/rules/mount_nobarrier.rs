@@ -69,6 +69,7 @@ declare_rule! {
     name: "mount-nobarrier",
     group: Group::DataSafety,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Measured {
             figures: "ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier",

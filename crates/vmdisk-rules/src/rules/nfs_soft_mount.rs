@@ -50,6 +50,7 @@ declare_rule! {
     name: "nfs-soft-mount",
     group: Group::DataSafety,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("nfs(5), soft / hard: a so-called \"soft\" timeout can cause silent data corruption in certain cases"),
     ],

@@ -71,6 +71,7 @@ declare_rule! {
     name: "read-only-filesystem",
     group: Group::Startup,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Refused {
             by: "QEMU",

@@ -65,6 +65,7 @@ declare_rule! {
     name: "thin-pool-nearly-full",
     group: Group::DataSafety,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
         Evidence::Source("lvmthin(7), Metadata space exhaustion: inconsistent metadata needs `lvconvert --repair`"),

@@ -55,6 +55,7 @@ declare_rule! {
     name: "thin-pool-overcommitted",
     group: Group::DataSafety,
     severity: Severity::Warning,
+    is_about_host: true,
     evidence: &[
         Evidence::Measured {
             figures: "thin_pool_autoextend_threshold=100 in a new installation",

@@ -50,6 +50,7 @@ declare_rule! {
     name: "zfs-sync-disabled",
     group: Group::DataSafety,
     severity: Severity::Error,
+    is_about_host: true,
     evidence: &[
         Evidence::Source("zfsprops(7), sync: `disabled` disables synchronous requests; ZFS ignores the synchronous transaction demands of applications such as databases"),
         Evidence::Source("zfs(4), zfs_txg_timeout: flush dirty data to disk at least every 5 seconds"),

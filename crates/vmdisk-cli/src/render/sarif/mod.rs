@@ -14,11 +14,8 @@ use vmdisk::{
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
-use crate::render::escaped_json::{self, Each};
-use crate::render::fingerprint::Fingerprints;
 use crate::render::message::Message;
 use crate::render::page_url;
-use crate::report::classes::{ClassNames, Classes};
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::report::run::RunReport;
 use model::{
@@ -27,6 +24,9 @@ use model::{
     PhysicalLocation, Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties,
     RuleProperties, RuleReference, Run, RunProperties, Suppression, Text, Tool,
 };
+use vmdisk::report::Fingerprints;
+use vmdisk::report::escaped_json::{self, Each};
+use vmdisk::report::{ClassNames, Classes};
 
 /// The directory that relative paths start from.
 const BASE: &str = "%SRCROOT%";
@@ -53,15 +53,13 @@ pub(crate) fn write(
     let inputs = || at.iter().zip(run.inputs);
     let rules = &Rules::of(run.inputs);
     let results = || {
-        let mut fingerprints = Fingerprints::new(run.inputs);
+        let mut fingerprints = Fingerprints::new(run.inputs.iter().flat_map(|it| &it.outcome));
         inputs().flat_map(move |(at, input)| {
             let Ok(report) = &input.outcome else {
                 return Vec::new();
             };
-            let mut findings: Vec<&Diagnostic> =
-                report.findings.iter().chain(&report.allowed).collect();
-            findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
-            let fingerprints = fingerprints.of(input, &findings);
+            let findings = report.by_place();
+            let fingerprints = fingerprints.of(&input.uri(), report, &findings);
             let found = findings.into_iter().zip(fingerprints);
             found
                 .map(|(finding, fingerprint)| {

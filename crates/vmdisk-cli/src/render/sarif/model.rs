@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::render::escaped_json::Each;
+use vmdisk::report::escaped_json::Each;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

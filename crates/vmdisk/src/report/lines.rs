@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::render::escaped_json;
-use crate::render::json::v1::{self, Input, JsonFinding};
-use crate::report::classes::Classes;
-use crate::report::input::InputReport;
+use super::json::{self, Input, JsonFinding};
+use super::{Classes, ReportEntry, escaped_json};
 
 /// A line of `vmdisk lint --format json-lines`. Its members are those of the report, version 1.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,25 +20,25 @@ enum Line<'a> {
 }
 
 /// A line for each finding of an input, or for an input that could not be read.
-pub(crate) fn file(input: &InputReport, classes: Option<&Classes<'_>>) -> String {
+pub fn of_entry(entry: &ReportEntry<'_>, classes: Option<&Classes<'_>>) -> String {
     let mut out = Vec::new();
     let mut line = |line: &Line<'_>| {
         escaped_json::line(&mut out, line).expect("writing to a Vec cannot fail");
     };
-    match &input.outcome {
+    match &entry.outcome {
         Ok(report) => {
-            let json = |finding| v1::finding(&input.path, report, finding, classes);
+            let shown = |finding| json::finding(entry, finding, None, classes);
             let findings = report.findings.iter();
-            findings.for_each(|one| line(&Line::Finding(json(one))));
+            findings.for_each(|one| line(&Line::Finding(shown(one))));
             let allowed = report.allowed.iter();
-            allowed.for_each(|one| line(&Line::Allowed(json(one))));
+            allowed.for_each(|one| line(&Line::Allowed(shown(one))));
         }
-        Err(_) => line(&Line::FailedInput(v1::input(input))),
+        Err(_) => line(&Line::FailedInput(json::input(entry))),
     }
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 /// The JSON Schema of a line.
-pub(crate) fn schema() -> schemars::Schema {
+pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line<'static>)
 }

@@ -3,16 +3,26 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use vmdisk::FoundOn;
+use vmdisk_source::sanitize::line;
 
-use crate::hosts::{Hosts, KnownHost};
-use crate::report::input::InputReport;
-use crate::sanitize::line;
+use super::DocumentReport;
+use crate::FoundOn;
+
+/// A host, as reports name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedHost {
+    /// What people call it.
+    pub name: String,
+    /// Its facts file.
+    pub path: String,
+    /// The class of hosts that its facts say it is of.
+    pub declared_class: Option<String>,
+}
 
 /// The hosts of a run, and the classes that its findings make of them.
 #[derive(Debug)]
-pub(crate) struct Classes<'a> {
-    hosts: &'a [KnownHost],
+pub struct Classes<'a> {
+    hosts: Vec<&'a ReportedHost>,
     /// The class of each host.
     of_host: Vec<usize>,
     classes: Vec<Class>,
@@ -20,30 +30,33 @@ pub(crate) struct Classes<'a> {
 
 /// Hosts about which the rules say the same in everything.
 #[derive(Debug)]
-pub(crate) struct Class {
+struct Class {
     /// The class that their facts declare, if it is theirs alone; else the first of them, and how many more.
-    pub(crate) name: String,
+    name: String,
     /// Their numbers, ascending; never empty.
     hosts: Vec<usize>,
 }
 
 /// On which classes something was found, by their names.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ClassNames<'a> {
-    pub(crate) affected: Vec<&'a str>,
-    pub(crate) not_affected: Vec<&'a str>,
-    pub(crate) not_checked: Vec<&'a str>,
+pub struct ClassNames<'a> {
+    /// The classes on which it was found.
+    pub affected: Vec<&'a str>,
+    /// The classes on which it was checked and not found.
+    pub not_affected: Vec<&'a str>,
+    /// The classes on which it could not be checked.
+    pub not_checked: Vec<&'a str>,
 }
 
 impl<'a> Classes<'a> {
     /// Classes that are in or out of every list of hosts as a whole: of each of `groups`, which are hosts that the same
     /// inputs may run on, and of every report.
-    pub(crate) fn new<'g>(
-        hosts: &'a Hosts,
+    pub fn new<'g>(
+        hosts: impl Iterator<Item = &'a ReportedHost>,
         groups: impl Iterator<Item = &'g [usize]>,
-        reports: &'g [InputReport],
+        reports: impl Iterator<Item = &'g DocumentReport>,
     ) -> Self {
-        let hosts = hosts.known.as_slice();
+        let hosts: Vec<&ReportedHost> = hosts.collect();
         let mut of_host = vec![0; hosts.len()];
         let mut seen: HashSet<&[usize]> = HashSet::new();
         let mut add = |listed| {
@@ -53,12 +66,12 @@ impl<'a> Classes<'a> {
         };
         groups.for_each(&mut add);
         for report in reports {
-            let findings = report.findings().iter().chain(report.allowed());
+            let findings = report.findings.iter().chain(&report.allowed);
             for found in findings.filter_map(|finding| finding.hosts.as_ref()) {
                 add(&found.affected);
                 add(&found.not_checked);
             }
-            report.not_checked().for_each(|missed| add(missed.hosts));
+            report.not_checked.iter().for_each(|missed| add(missed.hosts));
         }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {
@@ -71,7 +84,7 @@ impl<'a> Classes<'a> {
         let classes = members
             .into_iter()
             .map(|members| Class {
-                name: name(hosts, &members),
+                name: name(&hosts, &members),
                 hosts: members,
             })
             .collect();
@@ -82,17 +95,18 @@ impl<'a> Classes<'a> {
         }
     }
 
-    pub(crate) fn hosts(&self) -> &'a [KnownHost] {
-        self.hosts
+    /// The hosts, by their numbers.
+    pub fn hosts(&self) -> &[&'a ReportedHost] {
+        &self.hosts
     }
 
     /// Name of the class of a host.
-    pub(crate) fn class_of(&self, host: usize) -> &str {
+    pub fn class_of(&self, host: usize) -> &str {
         &self.classes[self.of_host[host]].name
     }
 
     /// The classes with the names of their hosts.
-    pub(crate) fn named(&self) -> impl Iterator<Item = (&str, Vec<&'a str>)> {
+    pub fn named(&self) -> impl Iterator<Item = (&str, Vec<&'a str>)> {
         self.classes.iter().map(|class| {
             let hosts = class.hosts.iter();
             let names = hosts.map(|host| self.hosts[*host].name.as_str()).collect();
@@ -101,14 +115,14 @@ impl<'a> Classes<'a> {
     }
 
     /// The names of the classes of some hosts, each once. A class is in it whole or not at all.
-    pub(crate) fn names(&self, hosts: &[usize]) -> Vec<&str> {
+    pub fn names(&self, hosts: &[usize]) -> Vec<&str> {
         let first = |host: &&usize| self.classes[self.of_host[**host]].hosts[0] == **host;
         let firsts = hosts.iter().filter(first);
         firsts.map(|host| self.class_of(*host)).collect()
     }
 
     /// The names of the classes that a finding is about, and of the others.
-    pub(crate) fn names_of(&self, found: &FoundOn) -> ClassNames<'_> {
+    pub fn names_of(&self, found: &FoundOn) -> ClassNames<'_> {
         let FoundOn {
             affected,
             not_affected,
@@ -122,7 +136,7 @@ impl<'a> Classes<'a> {
     }
 
     /// On which hosts something was found, in words; nothing where it is on all of them.
-    pub(crate) fn note(&self, found: &FoundOn) -> Option<String> {
+    pub fn note(&self, found: &FoundOn) -> Option<String> {
         let ClassNames {
             affected,
             not_affected,
@@ -141,7 +155,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The classes in one line.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let count = |number: usize, one: &str, many: &str| {
             format!("{number} {}", if number == 1 { one } else { many })
         };
@@ -172,13 +186,13 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-fn name(hosts: &[KnownHost], members: &[usize]) -> String {
+fn name(hosts: &[&ReportedHost], members: &[usize]) -> String {
     let first = &hosts[members[0]];
     if let Some(declared) = &first.declared_class {
-        let is_of_it = |host: &KnownHost| host.declared_class.as_ref() == Some(declared);
+        let is_of_it = |host: &ReportedHost| host.declared_class.as_ref() == Some(declared);
         let all_of_it = hosts.iter().filter(|host| is_of_it(host)).count();
         let is_theirs_alone = all_of_it == members.len()
-            && members.iter().all(|member| is_of_it(&hosts[*member]))
+            && members.iter().all(|member| is_of_it(hosts[*member]))
             && !hosts.iter().any(|host| host.name == *declared);
         if is_theirs_alone {
             return declared.clone();
@@ -209,29 +223,25 @@ fn split(of_host: &mut [usize], listed: &[usize]) {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::Path;
-
-    use vmdisk::Facts;
-    use vmdisk::report::{DocumentReport, Unchecked};
 
     use super::*;
+    use crate::report::Unchecked;
 
-    fn host(name: &str, class: Option<&str>) -> KnownHost {
-        KnownHost {
+    fn host(name: &str, class: Option<&str>) -> ReportedHost {
+        ReportedHost {
             name: name.to_owned(),
             path: format!("facts/{name}.json"),
             declared_class: class.map(str::to_owned),
-            facts: Facts::default(),
         }
     }
 
-    fn classes<'a>(hosts: &'a Hosts, lists: &[&'static [usize]]) -> Classes<'a> {
-        let mut of_host = vec![0; hosts.known.len()];
+    fn classes<'a>(hosts: &'a [ReportedHost], lists: &[&'static [usize]]) -> Classes<'a> {
+        let mut of_host = vec![0; hosts.len()];
         for listed in lists {
             split(&mut of_host, listed);
         }
         let missed = |listed: &&'static [usize]| Unchecked {
-            rule: vmdisk::rules::find("cache-unsafe").unwrap(),
+            rule: crate::rules::find("cache-unsafe").unwrap(),
             disk: None,
             field: "",
             what: "",
@@ -242,18 +252,14 @@ mod tests {
             not_checked: lists.iter().map(missed).collect(),
             ..DocumentReport::default()
         };
-        let reports = [InputReport::new(Path::new("a.xml"), Ok(report))];
-        let classes = Classes::new(hosts, std::iter::empty(), &reports);
+        let classes = Classes::new(hosts.iter(), std::iter::empty(), [&report].into_iter());
         assert_eq!(classes.of_host, of_host);
         classes
     }
 
     #[test]
     fn hosts_that_are_always_listed_together_are_a_class() {
-        let hosts = Hosts {
-            known: ["a", "b", "c", "d"].map(|name| host(name, None)).into(),
-            failed: Vec::new(),
-        };
+        let hosts = ["a", "b", "c", "d"].map(|name| host(name, None));
         let classes = classes(&hosts, &[&[1, 3], &[0, 1, 2, 3], &[3, 1]]);
         let named: BTreeMap<&str, Vec<&str>> = classes.named().collect();
         assert_eq!(
@@ -285,15 +291,8 @@ mod tests {
 
     #[test]
     fn a_declared_class_gives_its_name_where_it_is_whole() {
-        let hosts = Hosts {
-            known: vec![
-                host("a", Some("gen3")),
-                host("b", Some("gen1")),
-                host("c", Some("gen1")),
-                host("d", Some("gen3")),
-            ],
-            failed: Vec::new(),
-        };
+        let hosts = [("a", "gen3"), ("b", "gen1"), ("c", "gen1"), ("d", "gen3")];
+        let hosts = hosts.map(|(name, class)| host(name, Some(class)));
         let whole: Vec<String> = classes(&hosts, &[&[0, 3]])
             .classes
             .into_iter()

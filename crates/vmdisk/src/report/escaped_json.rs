@@ -5,17 +5,16 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
-
-use crate::sanitize::{is_hazard, is_plain, is_plain_in_json};
+use vmdisk_source::sanitize::{is_hazard, is_plain, is_plain_in_json};
 
 /// Writes a value with line ends and indentation, and a line end after it.
-pub(crate) fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+pub fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(&mut *out, value, Layout::new(Some(0)))?;
     out.write_all(b"\n")
 }
 
 /// Writes a value in one line, with a line end after it.
-pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(&mut *out, value, Layout::new(None))?;
     out.write_all(b"\n")
 }
@@ -26,11 +25,12 @@ fn write(mut out: impl Write, value: &impl Serialize, layout: Layout) -> io::Res
 }
 
 /// A list whose items are made while it is written.
-pub(crate) struct Each<'a, T>(Box<dyn Fn() -> Box<dyn Iterator<Item = T> + 'a> + 'a>);
+#[allow(missing_debug_implementations)]
+pub struct Each<'a, T>(Box<dyn Fn() -> Box<dyn Iterator<Item = T> + 'a> + 'a>);
 
 impl<'a, T: 'a> Each<'a, T> {
     /// The list of the items that a function makes.
-    pub(crate) fn new<I: Iterator<Item = T> + 'a>(items: impl Fn() -> I + 'a) -> Self {
+    pub fn new<I: Iterator<Item = T> + 'a>(items: impl Fn() -> I + 'a) -> Self {
         Each(Box::new(move || Box::new(items())))
     }
 }
@@ -42,14 +42,14 @@ impl<T: Serialize> Serialize for Each<'_, T> {
 }
 
 /// An object that is written member by member, with the indentation of [`pretty`].
-pub(crate) struct Members<'o> {
+pub struct Members<'o> {
     out: &'o mut dyn Write,
     separator: &'static str,
 }
 
 impl<'o> Members<'o> {
     /// Begins an object.
-    pub(crate) fn new(out: &'o mut dyn Write) -> Self {
+    pub fn new(out: &'o mut dyn Write) -> Self {
         Members {
             out,
             separator: "{\n",
@@ -63,13 +63,13 @@ impl<'o> Members<'o> {
     }
 
     /// Writes a member.
-    pub(crate) fn member(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
+    pub fn member(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
         self.name(name)?;
         write(&mut *self.out, value, Layout::new(Some(1)))
     }
 
     /// Writes a member that is a list with a line for each item. `add` adds the items of an owner by [`add_line`].
-    pub(crate) fn lines<T>(
+    pub fn lines<T>(
         &mut self,
         name: &str,
         owners: &[T],
@@ -90,16 +90,16 @@ impl<'o> Members<'o> {
     }
 
     /// Ends the object, with a line end after it.
-    pub(crate) fn end(self) -> io::Result<()> {
+    pub fn end(self) -> io::Result<()> {
         self.out.write_all(b"\n}\n")
     }
 }
 
 /// Begins an item of [`Members::lines`].
-pub(crate) const LINE: &[u8] = b",\n    ";
+pub const LINE: &[u8] = b",\n    ";
 
 /// Adds an item of [`Members::lines`], with a blank after each comma and colon.
-pub(crate) fn add_line(items: &mut Vec<u8>, item: &impl Serialize) {
+pub fn add_line(items: &mut Vec<u8>, item: &impl Serialize) {
     items.extend_from_slice(LINE);
     let layout = Layout {
         is_spaced: true,
@@ -109,7 +109,7 @@ pub(crate) fn add_line(items: &mut Vec<u8>, item: &impl Serialize) {
 }
 
 /// Adds a string.
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+pub fn string(out: &mut Vec<u8>, text: &str) {
     // Most texts are ASCII.
     if is_plain_in_json(text) || needs_no_escape(text) {
         out.reserve(text.len() + 2);

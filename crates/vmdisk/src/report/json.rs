@@ -4,23 +4,23 @@
 //! of `schema_version` counts additions. Lines and columns start at 1, columns count Unicode characters,
 //! offsets are bytes from 0.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::ptr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::report::{DocumentReport, Unchecked};
-use vmdisk::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
-use vmdisk_source::{Edit, LineIndex, Span};
+use vmdisk_source::Edit;
 
-use crate::render::escaped_json::{self, Members, add_line};
-use crate::render::message::Message;
-use crate::render::summary::Summary;
-use crate::report::classes::{ClassNames, Classes};
-use crate::report::input::InputReport;
-use crate::report::run::RunReport;
+use super::entry::JsonPosition;
+use super::escaped_json::{self, Members, add_line};
+use super::{
+    ClassNames, Classes, Counts, DocumentReport, EntryFailure, Fingerprints, ReportEntry, Unchecked,
+};
+use crate::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 
 /// Version of the shape.
-pub(crate) const SCHEMA_VERSION: &str = "1.4";
+pub const SCHEMA_VERSION: &str = "1.5";
 
 /// The report of one `vmdisk lint` run.
 #[derive(JsonSchema)]
@@ -59,37 +59,6 @@ struct Tool {
     name: &'static str,
     /// Its version.
     version: &'static str,
-}
-
-/// Numbers of a run.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Counts {
-    /// Inputs, including unreadable ones.
-    inputs: usize,
-    /// Inputs that could not be read.
-    failed_inputs: usize,
-    /// Findings of severity `error`.
-    errors: usize,
-    /// Findings of severity `warning`.
-    warnings: usize,
-    /// Findings of severity `advice`.
-    advice: usize,
-    /// Findings of severity `pedantic`; since 1.3.
-    pedantic: usize,
-    /// Findings that do not count.
-    allowed: usize,
-    /// Those of them that a baseline knows; since 1.4.
-    known: usize,
-    /// Findings with a fix that `--fix` applies.
-    fixable: usize,
-    /// Findings with a fix that only `--unsafe-fixes` applies.
-    fixable_unsafely: usize,
-    /// The findings that `--fix` fixed in this run.
-    fixed: usize,
-    /// Fixes that `--fix` undid in this run; since 1.2.
-    failed_fixes: usize,
-    /// Rules that could not look at something.
-    rules_not_checked: usize,
 }
 
 /// A host that the inputs may run on.
@@ -141,7 +110,7 @@ pub(super) struct Input<'a> {
     /// Fixes that `--fix` undid because they made something worse; since 1.2.
     failed_fixes: Vec<FailedFix<'a>>,
     /// Why it could not be read.
-    error: Option<Failure<'a>>,
+    error: Option<&'a EntryFailure<'a>>,
 }
 
 /// A fix that was undone.
@@ -165,19 +134,6 @@ enum InputStatus {
     Failed,
 }
 
-/// Why an input failed.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Failure<'a> {
-    /// The mistake.
-    message: &'a str,
-    /// Where, if it is text.
-    start: Option<Position>,
-    /// Where the place ends.
-    end: Option<Position>,
-    /// The remedy.
-    help: Option<&'a str>,
-}
-
 /// One finding.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
@@ -188,6 +144,8 @@ pub(super) struct JsonFinding<'a> {
     severity: SeverityWord,
     /// How sure it is.
     confidence: ConfidenceWord,
+    /// Where the mistake is: in the guest's configuration, or on the host; since 1.5.
+    subject: SubjectWord,
     /// Path of the input.
     path: &'a str,
     /// Which disk, if it is about one.
@@ -204,6 +162,10 @@ pub(super) struct JsonFinding<'a> {
     notes: &'a [String],
     /// The remedy.
     help: Option<&'a str>,
+    /// The subject as a number that survives edits elsewhere, as in SARIF; since 1.5. Lines have none: it depends on all
+    /// inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<&'a str>,
     /// Edits that fix it.
     fix: Option<Fix<'a>>,
     /// On which hosts, where there are several; since 1.1.
@@ -238,6 +200,16 @@ enum ConfidenceWord {
     Assumed,
 }
 
+/// Where a mistake is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum SubjectWord {
+    /// In the configuration of the guest.
+    Guest,
+    /// On the host, whatever the guest is.
+    Host,
+}
+
 /// Whether a fix may be applied without asking.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -269,25 +241,14 @@ struct Disk<'a> {
     target: Option<&'a str>,
 }
 
-/// A position in a text.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Position {
-    /// Line, from 1.
-    line: usize,
-    /// Column in Unicode characters, from 1.
-    column: usize,
-    /// Bytes before it.
-    offset: usize,
-}
-
 /// A place in a text.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Place")]
 struct JsonPlace<'a> {
     /// Its first character.
-    start: Position,
+    start: JsonPosition,
     /// Just past its last character.
-    end: Position,
+    end: JsonPosition,
     /// False if the field is not written and this is the nearest one around it.
     exact: bool,
     /// The field in words.
@@ -316,9 +277,9 @@ struct Fix<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Replacement<'a> {
     /// Where the replaced part starts.
-    start: Position,
+    start: JsonPosition,
     /// Where it ends.
-    end: Position,
+    end: JsonPosition,
     /// The new text.
     text: &'a str,
 }
@@ -355,12 +316,13 @@ struct NotChecked<'a> {
 }
 
 /// Adds places that rules could not look at.
-fn add_all_not_checked(list: &mut Vec<u8>, input: &InputReport, classes: Option<&Classes<'_>>) {
+fn add_all_not_checked(list: &mut Vec<u8>, entry: &ReportEntry<'_>, classes: Option<&Classes<'_>>) {
     let mut path = Vec::new();
-    escaped_json::string(&mut path, &input.path);
-    for one in input.not_checked() {
+    escaped_json::string(&mut path, entry.path);
+    let missed = entry.outcome.iter().flat_map(|it| it.not_checked.iter());
+    for one in missed {
         match classes {
-            Some(_) => add_line(list, &not_checked(&input.path, one, classes)),
+            Some(_) => add_line(list, &not_checked(entry.path, one, classes)),
             None => add_not_checked(list, &path, one),
         }
     }
@@ -407,82 +369,68 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: Unchecked<'_>) {
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn write(
+pub fn write(
     out: &mut dyn Write,
-    run: RunReport<'_>,
+    entries: &[ReportEntry<'_>],
+    counts: &Counts,
     classes: Option<&Classes<'_>>,
 ) -> io::Result<()> {
     let tool = Tool {
         name: "vmdisk",
         version: env!("CARGO_PKG_VERSION"),
     };
-    let add_findings = |list: &mut Vec<u8>, checked: &InputReport, all: &[Diagnostic]| {
-        if let Ok(report) = &checked.outcome {
-            let findings = all.iter();
-            findings.for_each(|one| add_line(list, &finding(&checked.path, report, one, classes)));
-        }
-    };
+    let fingerprints = fingerprints(entries);
+    let add_findings =
+        |list: &mut Vec<u8>, entry: &ReportEntry<'_>, all: fn(&DocumentReport) -> &[Diagnostic]| {
+            for one in entry.outcome.iter().flat_map(|report| all(report)) {
+                let fingerprint = fingerprints.get(&ptr::from_ref(one)).map(String::as_str);
+                add_line(list, &finding(entry, one, fingerprint, classes));
+            }
+        };
     let mut report = Members::new(out);
     report.member("schema_version", &SCHEMA_VERSION)?;
     report.member("tool", &tool)?;
-    report.member("summary", &counts(run.summary))?;
-    report.lines("inputs", run.inputs, |list, checked| {
-        if !checked.is_continued {
-            add_line(list, &input(checked));
+    report.member("summary", counts)?;
+    report.lines("inputs", entries, |list, entry| {
+        if !entry.is_continued {
+            add_line(list, &input(entry));
         }
     })?;
     if let Some(classes) = classes {
         report.member("hosts", &hosts(classes))?;
         report.member("host_classes", &host_classes(classes))?;
     }
-    report.lines("findings", run.inputs, |list, checked| {
-        add_findings(list, checked, checked.findings());
+    report.lines("findings", entries, |list, entry| {
+        add_findings(list, entry, |report| &report.findings);
     })?;
-    report.lines("allowed", run.inputs, |list, checked| {
-        add_findings(list, checked, checked.allowed());
+    report.lines("allowed", entries, |list, entry| {
+        add_findings(list, entry, |report| &report.allowed);
     })?;
-    report.lines("not_checked", run.inputs, |list, checked| {
-        add_all_not_checked(list, checked, classes);
+    report.lines("not_checked", entries, |list, entry| {
+        add_all_not_checked(list, entry, classes);
     })?;
     report.end()
 }
 
-fn counts(summary: &Summary) -> Counts {
-    let Summary {
-        inputs,
-        failed,
-        errors,
-        warnings,
-        advice,
-        pedantic,
-        allowed,
-        known,
-        fixable,
-        fixable_unsafely,
-        fixed,
-        failed_fixes,
-        rules_not_checked,
-        ..
-    } = summary;
-    Counts {
-        inputs: *inputs,
-        failed_inputs: *failed,
-        errors: *errors,
-        warnings: *warnings,
-        advice: *advice,
-        pedantic: *pedantic,
-        allowed: *allowed,
-        known: *known,
-        fixable: *fixable,
-        fixable_unsafely: *fixable_unsafely,
-        fixed: *fixed,
-        failed_fixes: *failed_fixes,
-        rules_not_checked: rules_not_checked.len(),
+/// The fingerprints of all findings, which are those of SARIF.
+fn fingerprints(entries: &[ReportEntry<'_>]) -> HashMap<*const Diagnostic, String> {
+    let reports = || {
+        entries
+            .iter()
+            .filter_map(|it| Some((it, *it.outcome.as_ref().ok()?)))
+    };
+    let mut fingerprints = Fingerprints::new(reports().map(|(_, report)| report));
+    let mut all = HashMap::new();
+    for (entry, report) in reports() {
+        let findings = report.by_place();
+        let texts = fingerprints.of(&entry.uri(), report, &findings);
+        all.extend(findings.into_iter().map(ptr::from_ref).zip(texts));
     }
+    all
 }
 
 /// The JSON Schema of the report.
-pub(crate) fn schema() -> schemars::Schema {
+pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'static>)
 }
 
@@ -505,7 +453,7 @@ fn host_classes<'a>(classes: &'a Classes<'_>) -> Vec<HostClass<'a>> {
         .collect()
 }
 
-fn found_on<'a>(classes: &'a Classes<'_>, found: &vmdisk::FoundOn) -> FoundOn<'a> {
+fn found_on<'a>(classes: &'a Classes<'_>, found: &crate::FoundOn) -> FoundOn<'a> {
     let ClassNames {
         affected,
         not_affected,
@@ -518,30 +466,28 @@ fn found_on<'a>(classes: &'a Classes<'_>, found: &vmdisk::FoundOn) -> FoundOn<'a
     }
 }
 
-pub(super) fn input(checked: &InputReport) -> Input<'_> {
-    match &checked.outcome {
-        Ok(report) => Input {
-            path: &checked.path,
-            status: InputStatus::Checked,
-            domain: report.domain.as_deref(),
-            disks: Some(report.disks),
-            fixed: &report.mended,
-            failed_fixes: report.failed_fixes.iter().map(failed_fix).collect(),
-            error: None,
+pub(super) fn input<'a>(entry: &'a ReportEntry<'_>) -> Input<'a> {
+    let report = entry.outcome.as_ref();
+    let read = report.ok();
+    Input {
+        path: entry.path,
+        status: match read {
+            Some(_) => InputStatus::Checked,
+            None => InputStatus::Failed,
         },
-        Err(message) => Input {
-            path: &checked.path,
-            status: InputStatus::Failed,
-            domain: None,
-            disks: None,
-            fixed: &[],
-            failed_fixes: Vec::new(),
-            error: Some(failure(message)),
-        },
+        domain: read.and_then(|report| report.domain.as_deref()),
+        disks: read.map(|report| report.disks),
+        fixed: read.map_or(&[], |report| &report.mended),
+        failed_fixes: read
+            .iter()
+            .flat_map(|it| &it.failed_fixes)
+            .map(failed_fix)
+            .collect(),
+        error: report.err(),
     }
 }
 
-fn failed_fix(failed: &vmdisk::FailedFix) -> FailedFix<'_> {
+fn failed_fix(failed: &crate::FailedFix) -> FailedFix<'_> {
     FailedFix {
         rule: failed.rule.name,
         title: &failed.title,
@@ -549,26 +495,10 @@ fn failed_fix(failed: &vmdisk::FailedFix) -> FailedFix<'_> {
     }
 }
 
-fn failure(message: &Message) -> Failure<'_> {
-    let quoted = message
-        .place
-        .as_ref()
-        .and_then(|place| place.quoted.as_ref());
-    let at = |offset: fn(Span) -> usize| {
-        quoted.map(|quoted| position(quoted.text.text(), quoted.text.lines(), offset(quoted.span)))
-    };
-    Failure {
-        message: &message.title,
-        start: at(|span| span.start),
-        end: at(|span| span.end),
-        help: message.help.as_deref(),
-    }
-}
-
 pub(super) fn finding<'a>(
-    path: &'a str,
-    report: &'a DocumentReport,
+    entry: &'a ReportEntry<'_>,
     finding: &'a Diagnostic,
+    fingerprint: Option<&'a str>,
     classes: Option<&'a Classes<'_>>,
 ) -> JsonFinding<'a> {
     let Diagnostic {
@@ -599,7 +529,11 @@ pub(super) fn finding<'a>(
             Confidence::Certain => ConfidenceWord::Certain,
             Confidence::Assumed => ConfidenceWord::Assumed,
         },
-        path,
+        subject: match rule.is_about_host {
+            true => SubjectWord::Host,
+            false => SubjectWord::Guest,
+        },
+        path: entry.path,
         disk: disk.as_ref().map(|disk| Disk {
             index: disk.index,
             target: disk.target.as_deref(),
@@ -616,6 +550,7 @@ pub(super) fn finding<'a>(
             .collect(),
         notes,
         help: help.as_deref(),
+        fingerprint,
         fix: fix.as_ref().map(|fix| Fix {
             applicability: match fix.applicability {
                 Applicability::Safe => ApplicabilityWord::Safe,
@@ -624,18 +559,18 @@ pub(super) fn finding<'a>(
             edits: fix
                 .edits
                 .iter()
-                .map(|edit| replacement(report, edit))
+                .map(|edit| replacement(entry, edit))
                 .collect(),
         }),
         hosts: classes
             .zip(hosts.as_ref())
             .map(|(classes, found)| found_on(classes, found)),
-        allowed_by: allowed_by.as_ref().map(|by| allowance(report, by)),
+        allowed_by: allowed_by.as_ref().map(|by| allowance(entry, by)),
     }
 }
 
-fn place(place: &vmdisk::TextPlace) -> JsonPlace<'_> {
-    let vmdisk::TextPlace {
+fn place(place: &crate::TextPlace) -> JsonPlace<'_> {
+    let crate::TextPlace {
         span,
         start,
         end,
@@ -643,12 +578,12 @@ fn place(place: &vmdisk::TextPlace) -> JsonPlace<'_> {
         breadcrumb,
     } = place;
     JsonPlace {
-        start: Position {
+        start: JsonPosition {
             line: start.line,
             column: start.column,
             offset: span.start,
         },
-        end: Position {
+        end: JsonPosition {
             line: end.line,
             column: end.column,
             offset: span.end,
@@ -658,29 +593,20 @@ fn place(place: &vmdisk::TextPlace) -> JsonPlace<'_> {
     }
 }
 
-fn replacement<'a>(report: &DocumentReport, edit: &'a Edit) -> Replacement<'a> {
+fn replacement<'a>(entry: &ReportEntry<'_>, edit: &'a Edit) -> Replacement<'a> {
     Replacement {
-        start: position(&report.text, &report.lines, edit.span.start),
-        end: position(&report.text, &report.lines, edit.span.end),
+        start: entry.position(edit.span.start),
+        end: entry.position(edit.span.end),
         text: &edit.text,
     }
 }
 
-fn position(text: &str, lines: &LineIndex, offset: usize) -> Position {
-    let found = lines.position(text, offset);
-    Position {
-        line: found.line,
-        column: found.column,
-        offset,
-    }
-}
-
-fn allowance<'a>(report: &DocumentReport, by: &'a AllowedBy) -> Allowance<'a> {
+fn allowance<'a>(entry: &ReportEntry<'_>, by: &'a AllowedBy) -> Allowance<'a> {
     match by {
         AllowedBy::InFile { reason, span } => Allowance {
             by: AllowedByWord::File,
             reason: reason.as_deref(),
-            line: Some(report.lines.position(&report.text, span.start).line),
+            line: Some(entry.position(span.start).line),
         },
         AllowedBy::Ignored => Allowance {
             by: AllowedByWord::CommandLine,
@@ -727,7 +653,7 @@ mod tests {
     fn an_entry_without_serde_is_that_of_serde() {
         for disk in [None, Some((0, None)), Some((12, Some("v\"da\u{202e}")))] {
             let missed = Unchecked {
-                rule: vmdisk::rules::find("cache-unsafe").unwrap(),
+                rule: crate::rules::find("cache-unsafe").unwrap(),
                 disk,
                 field: "disk vda › driver/@cache",
                 what: "file system of /srv/\\a\n.img",

@@ -128,6 +128,13 @@ impl DocumentReport {
         }
     }
 
+    /// All findings, also those that do not count, in the order of the text.
+    pub fn by_place(&self) -> Vec<&Diagnostic> {
+        let mut findings: Vec<&Diagnostic> = self.findings.iter().chain(&self.allowed).collect();
+        findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
+        findings
+    }
+
     /// As [`DocumentReport::new`], without the places that rules could not look at: they are most of a report.
     pub fn without_places(document: Document, report: LintReport) -> Self {
         let LintReport {

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use vmdisk::Diagnostic;
-
-use crate::report::input::InputReport;
+use super::DocumentReport;
+use crate::Diagnostic;
 
 /// Distinguishes the findings of a run by their subject: the rule, the guest, the disk and the property.
 #[derive(Debug)]
-pub(crate) struct Fingerprints<'a> {
+pub struct Fingerprints<'a> {
     /// The number of inputs with a guest of each name.
     guests: HashMap<&'a str, usize>,
     /// The number of findings about each subject so far, in files that several inputs may include.
@@ -17,9 +16,10 @@ pub(crate) struct Fingerprints<'a> {
 
 impl<'a> Fingerprints<'a> {
     /// No fingerprints yet of these inputs.
-    pub(crate) fn new(inputs: &'a [InputReport]) -> Self {
+    pub fn new(reports: impl IntoIterator<Item = &'a DocumentReport>) -> Self {
         let mut guests = HashMap::new();
-        for name in inputs.iter().filter_map(guest) {
+        let reports = reports.into_iter();
+        for name in reports.filter_map(|report| report.domain.as_deref()) {
             *guests.entry(name).or_default() += 1;
         }
         Fingerprints {
@@ -29,17 +29,21 @@ impl<'a> Fingerprints<'a> {
     }
 
     /// The fingerprints of findings in an input, in their order.
-    pub(crate) fn of(&mut self, input: &InputReport, findings: &[&Diagnostic]) -> Vec<String> {
-        let uri = input.uri();
+    pub fn of(
+        &mut self,
+        uri: &str,
+        report: &DocumentReport,
+        findings: &[&Diagnostic],
+    ) -> Vec<String> {
+        let guest = report.domain.as_deref();
         // The name of the guest survives a move of its file, but is not unique if two files have it.
-        let owner = match guest(input).filter(|name| self.guests.get(name) == Some(&1)) {
+        let owner = match guest.filter(|name| self.guests.get(name) == Some(&1)) {
             Some(name) => ["guest", name],
-            None => ["path", &uri],
+            None => ["path", uri],
         };
         let mut own = HashMap::new();
-        let text = input.outcome.as_ref().map(|report| report.text.as_str());
         // Each input reports its own findings in a file that several include.
-        let counts = match text.is_ok_and(vmdisk::begins_with_group) {
+        let counts = match crate::begins_with_group(&report.text) {
             true => &mut self.shared,
             false => &mut own,
         };
@@ -51,11 +55,6 @@ impl<'a> Fingerprints<'a> {
         };
         findings.iter().map(fingerprint).collect()
     }
-}
-
-/// The name of the guest of an input.
-fn guest(input: &InputReport) -> Option<&str> {
-    input.outcome.as_ref().ok()?.domain.as_deref()
 }
 
 fn subject([kind, name]: [&str; 2], finding: &Diagnostic) -> u128 {
@@ -73,13 +72,13 @@ fn subject([kind, name]: [&str; 2], finding: &Diagnostic) -> u128 {
 }
 
 /// The number of some parts, as text.
-pub(crate) fn hash(parts: &[&str]) -> String {
+pub fn hash(parts: &[&str]) -> String {
     format!("{:032x}", digest(parts))
 }
 
 /// 128 bits of FNV-1a over the parts with their lengths: the same everywhere and for ever, which the
 /// hashers of the standard library do not promise.
-pub(crate) fn digest(parts: &[&str]) -> u128 {
+pub fn digest(parts: &[&str]) -> u128 {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut state: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut take = |byte: u8| state = (state ^ u128::from(byte)).wrapping_mul(PRIME);
@@ -95,10 +94,6 @@ pub(crate) fn digest(parts: &[&str]) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use vmdisk::report::DocumentReport;
-
     use super::*;
 
     #[test]
@@ -114,16 +109,16 @@ mod tests {
     #[test]
     fn findings_about_the_same_are_counted_and_unique_guests_give_the_number() {
         let text = "<disk><target dev='vda'/><driver cache='unsafe'/></disk>";
-        let document = vmdisk::read(text).unwrap();
-        let found = vmdisk::lint(&document, &vmdisk::LintOptions::default());
+        let document = crate::read(text).unwrap();
+        let found = crate::lint(&document, &crate::LintOptions::default());
         let finding = &found.diagnostics[0];
-        let input = |(path, guest, text): (&str, Option<&str>, &str)| {
+        let input = |(path, guest, text): (&'static str, Option<&str>, &str)| {
             let report = DocumentReport {
                 domain: guest.map(str::to_owned),
                 text: text.to_owned(),
                 ..DocumentReport::default()
             };
-            InputReport::new(Path::new(path), Ok(report))
+            (path, report)
         };
         let inputs = [
             ("a.xml", Some("web1"), ""),
@@ -135,10 +130,10 @@ mod tests {
             ("e.xml", None, ""),
         ];
         let inputs = inputs.map(input);
-        let mut fingerprints = Fingerprints::new(&inputs);
+        let mut fingerprints = Fingerprints::new(inputs.iter().map(|(_, report)| report));
         let mut found = inputs
             .iter()
-            .map(|input| fingerprints.of(input, &[finding, finding]));
+            .map(|(path, report)| fingerprints.of(path, report, &[finding, finding]));
         let mut expected = |owner: [&str; 2], times: [usize; 2]| {
             let subject = subject(owner, finding);
             let numbers = times.map(|time| format!("{subject:032x}:{time}"));

@@ -1,0 +1,85 @@
+//! Numbers of a run.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use super::ReportEntry;
+use crate::{AllowedBy, Applicability, Diagnostic, Severity};
+
+/// Numbers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Inputs, including unreadable ones.
+    pub inputs: usize,
+    /// Inputs that could not be read.
+    pub failed_inputs: usize,
+    /// Findings of severity `error`.
+    pub errors: usize,
+    /// Findings of severity `warning`.
+    pub warnings: usize,
+    /// Findings of severity `advice`.
+    pub advice: usize,
+    /// Findings of severity `pedantic`; since 1.3.
+    pub pedantic: usize,
+    /// Findings that do not count.
+    pub allowed: usize,
+    /// Those of them that a baseline knows; since 1.4.
+    pub known: usize,
+    /// Findings with a fix that `--fix` applies.
+    pub fixable: usize,
+    /// Findings with a fix that only `--unsafe-fixes` applies.
+    pub fixable_unsafely: usize,
+    /// The findings that `--fix` fixed in this run.
+    pub fixed: usize,
+    /// Fixes that `--fix` undid in this run; since 1.2.
+    pub failed_fixes: usize,
+    /// Rules that could not look at something.
+    #[serde(serialize_with = "length")]
+    #[schemars(with = "usize")]
+    pub rules_not_checked: BTreeSet<&'static str>,
+}
+
+fn length<S: Serializer>(names: &BTreeSet<&str>, serializer: S) -> Result<S::Ok, S::Error> {
+    names.len().serialize(serializer)
+}
+
+impl Counts {
+    /// The numbers of these inputs.
+    pub fn of<'a>(inputs: impl IntoIterator<Item = ReportEntry<'a>>) -> Self {
+        let mut counts = Counts::default();
+        for input in inputs {
+            counts.inputs += usize::from(!input.is_continued);
+            let Ok(report) = input.outcome else {
+                counts.failed_inputs += 1;
+                continue;
+            };
+            counts.fixed += report.mended.len();
+            counts.failed_fixes += report.failed_fixes.len();
+            report.findings.iter().for_each(|one| counts.add(one));
+            counts.allowed += report.allowed.len();
+            let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
+            counts.known += report.allowed.iter().filter(is_known).count();
+            let rules = report.unchecked_rules.rules.iter();
+            counts.rules_not_checked.extend(rules.map(|rule| rule.name));
+        }
+        counts
+    }
+
+    /// Counts a finding.
+    fn add(&mut self, finding: &Diagnostic) {
+        *match finding.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+            Severity::Advice => &mut self.advice,
+            Severity::Pedantic => &mut self.pedantic,
+        } += 1;
+        match finding.fix.as_ref().map(|fix| fix.applicability) {
+            Some(Applicability::Safe) => self.fixable += 1,
+            Some(Applicability::Unsafe) => self.fixable_unsafely += 1,
+            None => {}
+        }
+    }
+}
