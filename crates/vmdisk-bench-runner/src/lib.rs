@@ -1,4 +1,4 @@
-//! Measures disk configurations on the host it runs on.
+//! Internal to vmdisk: measures disk configurations on the host it runs on.
 //!
 //! A [`Plan`] is a list of [`Cell`]s: a [`Configuration`] (one disk of the model, with its
 //! guest), a [`Workload`], an engine and a [`Phase`]. An [`Engine`] turns cells into [`Measurement`]s. The

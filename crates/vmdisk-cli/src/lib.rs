@@ -1,4 +1,4 @@
-//! The vmdisk command: lint, generate, facts, explain.
+//! Internal to vmdisk: the vmdisk command: lint, generate, facts, explain.
 //!
 //! This crate alone reads files, prints and sets the exit status; everything it knows about disks comes
 //! from the crate `vmdisk`. [`run`] is the whole program over streams that a test can replace.

@@ -4,7 +4,7 @@
 //! does this.
 
 use clap::ValueEnum;
-use vmdisk::report::{json, lines};
+use vmdisk::report::{decide, explain, json, lines, trace};
 #[cfg(feature = "bench")]
 use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
@@ -18,7 +18,6 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::render::statistics;
 use crate::stop::Stop;
-use crate::trace;
 
 /// Prints the JSON Schema of a format.
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
@@ -66,15 +65,15 @@ fn generate(format: SchemaFormat) -> schemars::Schema {
         SchemaFormat::Report => json::schema(),
         SchemaFormat::ReportLine => lines::schema(),
         SchemaFormat::Statistics => statistics::schema(),
-        SchemaFormat::Trace => trace::json::schema(),
-        SchemaFormat::Decide => crate::decide::json::schema(),
+        SchemaFormat::Trace => trace::schema(),
+        SchemaFormat::Decide => decide::schema(),
         SchemaFormat::Advise => crate::advise::json::schema(),
         SchemaFormat::Config => config::schema(),
         SchemaFormat::Baseline => baseline::file::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
         SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),
-        SchemaFormat::Explain => crate::generate::explain::schema(),
+        SchemaFormat::Explain => explain::schema(),
         SchemaFormat::Steps => crate::apply::json::schema(),
         SchemaFormat::Image => image::json::schema(),
         SchemaFormat::Capabilities => capabilities::schema(),

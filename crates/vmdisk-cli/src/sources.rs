@@ -52,7 +52,7 @@ impl Sources {
             .iter()
             .flat_map(|hosts| hosts.known.iter().enumerate());
         let numbers: HashMap<&str, usize> = known
-            .map(|(number, host)| (host.path.as_str(), number))
+            .map(|(number, host)| (host.host.path.as_str(), number))
             .collect();
         let mut list = Vec::new();
         for source in &plan.sources {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use vmdisk_facts::mount::unescaped;
 use vmdisk_facts::path::Dio;
-use vmdisk_facts::{CollectError, Collector, Fact, Facts, FileKind, Host, Reason};
+use vmdisk_facts::{CollectError, Collector, Fact, Facts, FileKind, HostName, Reason};
 
 use crate::cgroups;
 use crate::chains;
@@ -125,7 +125,7 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
             (!text.is_empty()).then(|| text.to_owned())
         })
     };
-    facts.host = Host {
+    facts.host = HostName {
         id: line("/proc/sys/kernel/hostname"),
         class: Fact::NotCollected,
         boot: line("/proc/sys/kernel/random/boot_id"),

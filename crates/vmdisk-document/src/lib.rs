@@ -1,4 +1,4 @@
-//! YAML and JSON as values with places.
+//! Internal to vmdisk: YAML and JSON as values with places.
 //!
 //! Facts, specs and benchmark plans are read through this crate, so that each of their mistakes has a place in the text.
 //! [`read_yaml`] and [`read_json`] return a [`Document`], whose [`Node`]s have spans. [`from_node`] hands a node to any

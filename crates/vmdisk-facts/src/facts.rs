@@ -44,7 +44,7 @@ pub struct Facts {
     pub collected_at: Fact<String>,
     /// Which host, or class of hosts, they describe.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub host: Host,
+    pub host: HostName,
     /// The redaction before sharing; absent without one.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub redaction: Fact<Redaction>,
@@ -182,7 +182,7 @@ impl Default for Facts {
             schema_version: our_schema_version(),
             collector: Collector::default(),
             collected_at: Fact::default(),
-            host: Host::default(),
+            host: HostName::default(),
             redaction: Fact::default(),
             kernel: Kernel::default(),
             cpu: Cpu::default(),
@@ -256,7 +256,8 @@ facts! {
 
 facts! {
     /// Which host, or class of hosts.
-    pub struct Host {
+    #[schemars(rename = "Host")]
+    pub struct HostName {
         /// A stable name or token of the host.
         pub id: Fact<String>,
         /// The class of hosts that it represents, when a file describes many.

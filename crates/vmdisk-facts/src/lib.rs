@@ -1,4 +1,4 @@
-//! Facts of a host, and the target of a check, as data.
+//! Internal to vmdisk: facts of a host, and the target of a check, as data.
 //!
 //! [`Facts`] is the facts file; [`HostIndex`] answers questions about paths over it;
 //! [`DirectIo`] is the conclusion about O_DIRECT; [`Target`] and [`Capability`] have the capabilities of
@@ -48,7 +48,7 @@ pub use blockdev::{BlockDevice, BlockKind, DeviceNumber};
 pub use capability::{Answer, Basis, Capability, Component, Probe};
 pub use direct_io::{Buffered, DirectIo, DirectIoBasis, DirectIoEffect};
 pub use fact::{Fact, Reason, Unknown};
-pub use facts::{CollectError, Collector, Facts, Host, Redaction, SCHEMA, SCHEMA_VERSION};
+pub use facts::{CollectError, Collector, Facts, HostName, Redaction, SCHEMA, SCHEMA_VERSION};
 pub use filesystem::{Btrfs, Filesystem, FsKind};
 pub use index::{HostIndex, Identity, MAX_LEVELS};
 pub use introspection::{INTROSPECTION_VERSION, Introspection, IntrospectionError};

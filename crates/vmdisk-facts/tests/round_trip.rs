@@ -21,7 +21,7 @@ use vmdisk_facts::path::{
 };
 use vmdisk_facts::{
     BlockDevice, BlockKind, CollectError, Collector, DeviceNumber, Directory, Fact, Facts, File,
-    FileKind, Filesystem, FsKind, Host, HostIndex, ImageHeader, Mount, OptionValue, Reason,
+    FileKind, Filesystem, FsKind, HostIndex, HostName, ImageHeader, Mount, OptionValue, Reason,
     Redaction, Unknown, Version,
 };
 
@@ -721,9 +721,9 @@ fn host_groups() -> impl Strategy<Value = Facts> {
                     ..Collector::default()
                 },
                 collected_at: Fact::Known("2026-11-20T05:00:00Z".to_owned()),
-                host: Host {
+                host: HostName {
                     id: level.clone(),
-                    ..Host::default()
+                    ..HostName::default()
                 },
                 redaction: Fact::Known(Redaction {
                     level,

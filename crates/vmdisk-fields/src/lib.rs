@@ -1,4 +1,4 @@
-//! Names of each field of the model in the formats: one row per field.
+//! Internal to vmdisk: names of each field of the model in the formats: one row per field.
 //!
 //! A row describes one field of the model: its place in libvirt XML and the first libvirt release with it, the
 //! property of QEMU's devices, the key of a spec, and the buses on which libvirt accepts it. Readers,

@@ -1,4 +1,4 @@
-//! Parser of image headers: qcow2 and other formats, and guesses at raw images.
+//! Internal to vmdisk: parser of image headers: qcow2 and other formats, and guesses at raw images.
 //!
 //! The crate does no IO: the caller provides a [`ReadAt`]. Input is considered hostile: at most
 //! [`MAX_BYTES_READ`] bytes of an image are read, no allocation takes its size from a header, no

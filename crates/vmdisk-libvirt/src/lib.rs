@@ -1,4 +1,4 @@
-//! libvirt domain XML, read with spans and written back.
+//! Internal to vmdisk: libvirt domain XML, read with spans and written back.
 //!
 //! [`read`] accepts a `<domain>`, a `<disk>` or `<devices>` and returns a [`Document`]: the model, the span of each
 //! field, every mistake, the allowances, and the parts outside the model.

@@ -1,4 +1,4 @@
-//! The language server of vmdisk: findings, fixes, hover and completion for libvirt XML, command lines of QEMU and
+//! Internal to vmdisk: the language server of vmdisk: findings, fixes, hover and completion for libvirt XML, command lines of QEMU and
 //! specs, over the Language Server Protocol 3.17.
 //!
 //! [`serve`] speaks the protocol. The caller implements [`FileSettings`], which knows files and settings: this crate

@@ -1,4 +1,4 @@
-//! The model of a VM disk: typed, without syntax, positions or IO.
+//! Internal to vmdisk: the model of a VM disk: typed, without syntax, positions or IO.
 //!
 //! A [`Disk`] is a [`Frontend`] (what the guest sees) on a [`Backend`] (what the host opens). A
 //! [`Domain`] is the part of a guest that its disks depend on. Layers carry QEMU's names, one-word

@@ -1,4 +1,4 @@
-//! From intent and facts to a disk: specs, choices with reasons, creation steps.
+//! Internal to vmdisk: from intent and facts to a disk: specs, choices with reasons, creation steps.
 //!
 //! A [`Spec`] sets some options and leaves the others open; it is read from YAML or JSON
 //! ([`Spec::from_yaml`]), or one of its disks from one line ([`DiskSpec::from_one_liner`]). [`plan`] chooses

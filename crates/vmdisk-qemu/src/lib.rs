@@ -1,4 +1,4 @@
-//! QEMU command lines for a guest's disks, as data. This crate does not start programs.
+//! Internal to vmdisk: QEMU command lines for a guest's disks, as data. This crate does not start programs.
 //!
 //! [`write()`] turns a [`vmdisk_model::Domain`] into a [`CommandLine`], whose [`Argument`]s know the field that they
 //! were written for. Values are written as JSON if the target supports it, so that no path or serial number becomes

@@ -1,4 +1,4 @@
-//! Starts a QEMU, or connects to a running one, and queries it over QMP.
+//! Internal to vmdisk: starts a QEMU, or connects to a running one, and queries it over QMP.
 //!
 //! [`Launch`] starts a binary with a private socket for its monitor; [`QemuProcess`] is the running
 //! process, which is killed on drop. [`Client`] alone connects to the socket of a QEMU that another program started.

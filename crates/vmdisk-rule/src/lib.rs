@@ -1,4 +1,4 @@
-//! The types of rules: declaration, inputs and findings.
+//! Internal to vmdisk: the types of rules: declaration, inputs and findings.
 //!
 //! A [`Rule`] is metadata, a manual page and a check. [`declare_rule!`] declares one from a doc comment, which is the
 //! page, and a few fields. Rules about the model are in `vmdisk-rules`; rules about the text of a syntax are in the

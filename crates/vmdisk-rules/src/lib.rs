@@ -1,4 +1,4 @@
-//! Rules about the model: disks, host facts and a target.
+//! Internal to vmdisk: rules about the model: disks, host facts and a target.
 //!
 //! Each rule is one file with its page, its evidence and a pure function of a [`Context`](vmdisk_rule::Context): the
 //! model, the known facts of the host, and the target. This crate does not read files, parse text formats or query the

@@ -1,4 +1,4 @@
-//! Places in source text, and edits at them.
+//! Internal to vmdisk: places in source text, and edits at them.
 //!
 //! This crate knows text and byte ranges. It does not know what a disk is: [`SourceMap`] is generic
 //! over the path type that names a field, so the same map serves XML, a QEMU command line and a spec.

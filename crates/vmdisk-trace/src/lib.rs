@@ -1,4 +1,4 @@
-//! The I/O path of a disk: each step from the guest's device to the drives, and what becomes of a read, a write, a flush
+//! Internal to vmdisk: the I/O path of a disk: each step from the guest's device to the drives, and what becomes of a read, a write, a flush
 //! and a discard there.
 //!
 //! [`trace`] derives an [`IoPath`] from the model, the facts of the host and the target. Each statement has its

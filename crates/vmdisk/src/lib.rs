@@ -81,31 +81,37 @@
 //! # Ok::<(), vmdisk::ReadFailure>(())
 //! ```
 //!
-//! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export the crates below;
-//! each documents itself.
+//! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export what programs use of internal crates.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 pub mod advise;
 mod allow;
+pub mod calls;
 mod complete;
 mod decide;
 mod diagnostic;
 mod document;
+pub mod facts;
 mod facts_needed;
 mod failure;
 mod fix;
 mod fleet;
+mod host;
+pub mod image;
 mod lint;
 mod lint_report;
 mod losses;
+pub mod model;
 mod options;
 mod placeholders;
+pub mod plan;
 pub mod redact;
 pub mod report;
 mod resolve;
 pub mod rules;
 mod selection;
+pub mod source;
 mod starts;
 mod storage;
 mod template;
@@ -114,21 +120,6 @@ pub mod trial;
 mod unlocated;
 mod without;
 pub mod write;
-
-/// The model of disks.
-pub use vmdisk_model as model;
-
-/// Facts about a host, and targets.
-pub use vmdisk_facts as facts;
-
-/// Image headers.
-pub use vmdisk_image as image;
-
-/// Specs, plans and creation scripts.
-pub use vmdisk_plan as plan;
-
-/// Spans, line numbers and edits.
-pub use vmdisk_source as source;
 
 pub use allow::{WithAllowances, allow};
 pub use complete::{Completion, complete, resolve_paths, unfit_disks};
@@ -142,6 +133,7 @@ pub use facts_needed::facts_needed;
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
+pub use host::Host;
 pub use lint::{
     guest_needs, guests_not_compared, lint, lint_after_trial, lint_beside, lint_generated,
 };
@@ -182,7 +174,22 @@ pub fn explain(rule: &str) -> Option<String> {
 
 /// Threads can share documents and results, and keep copies of them.
 const _: () = {
-    const fn is_shared<T: Clone + Send + Sync + 'static>() {}
+    const fn is_shared<T: Clone + Send + Sync + std::fmt::Debug + 'static>() {}
+    const fn is_error<T: std::error::Error>() {}
+    is_shared::<Host>();
+    is_shared::<LintOptions<'static>>();
+    is_shared::<report::Run>();
+    is_shared::<calls::CallOptions>();
+    is_shared::<calls::CallError>();
+    is_error::<calls::CallError>();
+    is_error::<ReadFailure>();
+    is_error::<FailedFix>();
+    is_error::<FixFailure>();
+    is_error::<facts::FactsError>();
+    is_error::<write::Unwritable>();
+    is_error::<write::WriteProblems>();
+    is_error::<plan::PlanError>();
+    is_error::<plan::SpecError>();
     is_shared::<Document>();
     is_shared::<LintReport>();
     is_shared::<report::DocumentReport>();

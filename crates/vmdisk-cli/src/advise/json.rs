@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use vmdisk::report::decide::BriefFinding;
+use vmdisk::report::escaped_json;
+use vmdisk::report::explain::ExplainedOption;
 use vmdisk::advise::{StorageAdvice, StorageCandidate};
 use vmdisk::trace::CrashLoss;
 
-use crate::decide::json::Finding;
-use crate::generate::explain::ExplainedOption;
-use crate::render::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -56,7 +56,7 @@ struct Candidate<'a> {
     /// The disk as a spec for `vmdisk generate`, with each option.
     spec: String,
     /// What the rules report whatever options are chosen.
-    findings: Vec<Finding<'a>>,
+    findings: Vec<BriefFinding<'a>>,
 }
 
 /// What a disk has of something.
@@ -152,6 +152,6 @@ fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candida
             .map(|choice| ExplainedOption::new(None, choice))
             .collect(),
         spec: candidate.spec.to_yaml(),
-        findings: candidate.findings.iter().map(Finding::of).collect(),
+        findings: candidate.findings.iter().map(BriefFinding::of).collect(),
     }
 }

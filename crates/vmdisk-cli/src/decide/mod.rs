@@ -1,10 +1,9 @@
 //! `vmdisk decide`.
 
-pub(crate) mod json;
 mod text;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Document, LintOptions, Source, breadcrumb, decide, write};
+use vmdisk::{Document, LintOptions, Source, breadcrumb, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let decisions = decide(&document, is_wanted, &read_again, &options);
     let text = match args.format {
         DecideFormat::Text => text::write(&decisions),
-        DecideFormat::Json => json::write(&input.path(), &decisions),
+        DecideFormat::Json => report::decide::to_json(&input.path(), &decisions),
         DecideFormat::Xml => {
             let disks = decisions.disks.iter();
             disks.filter_map(|disk| decisions.xml(disk)).collect()

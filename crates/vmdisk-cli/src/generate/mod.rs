@@ -60,7 +60,7 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     match args.explain {
         None => {}
         Some(ExplainFormat::Text) => io.say(&explain::choices(&plan)),
-        Some(ExplainFormat::Json) => io.say(&explain::json(&plan)),
+        Some(ExplainFormat::Json) => io.say(&vmdisk::report::explain::to_json(&plan)),
     }
     Ok(Exit::Clean)
 }

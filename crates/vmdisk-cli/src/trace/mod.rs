@@ -1,12 +1,11 @@
 //! `vmdisk trace`.
 
-pub(crate) mod json;
 pub(crate) mod svg;
 mod text;
 mod traced;
 
 use vmdisk::trace::{GuestTrace, trace};
-use vmdisk::{Diagnostic, Document, LintOptions};
+use vmdisk::{Diagnostic, Document, LintOptions, report};
 
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
@@ -60,7 +59,9 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     }
     let write = match args.format {
         TraceFormat::Text => text::write,
-        TraceFormat::Json => json::write,
+        TraceFormat::Json => |traced: &Traced| {
+            report::trace::to_json(&traced.file, traced.domain.as_deref(), &traced.guest)
+        },
         TraceFormat::Svg => svg::write,
     };
     let texts: Vec<String> = all.iter().map(write).collect();

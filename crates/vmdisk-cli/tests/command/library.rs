@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use vmdisk::report::{DocumentReport, Run};
-use vmdisk::{Facts, HostIndex, LintOptions, Target, lint, read_to_lint};
+use vmdisk::{Host, LintOptions, calls, lint, read_to_lint};
 
 use crate::Place;
 
@@ -57,14 +57,10 @@ fn every_fixture_has_the_same_report_as_with_the_command() {
         let command = place.run(&arguments).stdout;
         let facts = facts_file.map(|it| {
             let text = std::fs::read_to_string(it).unwrap();
-            Facts::parse(&text).unwrap().facts
+            Host::parse(&text).unwrap()
         });
-        let host = facts.as_ref().map(HostIndex::new);
-        let options = LintOptions {
-            host: host.as_ref(),
-            target: facts.as_ref().map(Target::from_facts).unwrap_or_default(),
-            ..LintOptions::default()
-        };
+        let host = facts.as_ref();
+        let options = host.map_or_else(LintOptions::default, Host::options);
         let mut run = Run::default();
         match read_to_lint(&bytes, &Default::default()) {
             Ok(mut document) => {
@@ -76,6 +72,16 @@ fn every_fixture_has_the_same_report_as_with_the_command() {
             Err(failure) => run.add_unreadable(&name, String::from_utf8_lossy(&bytes), failure),
         }
         assert_eq!(run.to_json(), command, "{name}");
+        let text = String::from_utf8(bytes).unwrap();
+        let mut options = calls::CallOptions::default();
+        options.name = name;
+        match calls::lint(&text, host, &options) {
+            Ok(report) => assert_eq!(report, command),
+            Err(error) => assert!(
+                error.place.is_some() && options.name == "broken.xml",
+                "{error:?}"
+            ),
+        }
     }
     assert!(findings > 50 && with_facts >= 5, "{findings} {with_facts}");
 }

@@ -43,3 +43,13 @@ impl std::fmt::Display for FixFailure {
         }
     }
 }
+
+impl std::error::Error for FixFailure {}
+
+impl std::fmt::Display for FailedFix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the fix of {} was undone: {}", self.rule.name, self.why)
+    }
+}
+
+impl std::error::Error for FailedFix {}

@@ -2,13 +2,16 @@
 
 mod classes;
 mod counts;
+pub mod decide;
 mod document;
 mod entry;
 pub mod escaped_json;
+pub mod explain;
 mod fingerprint;
 pub mod json;
 pub mod lines;
 mod run;
+pub mod trace;
 mod uri;
 
 pub use classes::{ClassNames, Classes, ReportedHost};

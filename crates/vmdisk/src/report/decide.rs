@@ -4,10 +4,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::{Decisions, Diagnostic, DiskDecision};
 
-use crate::generate::explain::ExplainedOption;
-use vmdisk::report::escaped_json;
+use super::escaped_json;
+use super::explain::ExplainedOption;
+use crate::{Decisions, Diagnostic, DiskDecision};
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -38,12 +38,13 @@ struct Disk<'a> {
     /// The disk with these options, as libvirt's XML; null if nothing is decided.
     xml: Option<String>,
     /// What the rules report about the disk with these options.
-    findings: Vec<Finding<'a>>,
+    findings: Vec<BriefFinding<'a>>,
 }
 
 /// A finding of the linter.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Finding<'a> {
+#[schemars(rename = "Finding")]
+pub struct BriefFinding<'a> {
     /// Name of the rule.
     rule: &'static str,
     /// `error`, `warning`, `advice` or `pedantic`.
@@ -54,9 +55,10 @@ pub(crate) struct Finding<'a> {
     help: Option<&'a str>,
 }
 
-impl<'a> Finding<'a> {
-    pub(crate) fn of(finding: &'a Diagnostic) -> Self {
-        Finding {
+impl<'a> BriefFinding<'a> {
+    /// A finding without its place.
+    pub fn of(finding: &'a Diagnostic) -> Self {
+        BriefFinding {
             rule: finding.rule.name,
             severity: finding.severity.as_str(),
             title: &finding.title,
@@ -66,12 +68,12 @@ impl<'a> Finding<'a> {
 }
 
 /// The JSON Schema of the decisions.
-pub(crate) fn schema() -> schemars::Schema {
+pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'_>)
 }
 
 /// The decisions as JSON.
-pub(super) fn write(file: &str, decisions: &Decisions) -> String {
+pub fn to_json(file: &str, decisions: &Decisions) -> String {
     let envelope = Envelope {
         schema_version: SCHEMA_VERSION,
         file,
@@ -99,6 +101,6 @@ fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
             .collect(),
         errors: errors.map(ToString::to_string).collect(),
         xml: decisions.xml(decision),
-        findings: findings.map(Finding::of).collect(),
+        findings: findings.map(BriefFinding::of).collect(),
     }
 }

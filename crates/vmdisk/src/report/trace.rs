@@ -4,11 +4,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::Diagnostic;
-use vmdisk::trace::{DiskTrace, IoPath};
 
-use super::traced::Traced;
-use vmdisk::report::escaped_json;
+use super::escaped_json;
+use crate::Diagnostic;
+use crate::trace::{DiskTrace, GuestTrace, IoPath};
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -59,23 +58,18 @@ struct Finding<'a> {
 }
 
 /// The JSON Schema of the paths.
-pub(crate) fn schema() -> schemars::Schema {
+pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'_>)
 }
 
-/// The paths as text.
-pub(super) fn write(traced: &Traced) -> String {
+/// The paths of a guest as JSON.
+pub fn to_json(file: &str, domain: Option<&str>, guest: &GuestTrace) -> String {
     let envelope = Envelope {
         schema_version: SCHEMA_VERSION,
-        file: &traced.file,
-        domain: traced.domain.as_deref(),
-        disks: traced.guest.disks.iter().map(disk).collect(),
-        findings: traced
-            .guest
-            .others
-            .iter()
-            .map(|it| finding(None, it))
-            .collect(),
+        file,
+        domain,
+        disks: guest.disks.iter().map(disk).collect(),
+        findings: guest.others.iter().map(|it| finding(None, it)).collect(),
     };
     let mut out = Vec::new();
     escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
