@@ -64,12 +64,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(binary) => fs::canonicalize(binary)?,
         None => race::build_static(&arguments.arch)?,
     };
+    let libraries = match &arguments.binary {
+        None if arguments.arch == std::env::consts::ARCH => race::build_libraries()?,
+        Some(_) | None => binary.with_file_name(""),
+    };
+    let library = |name: &str| Some(libraries.join(name)).filter(|file| file.exists());
     let bytes = fs::read(&binary)?;
-    names_no_folder_of_this_host(&bytes)?;
     let stage = tempfile::tempdir()?;
     let mut parts = Parts::write(&binary, stage.path())?;
     parts.arch.clone_from(&arguments.arch);
+    parts.library = library("libvmdisk_capi.so");
+    parts.module = library("libvmdisk_python.so");
     parts.c_library = c_library(&bytes)?;
+    let libraries = parts.library.iter().chain(&parts.module);
+    for file in libraries.chain([&binary]) {
+        names_no_folder_of_this_host(&fs::read(file)?)?;
+    }
     let files = [
         Some(tarball(&parts, &folder)?),
         package(&parts, &folder)?,
@@ -113,6 +123,9 @@ fn names_no_folder_of_this_host(binary: &[u8]) -> anyhow::Result<()> {
 /// The installed files, before they are packed.
 struct Parts {
     binary: PathBuf,
+    /// The library of C programs and the module of Python, which need the C library.
+    library: Option<PathBuf>,
+    module: Option<PathBuf>,
     /// Manual pages.
     man: PathBuf,
     /// Completion scripts by the names of [`COMPLETIONS`].
@@ -129,6 +142,8 @@ impl Parts {
     fn write(binary: &Path, stage: &Path) -> anyhow::Result<Self> {
         let parts = Parts {
             binary: binary.to_owned(),
+            library: None,
+            module: None,
             man: stage.join("man"),
             completions: stage.join("completions"),
             licences: stage.join("licences"),
@@ -172,6 +187,18 @@ fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
         (&repository().join(UNITS), "systemd"),
     ] {
         install_all(from, &root.join(to))?;
+    }
+    if let Some(library) = &parts.library {
+        let header = repository().join("crates/vmdisk-capi/include/vmdisk.h");
+        install(library, &root.join("lib/libvmdisk.so.1"), 0o644)?;
+        std::os::unix::fs::symlink("libvmdisk.so.1", root.join("lib/libvmdisk.so"))?;
+        install(&header, &root.join("include/vmdisk.h"), 0o644)?;
+        let settings = format!(
+            "prefix=${{pcfiledir}}/../..\n\nName: vmdisk\nDescription: {SUMMARY}\nVersion: {VERSION}\nCflags: -I${{prefix}}/include\nLibs: -L${{prefix}}/lib -lvmdisk\n"
+        );
+        let folder = root.join("lib/pkgconfig");
+        fs::create_dir(&folder)?;
+        fs::write(folder.join("vmdisk.pc"), settings)?;
     }
     for name in ["README.md", "CHANGELOG.md"] {
         install(&repository().join(name), &root.join(name), 0o644)?;
@@ -248,24 +275,38 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Writes `vmdisk-VERSION-py3-none-TAGS.whl`.
+/// Writes `vmdisk-VERSION-cp39-abi3-TAGS.whl`, or `vmdisk-VERSION-py3-none-TAGS.whl` without the module.
 fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     if !has("python3")? {
         return Ok(None);
     }
     let arch = &parts.arch;
-    let platforms = match parts.c_library {
+    let newest = match &parts.module {
+        Some(module) => c_library(&fs::read(module)?)?,
+        None => parts.c_library,
+    };
+    let platforms = match newest {
         Some((major, minor)) => format!("manylinux_{major}_{minor}_{arch}"),
         // A static binary runs with any C library: these are the oldest ones that have a tag.
         None => format!("manylinux_2_17_{arch}.manylinux2014_{arch}.musllinux_1_1_{arch}"),
     };
-    let tag = format!("py3-none-{platforms}");
+    let python = match parts.module {
+        Some(_) => "cp39-abi3",
+        None => "py3-none",
+    };
+    let tag = format!("{python}-{platforms}");
     let file = folder.join(format!("vmdisk-{VERSION}-{tag}.whl"));
     let mut write = Command::new("python3");
     write.args(["-c", include_str!("dist/wheel.py")]);
     write.args([&file, &parts.binary, &parts.licences]);
     write.arg(repository().join("README.md"));
-    output(write.args([VERSION, &tag, SUMMARY, env!("CARGO_PKG_REPOSITORY")]))?;
+    write.args([VERSION, &tag, SUMMARY, env!("CARGO_PKG_REPOSITORY")]);
+    if let Some(module) = &parts.module {
+        write
+            .arg(module)
+            .arg(repository().join("crates/vmdisk-python/python/vmdisk"));
+    }
+    output(&mut write)?;
     Ok(Some(file))
 }
 

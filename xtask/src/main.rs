@@ -19,6 +19,7 @@ mod meanings;
 mod memory;
 mod mutants;
 mod new_rule;
+mod python_stub;
 mod qemus;
 mod race;
 mod random;

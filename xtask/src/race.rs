@@ -118,6 +118,18 @@ pub(crate) fn build_static(arch: &str) -> anyhow::Result<PathBuf> {
     Ok(target_folder().join(target).join("release/vmdisk"))
 }
 
+/// Builds the libraries for C and Python, and returns their directory.
+pub(crate) fn build_libraries() -> anyhow::Result<PathBuf> {
+    let packages = ["--package", "vmdisk-capi", "--package", "vmdisk-python"];
+    let mut build = Command::new("cargo");
+    build.args(["build", "--release", "--quiet"]).args(packages);
+    build.env("RUSTFLAGS", release_flags()?);
+    if !build.current_dir(repository()).status()?.success() {
+        bail!("the libraries could not be built");
+    }
+    Ok(target_folder().join("release"))
+}
+
 /// The flags of the compiler for a binary that names no directory of this host.
 fn release_flags() -> anyhow::Result<String> {
     Ok(format!(

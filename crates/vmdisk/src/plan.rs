@@ -1,3 +1,13 @@
 //! Specs, plans and creation scripts.
 
-pub use vmdisk_plan::{AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, CannotEdit, Choice, ChoiceSource, Condition, Decided, DeviceAccess, DeviceSpec, DirectorySpec, DiskSpec, EmptySpec, EncryptionSpec, Equality, GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Plan, PlanError, PlannedSpec, Qcow2Spec, RULES, RawSpec, SecretSpec, SpaceShortage, Spec, SpecDocument, SpecError, SpecMistake, SpecPath, SpecPlace, SpecSegment, SpecSpeller, SpecVersion, Step, StepKind, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec, decide, facts_after, is_spec, plan, plan_into, script, set_options, shell_word, shortages};
+pub use vmdisk_plan::{
+    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, CannotEdit, Choice, ChoiceSource,
+    Condition, Decided, DeviceAccess, DeviceSpec, DirectorySpec, DiskSpec, EmptySpec,
+    EncryptionSpec, Equality, GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
+    IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec,
+    NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Plan, PlanError,
+    PlannedSpec, Qcow2Spec, RULES, RawSpec, SecretSpec, SpaceShortage, Spec, SpecDocument,
+    SpecError, SpecMistake, SpecPath, SpecPlace, SpecSegment, SpecSpeller, SpecVersion, Step,
+    StepKind, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec, decide, facts_after, is_spec,
+    plan, plan_into, script, set_options, shell_word, shortages,
+};

@@ -1,3 +1,6 @@
 //! Spans, line numbers and edits.
 
-pub use vmdisk_source::{Allowance, Edit, EditConflict, LineIndex, Place, Position, SourceMap, SourcePath, Span, VersionedSyntax, WordKind, apply_edits, has_expansion, nearest, sanitize, secrets, template};
+pub use vmdisk_source::{
+    Allowance, Edit, EditConflict, LineIndex, Place, Position, SourceMap, SourcePath, Span,
+    VersionedSyntax, WordKind, apply_edits, has_expansion, nearest, sanitize, secrets, template,
+};

@@ -134,6 +134,8 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-qmp",
         ],
     ),
+    (4, "vmdisk-capi", &["vmdisk"]),
+    (4, "vmdisk-python", &["vmdisk", "vmdisk-collect"]),
     (
         4,
         "vmdisk-cli",

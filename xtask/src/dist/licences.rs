@@ -21,6 +21,10 @@ pub(super) fn third_party() -> anyhow::Result<String> {
         "tree",
         "--package",
         "vmdisk-cli",
+        "--package",
+        "vmdisk-capi",
+        "--package",
+        "vmdisk-python",
         "--edges",
         "normal",
         "--locked",
@@ -28,7 +32,7 @@ pub(super) fn third_party() -> anyhow::Result<String> {
     tree.args(["--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"]);
     let crates = output(tree.current_dir(repository()))?;
     let folders = folders()?;
-    let mut list = String::from("The binary contains these crates.\n\n");
+    let mut list = String::from("The program and the libraries contain these crates.\n\n");
     let mut texts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for line in crates.lines().collect::<BTreeSet<_>>() {
         let Some((id, licence)) = line.split_once('|') else {

@@ -153,5 +153,9 @@ fn install_wheel(file: &Path, root: &Path) -> anyhow::Result<String> {
         ])
         .arg(file),
     )?;
+    if file.to_string_lossy().contains("-abi3-") {
+        let text = "import vmdisk; assert 'findings' in vmdisk.lint('<domain/>')";
+        output(Command::new(environment.join("bin/python")).args(["-c", text]))?;
+    }
     Ok("venv/bin/vmdisk".to_owned())
 }

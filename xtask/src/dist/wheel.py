@@ -1,4 +1,4 @@
-"""Writes a wheel with a program: a zip with the program, a list of its files and three files about it."""
+"""Writes a wheel with a program and a module: a zip with both, a list of its files and three files about it."""
 
 import base64
 import hashlib
@@ -7,7 +7,7 @@ import re
 import sys
 import zipfile
 
-wheel, binary, licences, readme, version, tag, summary, home = sys.argv[1:]
+wheel, binary, licences, readme, version, tag, summary, home, *module = sys.argv[1:]
 info = f"vmdisk-{version}.dist-info"
 with open(readme, encoding="utf-8") as file:
     # On the page of the package index, paths lead nowhere.
@@ -31,7 +31,7 @@ metadata = [
     "Classifier: Topic :: System :: Systems Administration",
     "License-Expression: MIT OR Apache-2.0",
     *(f"License-File: {name}" for name in texts),
-    "Requires-Python: >=3.8",
+    "Requires-Python: >=3.9",
     "Description-Content-Type: text/markdown",
     "",
     description,
@@ -42,6 +42,13 @@ tags = "Wheel-Version: 1.0\nGenerator: vmdisk\nRoot-Is-Purelib: false\n" + "".jo
 )
 with open(binary, "rb") as file:
     files = [(f"vmdisk-{version}.data/scripts/vmdisk", file.read(), 0o100755)]
+if module:
+    compiled, package = module
+    parts = [("_vmdisk.abi3.so", compiled), *((name, os.path.join(package, name)) for name in sorted(os.listdir(package)))]
+    for name, path in parts:
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                files.append((f"vmdisk/{name}", file.read(), 0o100644))
 files.append((f"{info}/METADATA", "\n".join(metadata).encode(), 0o100644))
 files.append((f"{info}/WHEEL", tags.encode(), 0o100644))
 files.extend((f"{info}/licenses/{name}", text.encode(), 0o100644) for name, text in texts.items())

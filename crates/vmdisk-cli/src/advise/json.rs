@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use vmdisk::advise::{StorageAdvice, StorageCandidate};
 use vmdisk::report::decide::BriefFinding;
 use vmdisk::report::escaped_json;
 use vmdisk::report::explain::ExplainedOption;
-use vmdisk::advise::{StorageAdvice, StorageCandidate};
 use vmdisk::trace::CrashLoss;
-
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

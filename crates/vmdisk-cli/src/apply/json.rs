@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::plan::{Condition, Plan, Step};
 
-use crate::render::escaped_json;
+use vmdisk::report::escaped_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";

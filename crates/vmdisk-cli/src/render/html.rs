@@ -77,7 +77,10 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
     };
     let not_checked = summary.counts.rules_not_checked.len();
     let counts = [
-        (summary.counts.errors, plural(summary.counts.errors, "error", "errors")),
+        (
+            summary.counts.errors,
+            plural(summary.counts.errors, "error", "errors"),
+        ),
         (
             summary.counts.warnings,
             plural(summary.counts.warnings, "warning", "warnings"),
@@ -86,7 +89,11 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
         (summary.counts.pedantic, "pedantic"),
         (
             summary.counts.failed_inputs,
-            plural(summary.counts.failed_inputs, "unreadable input", "unreadable inputs"),
+            plural(
+                summary.counts.failed_inputs,
+                "unreadable input",
+                "unreadable inputs",
+            ),
         ),
         (
             not_checked,

@@ -71,7 +71,10 @@ impl<'a> Classes<'a> {
                 add(&found.affected);
                 add(&found.not_checked);
             }
-            report.not_checked.iter().for_each(|missed| add(missed.hosts));
+            report
+                .not_checked
+                .iter()
+                .for_each(|missed| add(missed.hosts));
         }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {

@@ -1,0 +1,117 @@
+//! The Python package, with the examples of `docs/python.md`.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start programs"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use vmdisk_testing::{installed, needed, run};
+
+/// A directory with the package, as it is installed, and with the examples of the guide.
+fn package() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = place.path().join("vmdisk");
+    std::fs::create_dir(&package).unwrap();
+    for entry in std::fs::read_dir(own.join("python/vmdisk")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
+    }
+    let built = std::env::current_exe().unwrap();
+    let built = built.parent().unwrap().join("libvmdisk_python.so");
+    std::fs::copy(built, package.join("_vmdisk.abi3.so")).unwrap();
+    let guide = std::fs::read_to_string(own.join("../../docs/python.md")).unwrap();
+    let blocks = guide.split("```python\n").skip(1);
+    let examples: Vec<&str> = blocks.map(|it| it.split("```").next().unwrap()).collect();
+    let names = ["test_domains.py", "define.py", "plan_disks.py"];
+    assert_eq!(examples.len(), names.len());
+    for (name, text) in names.iter().zip(examples) {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    place
+}
+
+/// The interpreters to try: those of `VMDISK_PYTHONS`, or the usual one.
+fn pythons() -> Vec<String> {
+    let named = std::env::var("VMDISK_PYTHONS").unwrap_or_else(|_| "python3".to_owned());
+    named.split_whitespace().map(str::to_owned).collect()
+}
+
+fn python(program: &str, place: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(place)
+        .env("PYTHONPATH", place);
+    let done = command.output().unwrap();
+    let said = [done.stdout, done.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    format!("{:?}\n{said}", done.status.code())
+}
+
+#[test]
+fn the_module_does_what_the_guide_says() {
+    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/module.py");
+    for program in pythons() {
+        if needed(installed(&program)).is_none() {
+            continue;
+        }
+        let place = package();
+        let said = python(&program, place.path(), &[script.to_str().unwrap()]);
+        assert!(
+            said.starts_with("Some(0)") && said.contains("as documented"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn the_example_with_pytest_finds_the_domain_with_a_mistake() {
+    let program = &pythons()[0];
+    if needed(run(program, &["-m", "pytest", "--version"])).is_none() {
+        return;
+    }
+    let place = package();
+    let domains = place.path().join("domains");
+    std::fs::create_dir(&domains).unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(fixtures.join(from), domains.join(to)).unwrap();
+    };
+    copy("mistakes/09-cache-unsafe.xml", "bad.xml");
+    copy("clean/raw-on-lvm-with-virtio-scsi.xml", "good.xml");
+    let said = python(
+        program,
+        place.path(),
+        &["-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    );
+    assert!(
+        said.starts_with("Some(1)") && said.contains("1 failed, 1 passed"),
+        "{said}"
+    );
+    assert!(said.contains("discards the guest's flushes"), "{said}");
+}
+
+#[test]
+fn type_checkers_accept_the_examples_and_refuse_unknown_keys() {
+    let program = &pythons()[0];
+    if needed(run(program, &["-m", "mypy", "--version"])).is_none() {
+        return;
+    }
+    let place = package();
+    let check = |name: &str| python(program, place.path(), &["-m", "mypy", "--strict", name]);
+    for example in ["define.py", "plan_disks.py", "test_domains.py"] {
+        let said = check(example);
+        assert!(said.starts_with("Some(0)"), "{said}");
+    }
+    let wrong = "import vmdisk\nprint(vmdisk.lint('')['findings'][0]['rules'])\n";
+    std::fs::write(place.path().join("wrong.py"), wrong).unwrap();
+    assert!(
+        check("wrong.py").contains("TypedDict"),
+        "{}",
+        check("wrong.py")
+    );
+}
