@@ -199,6 +199,10 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
             let reason = "a thin volume frees what the guest deletes";
             return Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin");
         }
+        if matches!(spec.backend, BackendSpec::Zvol(_)) {
+            let reason = "a ZFS volume frees what the guest deletes";
+            return Chosen::by_default(Discard::Unmap, reason).instead_of("discard-missing-thin");
+        }
         let reason = "it is not known whether the device supports discards";
         return Chosen::by_default(Discard::Ignore, reason);
     };

@@ -1,5 +1,6 @@
 //! From a spec and what is known of the host to disks, with a reason for every choice.
 
+mod after;
 mod aio;
 mod block_size;
 mod bus;
@@ -25,11 +26,11 @@ use vmdisk_model::{BackendSource, Domain, VhostUserSocket};
 use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
+pub use after::facts_after;
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
 pub use decide::{Decided, decide, set_options};
 pub(crate) use existing::machine_of;
 pub(crate) use guest::{is_pc, needs_uefi};
-pub use nocow::facts_after;
 
 /// Chooses the options that a spec leaves open, from the facts of the host and the target versions.
 ///

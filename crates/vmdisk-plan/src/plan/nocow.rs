@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use vmdisk_facts::{BlockDevice, BlockKind, Fact, Facts, File, FileKind, FsKind, HostIndex};
-use vmdisk_model::{AioMode, CacheMode, Creation, LogicalVolumeName};
+use vmdisk_facts::{Fact, Facts, File, FileKind, FsKind, HostIndex};
+use vmdisk_model::{AioMode, CacheMode};
 
-use super::choice::{ChoiceSource, Chosen, Plan};
-use super::host::kindred;
+use super::choice::{ChoiceSource, Chosen};
 use crate::spec::{BackendSpec, DiskSpec, Spec};
-use crate::steps::Condition;
 
 /// Copy-on-write of the file of one disk.
 pub(super) struct Nocow {
@@ -118,69 +116,7 @@ pub(super) fn expected_facts<'a>(
     expected
 }
 
-/// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
-pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
-    let mut after = facts.clone();
-    for step in &plan.steps {
-        for condition in &step.conditions {
-            let path = match condition {
-                Condition::NothingAt(path) => path.clone(),
-                Condition::NoVolume(name) => {
-                    after.blockdevs.extend(volume(facts, plan, name));
-                    name.device_path()
-                }
-                _ => continue,
-            };
-            // It is no longer missing, and its facts are not collected yet.
-            after
-                .files
-                .retain(|file| file.path != path || !file.is_missing());
-            if step.sets_nocow() {
-                add_nocow_file(&mut after, &path);
-            }
-        }
-    }
-    after
-}
-
-/// A volume that is to be made, as far as its pool or another volume of its group shows it.
-fn volume(facts: &Facts, plan: &Plan, name: &LogicalVolumeName) -> Option<BlockDevice> {
-    let images = plan.domain.disks.iter();
-    let mut images = images.filter_map(|disk| disk.backend.image());
-    let pool = images.find_map(|image| match &image.creation {
-        Some(Creation::ThinVolume(thin)) if thin.name == *name => Some(&thin.pool),
-        _ => None,
-    });
-    let kindred = kindred(facts, &name.group, pool.map(String::as_str))?;
-    let mut volume = BlockDevice {
-        id: name.device_path(),
-        paths: vec![name.device_path()],
-        dev: Fact::NotCollected,
-        dm: Fact::NotCollected,
-        by_id: Fact::Absent,
-        size: Fact::NotCollected,
-        mounted_at: Fact::Known(Vec::new()),
-        holders: Fact::Known(Vec::new()),
-        partitions: Fact::Known(Vec::new()),
-        swap: Fact::Known(false),
-        ..kindred.clone()
-    };
-    if volume.kind == BlockKind::LvmThinPool {
-        volume.kind = BlockKind::LvmThin;
-        volume.slaves = vec![kindred.id.clone()];
-    }
-    if let Fact::Known(lvm) = &mut volume.lvm {
-        lvm.lv = Fact::Known(name.volume.clone());
-        lvm.pool = pool.map_or(Fact::Absent, |pool| Fact::Known(pool.clone()));
-        lvm.origin = Fact::Absent;
-        if pool.is_some() {
-            lvm.segtype = Fact::Known("thin".to_owned());
-        }
-    }
-    Some(volume)
-}
-
-fn add_nocow_file(facts: &mut Facts, path: &str) {
+pub(super) fn add_nocow_file(facts: &mut Facts, path: &str) {
     let mount = HostIndex::new(facts).mount_of(path);
     let mount = mount.map(|mount| mount.id.clone());
     facts.files.retain(|file| file.path != path);

@@ -19,7 +19,7 @@ declare_rule! {
     /// advise against these profiles in production.
     ///
     /// ## Use instead
-    /// Convert the data: `btrfs balance start -dconvert=raid1 MOUNTPOINT` (or `raid10`, `raid1c3`), which needs more
+    /// Convert the data: `btrfs balance start -dconvert=raid1 -mconvert=raid1 MOUNTPOINT` (or `raid10`, `raid1c3`), which needs more
     /// space. Alternatively, put btrfs, ext4 or XFS on an md RAID 6 with a write journal, or on an md RAID 5 with
     /// `--consistency-policy=ppl`.
     ///
@@ -92,6 +92,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("parity may not match the data")
             .note(format!("the data profile of the file system of {path} is {profile}"))
-            .help("convert it: `btrfs balance start -dconvert=raid1 MOUNTPOINT`, or use RAID 6 of md below the file system");
+            .help("convert it: `btrfs balance start -dconvert=raid1 -mconvert=raid1 MOUNTPOINT`, or use RAID 6 of md below the file system");
     }
 }

@@ -1,7 +1,9 @@
 //! `overlay-smaller-than-backing`
 
-use vmdisk_fields::phrase;
-use vmdisk_model::Bytes;
+use std::borrow::Cow;
+
+use vmdisk_fields::{Phrase, phrase};
+use vmdisk_model::{Bytes, FieldPath, Format, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::{Layer, chains};
@@ -10,7 +12,8 @@ declare_rule! {
     /// An overlay is smaller than its backing image, and the guest sees a truncated disk.
     ///
     /// ## What it reports
-    /// Reports a qcow2 image whose virtual size is smaller than the backing image that its header names.
+    /// Reports a qcow2 image whose virtual size is smaller than the backing image that its header or a `<backingStore>`
+    /// names.
     ///
     /// ## Why it matters
     /// The guest sees a disk that ends early: a partition, a file system or the backup partition table is cut off. QEMU
@@ -71,31 +74,72 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             if small < large {
-                report
-                    .finding(
-                        chain.at(),
-                        phrase!(
-                            "{image} is smaller than its backing image",
-                            image = chain.name_of(nth)
-                        ),
-                    )
-                    .label("the guest sees only the beginning of the backing image")
-                    .note(format!(
-                        "{} has {}, and {} has {}",
-                        above.path,
-                        Bytes(small),
-                        below.path,
-                        Bytes(large)
-                    ))
-                    .help(format!(
-                        "with the guest off, run `qemu-img resize {} {}`",
-                        above.path, large
-                    ));
+                let sizes = [(&*above.path, small), (&*below.path, large)];
+                report_overlay(report, chain.at(), chain.name_of(nth), sizes);
                 // Images further down are truncated at the same size.
                 break;
             }
         }
     }
+    check_configured(context, report);
+}
+
+/// Checks the images that the configuration names one below the other; libvirt does not look at their headers.
+fn check_configured(context: &Context<'_>, report: &mut Report) {
+    for (index, _, top) in context.images() {
+        let images: Vec<&Image> = top.chain().collect();
+        for (depth, pair) in images.windows(2).enumerate() {
+            let sizes = pair.iter().filter_map(|image| {
+                let path = image.host_path()?;
+                let is_raw = image.format == Some(Format::Raw);
+                let header = context.host?.file(path)?.image.value();
+                let header = header.filter(|_| !is_raw);
+                let path = Cow::Borrowed(path);
+                let bytes = size(
+                    context,
+                    &Layer {
+                        path: path.clone(),
+                        header,
+                    },
+                )?;
+                Some((path, bytes))
+            });
+            let sizes: Vec<_> = sizes.collect();
+            if let [(above, small), (below, large)] = &sizes[..]
+                && small < large
+            {
+                let at = FieldPath::Image(index, depth, ImageField::Path);
+                let name = match depth {
+                    0 => phrase!("the image of {disk}"),
+                    _ => phrase!("an image below {disk}"),
+                };
+                report_overlay(report, at, name, [(above, *small), (below, *large)]);
+                break;
+            }
+        }
+    }
+}
+
+fn report_overlay(
+    report: &mut Report,
+    at: FieldPath,
+    name: Phrase,
+    [(above, small), (below, large)]: [(&str, u64); 2],
+) {
+    report
+        .finding(
+            at,
+            phrase!("{image} is smaller than its backing image", image = name),
+        )
+        .label("the guest sees only the beginning of the backing image")
+        .note(format!(
+            "{above} has {}, and {below} has {}",
+            Bytes(small),
+            Bytes(large)
+        ))
+        .help(format!(
+            "with the guest off, run `qemu-img resize {above} {large}`"
+        ));
 }
 
 /// The virtual size of an image; for a raw image, the size of its file.

@@ -18,7 +18,9 @@ declare_rule! {
     /// recovered.
     ///
     /// ## Use instead
-    /// Convert the image to LUKS while the guest is off: `qemu-img convert` with `-O qcow2 -o encrypt.format=luks`. The
+    /// Convert the image to LUKS while the guest is off, with the old and the new key in files:
+    /// `qemu-img convert --object secret,id=old,file=OLDKEY --object secret,id=new,file=NEWKEY --image-opts
+    /// driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 -o encrypt.format=luks,encrypt.key-secret=new NEW`. The
     /// conversion needs space for a second copy, and the guest needs a LUKS secret afterwards.
     ///
     /// ## Reported
@@ -59,6 +61,9 @@ declare_rule! {
     check: Model(check),
 }
 
+const CONVERT: &str = "qemu-img convert --object secret,id=old,file=OLDKEY --object secret,id=new,file=NEWKEY --image-opts \
+    driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 -o encrypt.format=luks,encrypt.key-secret=new NEW";
+
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         let Some(header) = host::qcow2_header(context, image) else {
@@ -75,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report
                 .finding(at, phrase!("the image of {disk} uses the legacy AES encryption of qcow2, which QEMU refuses"))
                 .label("the header sets the encryption method `aes`")
-                .help("with the guest off, convert the image to LUKS: `qemu-img convert` with `-O qcow2 -o encrypt.format=luks`");
+                .help(format!("with the guest off, convert the image to LUKS, with the keys in files: `{CONVERT}`"));
         }
     }
 }

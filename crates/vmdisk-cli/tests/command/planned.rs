@@ -1,0 +1,155 @@
+//! What is planned is checked as if it existed: the findings before the storage is made are those after it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use vmdisk_testing::{LoopDevice, installed, needed};
+
+use crate::{Place, Run};
+
+/// The rules that `generate` and `lint` report, without their places.
+fn rules(run: &Run) -> Vec<String> {
+    let lines = run.stderr.lines().chain(run.stdout.lines());
+    let mut found: Vec<String> = lines
+        .filter_map(|line| {
+            let (_, rule) = line
+                .split_once('[')
+                .filter(|_| line.starts_with("warning"))?;
+            Some(rule.split(']').next()?.to_owned())
+        })
+        .collect();
+    // The end of a title, as `generate` writes it.
+    found.extend(run.stderr.lines().filter_map(|line| {
+        let title = line.strip_prefix("warning: ")?;
+        Some(title.rsplit_once('[')?.1.strip_suffix(']')?.to_owned())
+    }));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Disks below a directory that holds `base.qcow2` of 64 MiB, and the rules that must be reported.
+const DISKS: &[(&str, &[&str])] = &[
+    (
+        "qcow2:D/o.qcow2,size=32M,backing.path=D/base.qcow2,backing.format=qcow2",
+        &["overlay-smaller-than-backing"],
+    ),
+    (
+        "qcow2:D/p.qcow2,size=64M,backing.path=D/base.qcow2,backing.format=qcow2",
+        &[],
+    ),
+    (
+        "raw:D/huge.img,size=100G",
+        &["image-larger-than-free-space"],
+    ),
+    (
+        "qcow2:D/huge.qcow2,size=100G",
+        &["image-larger-than-free-space"],
+    ),
+    ("raw:D/small.img,size=4M", &[]),
+    ("raw:D/full.img,size=4M,preallocation=full", &[]),
+    ("qcow2:D/full.qcow2,size=4M,preallocation=falloc", &[]),
+];
+
+fn holds_on(directory: &Path) {
+    let base = directory.join("base.qcow2");
+    let create = Command::new("qemu-img")
+        .args(["create", "-q", "-f", "qcow2"])
+        .arg(&base)
+        .arg("64M")
+        .status();
+    assert!(create.unwrap().success());
+    for (disk, expected) in DISKS {
+        let disk = disk.replace('D', directory.to_str().unwrap());
+        let place = Place::with(&[]);
+        let generate =
+            |to: &str| place.run(&["generate", "--live", "--disk", &disk, "--to", to, "-o", to]);
+        let mut before = rules(&generate("libvirt-xml"));
+        assert_eq!(generate("script").code, 0);
+        let made = Command::new("sh")
+            .arg(place.path("script"))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{disk}: {made:?}");
+        let lint = place.run(&["lint", "--live", "libvirt-xml"]);
+        let mut after = rules(&lint);
+        let of_sizes =
+            |rule: &String| rule.starts_with("overlay-") || rule.starts_with("image-larger");
+        before.retain(of_sizes);
+        after.retain(of_sizes);
+        assert_eq!(before, *expected, "{disk} before");
+        assert_eq!(
+            after, *expected,
+            "{disk} after: {}{}",
+            lint.stdout, lint.stderr
+        );
+    }
+}
+
+#[test]
+fn findings_before_the_script_are_those_after_it_on_each_file_system() {
+    if needed(installed("qemu-img")).is_none() {
+        return;
+    }
+    let mut tried = 0;
+    for (kind, options) in [
+        ("ext4", &["-q"][..]),
+        ("xfs", &["-q", "-f"]),
+        ("btrfs", &["-q"]),
+    ] {
+        let mkfs = format!("mkfs.{kind}");
+        if needed(installed(&mkfs)).is_none() {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let made = LoopDevice::new(&folder.path().join("device"), 400 << 20, &[]);
+        let Some(device) = needed(made) else {
+            return;
+        };
+        let status = Command::new(&mkfs)
+            .args(options)
+            .arg(device.path())
+            .status();
+        assert!(status.unwrap().success());
+        let point = folder.path().join("mnt");
+        fs::create_dir(&point).unwrap();
+        let mount = Command::new("mount")
+            .arg(device.path())
+            .arg(&point)
+            .output();
+        if !mount.is_ok_and(|it| it.status.success()) {
+            continue; // this kernel has no such file system
+        }
+        let run = std::panic::catch_unwind(|| holds_on(&point));
+        let _ = Command::new("umount").arg(&point).status();
+        if let Err(panic) = run {
+            std::panic::resume_unwind(panic);
+        }
+        tried += 1;
+    }
+    println!(
+        "{tried} file systems, {} disks each: 0 differences",
+        DISKS.len()
+    );
+}
+
+#[test]
+fn a_thin_volume_beyond_its_pool_is_reported_before_it_exists() {
+    let fixture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/facts/lvm-thin-nearly-full.json"
+    );
+    // The pool of 300 GiB has promised 100 GiB, and used a tenth.
+    let facts = fs::read_to_string(fixture).unwrap();
+    let facts = facts
+        .replace("644245094400", "107374182400")
+        .replace("93.12", "10");
+    let place = Place::with(&[("facts.json", &facts)]);
+    let of = |size: &str| {
+        let disk = format!("lvm-thin:vg0/x,size={size},pool=thin");
+        rules(&place.run(&["generate", "--facts", "facts.json", "--disk", &disk]))
+    };
+    assert!(!of("199G").contains(&"thin-pool-overcommitted".to_owned()));
+    assert!(of("201G").contains(&"thin-pool-overcommitted".to_owned()));
+}

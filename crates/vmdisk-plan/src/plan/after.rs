@@ -1,0 +1,180 @@
+//! The facts of a host after the steps of a plan: what is planned is checked as if it existed.
+
+use vmdisk_facts::path::BackingFact;
+use vmdisk_facts::{BlockDevice, BlockKind, Fact, Facts, File, FileKind, HostIndex, ImageHeader};
+use vmdisk_model::{Creation, Format, Image, LogicalVolumeName, Preallocation, Qcow2Preallocation};
+
+use super::choice::Plan;
+use super::host::kindred;
+use crate::steps::Condition;
+
+/// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
+pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
+    let mut after = facts.clone();
+    for step in &plan.steps {
+        for condition in &step.conditions {
+            let path = match condition {
+                Condition::NothingAt(path) => path.clone(),
+                Condition::NoVolume(name) => {
+                    after.blockdevs.extend(volume(facts, plan, name));
+                    name.device_path()
+                }
+                _ => continue,
+            };
+            // It is no longer missing, and its facts are not collected yet.
+            after
+                .files
+                .retain(|file| file.path != path || !file.is_missing());
+        }
+    }
+    for (nth, disk) in plan.domain.disks.iter().enumerate() {
+        let mut steps = plan.steps.iter();
+        let is_nocow = steps.any(|step| step.disk == nth && step.sets_nocow());
+        if let Some(image) = disk.backend.image()
+            && let Some(path) = image.host_path()
+            && let Some(Creation::RawFile { .. } | Creation::Qcow2(_)) = &image.creation
+            && !after
+                .files
+                .iter()
+                .any(|file| file.path == path && file.present.is_true())
+        {
+            add_new_file(&mut after, path, image, is_nocow);
+        }
+    }
+    after
+}
+
+/// A volume that is to be made, as far as its pool or another volume of its group shows it.
+fn volume(facts: &Facts, plan: &Plan, name: &LogicalVolumeName) -> Option<BlockDevice> {
+    let images = plan.domain.disks.iter();
+    let mut images = images.filter_map(|disk| disk.backend.image());
+    let pool = images.find_map(|image| match &image.creation {
+        Some(Creation::ThinVolume(thin)) if thin.name == *name => Some(&thin.pool),
+        _ => None,
+    });
+    let kindred = kindred(facts, &name.group, pool.map(String::as_str))?;
+    // What the pool promises after the plan.
+    let promised: u64 = plan
+        .domain
+        .disks
+        .iter()
+        .filter_map(|disk| match &disk.backend.image()?.creation {
+            Some(Creation::ThinVolume(thin))
+                if thin.name.group == name.group && Some(&thin.pool) == pool =>
+            {
+                thin.size
+            }
+            _ => None,
+        })
+        .map(|size| size.0)
+        .fold(0, u64::saturating_add);
+    let mut volume = BlockDevice {
+        id: name.device_path(),
+        paths: vec![name.device_path()],
+        dev: Fact::NotCollected,
+        dm: Fact::NotCollected,
+        by_id: Fact::Absent,
+        size: Fact::NotCollected,
+        mounted_at: Fact::Known(Vec::new()),
+        holders: Fact::Known(Vec::new()),
+        partitions: Fact::Known(Vec::new()),
+        swap: Fact::Known(false),
+        ..kindred.clone()
+    };
+    if volume.kind == BlockKind::LvmThinPool {
+        volume.kind = BlockKind::LvmThin;
+        volume.slaves = vec![kindred.id.clone()];
+    }
+    if let Fact::Known(lvm) = &mut volume.lvm {
+        lvm.lv = Fact::Known(name.volume.clone());
+        lvm.pool = pool.map_or(Fact::Absent, |pool| Fact::Known(pool.clone()));
+        lvm.origin = Fact::Absent;
+        if pool.is_some() {
+            lvm.segtype = Fact::Known("thin".to_owned());
+            if let Fact::Known(bytes) = &mut lvm.virtual_bytes {
+                *bytes = bytes.saturating_add(promised);
+            }
+        }
+    }
+    Some(volume)
+}
+
+/// Adds the facts of a file that `qemu-img create` has just made.
+fn add_new_file(facts: &mut Facts, path: &str, image: &Image, is_nocow: bool) {
+    let index = HostIndex::new(facts);
+    let mount = index.mount_of(path).map(|mount| mount.id.clone());
+    let nocow = match is_nocow {
+        true => Fact::Known(true),
+        false => index.nocow(path),
+    };
+    let used = index.filesystem_of(path).known().map(|it| it.id.clone());
+    let size_below = |path: &str, format: Format| {
+        let file = index.file(path)?;
+        let header = file.image.value().filter(|_| format != Format::Raw);
+        let in_header = header.and_then(|header| header.virtual_size.value());
+        in_header.or(file.size.value()).copied()
+    };
+    /// What qcow2 allocates for its header and first tables.
+    const TABLES: u64 = 196_608;
+    let mut header = ImageHeader::default();
+    let (size, alloc) = match &image.creation {
+        Some(Creation::RawFile {
+            size,
+            preallocation,
+        }) => {
+            let size = size.map_or(0, |size| size.0);
+            let is_sparse = matches!(preallocation, None | Some(Preallocation::Off));
+            header.format = Fact::Known("raw".to_owned());
+            header.virtual_size = Fact::Known(size);
+            (size, if is_sparse { 0 } else { size })
+        }
+        Some(Creation::Qcow2(qcow2)) => {
+            let below = qcow2.backing.as_ref();
+            let below_size = || below.and_then(|(path, format)| size_below(path, *format));
+            let Some(size) = qcow2.size.map(|size| size.0).or_else(below_size) else {
+                return;
+            };
+            let is_allocated = matches!(
+                qcow2.preallocation,
+                Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+            );
+            header.format = Fact::Known("qcow2".to_owned());
+            header.version = Fact::Known(3);
+            header.virtual_size = Fact::Known(size);
+            header.cluster = Fact::Known(qcow2.cluster_size.map_or(64 << 10, |it| it.0));
+            header.ext_l2 = Fact::Known(qcow2.extended_l2 == Some(true));
+            header.lazy = Fact::Known(qcow2.lazy_refcounts == Some(true));
+            (header.dirty, header.corrupt) = (Fact::Known(false), Fact::Known(false));
+            (header.encryption, header.data_file) = (Fact::Absent, Fact::Absent);
+            header.backing = below.map_or(Fact::Absent, |(path, format)| {
+                let format = format.qemu_driver().unwrap_or(format.as_wire());
+                Fact::Known(BackingFact {
+                    path: path.clone(),
+                    format: Fact::Known(format.to_owned()),
+                })
+            });
+            let size_of_file = if is_allocated { size + TABLES } else { TABLES };
+            (size_of_file, size_of_file)
+        }
+        _ => return,
+    };
+    // What a preallocated file takes is free no more.
+    if let Some(used) = used
+        && let Some(filesystem) = facts.filesystems.iter_mut().find(|it| it.id == used)
+        && let Fact::Known(free) = &mut filesystem.free_bytes
+    {
+        *free = free.saturating_sub(alloc);
+    }
+    facts.files.retain(|file| file.path != path);
+    facts.files.push(File {
+        path: path.to_owned(),
+        present: Fact::Known(true),
+        kind: Fact::Known(FileKind::Regular),
+        mount,
+        nocow,
+        size: Fact::Known(size),
+        alloc: Fact::Known(alloc),
+        image: Fact::Known(header),
+        ..File::default()
+    });
+}
