@@ -178,3 +178,68 @@ fn add_new_file(facts: &mut Facts, path: &str, image: &Image, is_nocow: bool) {
         ..File::default()
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use vmdisk_facts::Target;
+
+    use super::*;
+    use crate::spec::Spec;
+
+    #[test]
+    fn a_new_volume_is_described_by_its_pool_or_its_group() {
+        let facts = Facts::from_yaml(
+            "schema_version: '1.0'
+blockdevs:
+- {id: b1, kind: nvme, paths: [/dev/nvme0n1]}
+- {id: b2, kind: lvm-thin-pool, paths: [/dev/dm-2], slaves: [b1], lvm: {vg: vg0, lv: pool, segtype: thin-pool, chunk: 65536}}
+- {id: b3, kind: lvm-thin, paths: [/dev/vg1/a], slaves: [b9], holders: [b8], lvm: {vg: vg1, lv: a, pool: other, segtype: thin}}
+- {id: b4, kind: lvm, paths: [/dev/vg0/web], slaves: [b1], lvm: {vg: vg0, lv: web, segtype: linear}}
+",
+        )
+        .unwrap()
+        .facts;
+        let after = |disk: &str| {
+            let spec = Spec::from_yaml(&format!("version: 1\ndisks: [{{{disk}}}]")).unwrap();
+            let plan = crate::plan(&spec, &facts, &Target::default()).unwrap();
+            facts_after(&facts, &plan)
+                .blockdevs
+                .split_off(facts.blockdevs.len())
+        };
+        let thin = "lvm-thin: {group: vg0, volume: new, size: 1G, pool: pool}";
+        let [thin] = &after(thin)[..] else { panic!() };
+        assert_eq!(
+            (&thin.kind, &thin.slaves),
+            (&BlockKind::LvmThin, &vec!["b2".to_owned()])
+        );
+        let lvm = thin.lvm.value().unwrap();
+        assert_eq!(lvm.pool.as_str(), Fact::Known("pool"));
+        assert_eq!(
+            (lvm.lv.as_str(), lvm.segtype.as_str()),
+            (Fact::Known("new"), Fact::Known("thin"))
+        );
+        let other = "lvm-thin: {group: vg1, volume: new, size: 1G, pool: other}";
+        let [other] = &after(other)[..] else { panic!() };
+        assert_eq!(
+            (&other.slaves, &other.holders),
+            (&vec!["b9".to_owned()], &Fact::Known(Vec::new()))
+        );
+        let [thick] = &after("lvm: {group: vg0, volume: new, size: 1G}")[..] else {
+            panic!()
+        };
+        assert_eq!(
+            (&thick.kind, &thick.paths),
+            (&BlockKind::Lvm, &vec!["/dev/vg0/new".to_owned()])
+        );
+        let lvm = thick.lvm.value().unwrap();
+        assert_eq!(
+            (&lvm.pool, lvm.segtype.as_str()),
+            (&Fact::Absent, Fact::Known("linear"))
+        );
+        let unknown = [
+            "lvm: {group: vg1, volume: new, size: 1G}",
+            "lvm-thin: {group: vg0, volume: new, size: 1G, pool: x}",
+        ];
+        assert!(unknown.iter().all(|disk| after(disk).is_empty()));
+    }
+}

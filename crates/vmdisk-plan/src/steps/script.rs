@@ -73,7 +73,12 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     }
     write_room(steps, out)?;
     write_undo(steps, out)?;
-    for (index, step) in steps.iter().enumerate() {
+    write_steps(plan, out)
+}
+
+/// The commands, each unless it is done already.
+fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
+    for (index, step) in plan.steps.iter().enumerate() {
         let Step {
             disk,
             argv,
