@@ -8,7 +8,7 @@ mod wants;
 
 use vmdisk_facts::{Facts, HostIndex};
 use vmdisk_model::Bytes;
-use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan, shortages};
+use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan};
 
 use crate::trace::trace;
 use crate::{Detail, LintOptions, read, write};
@@ -75,14 +75,18 @@ fn candidate(
     host: &HostIndex<'_>,
     options: &LintOptions<'_>,
 ) -> Result<StorageCandidate, String> {
+    let taken = match (form, place.free) {
+        (StorageForm::WholeDisk, Some(size)) => Bytes(size),
+        _ => form.taken(intent.size),
+    };
+    if let Some(free) = place.free.map(Bytes).filter(|free| *free < taken) {
+        let (needed, free) = (taken.rounded(), free.rounded());
+        return Err(format!("it needs {needed}, and {free} are free"));
+    }
     let target = &options.target;
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
     let planned = plan(&spec, host.facts(), target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
-    if let Some(shortage) = shortages(&planned, host.facts()).first() {
-        let (needed, free) = (shortage.needed.rounded(), shortage.free.rounded());
-        return Err(format!("it needs {needed}, and {free} are free"));
-    }
     let after = place
         .has_new_facts()
         .then(|| facts_after(host.facts(), &planned));
@@ -107,10 +111,7 @@ fn candidate(
         gives: Want::ALL.iter().map(gives).collect(),
         loss: traced.path.loss,
         findings: findings.filter(|it| it.disk.is_some()).collect(),
-        taken: match (form, place.free) {
-            (StorageForm::WholeDisk, Some(size)) => Bytes(size),
-            _ => form.taken(intent.size),
-        },
+        taken,
         free: place.free.map(Bytes),
         is_fast: place.is_fast,
         plan: planned,
