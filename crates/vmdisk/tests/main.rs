@@ -7,6 +7,7 @@ mod devices;
 mod fixtures;
 #[path = "host_io/main.rs"]
 mod host_io;
+mod integrators;
 #[path = "pages/main.rs"]
 mod pages;
 mod redact;
