@@ -259,6 +259,17 @@ fn with_json_name(properties: Properties, file: &str) -> Properties {
     }
 }
 
+/// A word without an option: the name of an image, if it is known.
+fn loose(word: &Text) -> WrittenOption {
+    let is_unknown = is_unknown_word(word);
+    WrittenOption {
+        name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
+        span: word.whole(),
+        properties: (!is_unknown).then(|| pairs::file_name(word)),
+        text: is_unknown.then(|| word.clone()),
+    }
+}
+
 /// The options of a command line, and the parts that start like JSON but are not valid.
 pub(crate) fn options(
     arguments: &[Text],
@@ -293,13 +304,7 @@ pub(crate) fn options(
                 options.extend_last(word.whole());
                 continue;
             }
-            let is_unknown = is_unknown_word(word);
-            options.push(WrittenOption {
-                name: if is_unknown { UNKNOWN_WORD } else { "" }.to_owned(),
-                span: word.whole(),
-                properties: (!is_unknown).then(|| pairs::file_name(word)),
-                text: is_unknown.then(|| word.clone()),
-            })?;
+            options.push(loose(word))?;
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
