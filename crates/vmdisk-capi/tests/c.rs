@@ -1,6 +1,7 @@
 //! The C interface from C, and with arguments that no program should pass.
 #![allow(
     clippy::disallowed_methods,
+    clippy::unwrap_used,
     unsafe_code,
     reason = "tests call as C does"
 )]

@@ -302,7 +302,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
 fn report_of(name: &str, words: &[&str]) -> (i32, String) {
     let path = format!("fixtures/measurements/{name}.json");
     let words = [&["bench", "report", &path], words].concat();
-    let run = vmdisk_tests::run_in(&vmdisk_tests::repository(), crate::VMDISK, &words, "");
+    let run = vmdisk_tests::run_in(vmdisk_tests::repository(), crate::VMDISK, &words, "");
     (run.code, format!("{}{}", run.stdout, run.stderr))
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use vmdisk::report::DocumentReport;
+use vmdisk::report::{Counts, DocumentReport};
 use vmdisk::{Applicability, Diagnostic, Severity};
 
 use crate::clock;
@@ -75,31 +75,6 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
             .collect(),
         None => run.host.map(str::to_owned).into_iter().collect(),
     };
-    let not_checked = summary.counts.rules_not_checked.len();
-    let counts = [
-        (
-            summary.counts.errors,
-            plural(summary.counts.errors, "error", "errors"),
-        ),
-        (
-            summary.counts.warnings,
-            plural(summary.counts.warnings, "warning", "warnings"),
-        ),
-        (summary.counts.advice, "advice"),
-        (summary.counts.pedantic, "pedantic"),
-        (
-            summary.counts.failed_inputs,
-            plural(
-                summary.counts.failed_inputs,
-                "unreadable input",
-                "unreadable inputs",
-            ),
-        ),
-        (
-            not_checked,
-            plural(not_checked, "rule not checked", "rules not checked"),
-        ),
-    ];
     let head = html! {
         head {
             meta charset="utf-8";
@@ -117,7 +92,7 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
         }
         p class="path" { "vmdisk " (env!("CARGO_PKG_VERSION")) ", " (clock::day(clock::reference())) }
         ul class="counts" {
-            @for (count, name) in counts { @if count > 0 { li { b { (count) } " " (name) } } }
+            @for (count, name) in counts(&summary.counts) { @if count > 0 { li { b { (count) } " " (name) } } }
         }
         (statistics(run, view))
     };
@@ -147,6 +122,32 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
         }
     };
     writeln!(out, "{}</main></body></html>", rest.into_string())
+}
+
+/// The numbers in the head of the page.
+fn counts(counts: &Counts) -> [(usize, &'static str); 6] {
+    let not_checked = counts.rules_not_checked.len();
+    [
+        (counts.errors, plural(counts.errors, "error", "errors")),
+        (
+            counts.warnings,
+            plural(counts.warnings, "warning", "warnings"),
+        ),
+        (counts.advice, "advice"),
+        (counts.pedantic, "pedantic"),
+        (
+            counts.failed_inputs,
+            plural(
+                counts.failed_inputs,
+                "unreadable input",
+                "unreadable inputs",
+            ),
+        ),
+        (
+            not_checked,
+            plural(not_checked, "rule not checked", "rules not checked"),
+        ),
+    ]
 }
 
 const fn plural(number: usize, one: &'static str, many: &'static str) -> &'static str {
