@@ -1,5 +1,9 @@
 //! Disks as other programs write them, with the findings that `docs/decide.md` names.
-#![allow(clippy::disallowed_methods, reason = "tests read fixtures")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests read fixtures, and fail by panicking"
+)]
 
 use std::collections::BTreeSet;
 use std::path::Path;
