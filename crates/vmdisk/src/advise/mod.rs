@@ -87,12 +87,10 @@ fn candidate(
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
     let planned = plan(&spec, host.facts(), target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
-    let after = place
-        .has_new_facts()
-        .then(|| facts_after(host.facts(), &planned));
-    let after = after.as_ref().map(HostIndex::new);
+    let after = facts_after(host.facts(), &planned);
+    let after = HostIndex::new(&after);
     let options = LintOptions {
-        host: Some(after.as_ref().unwrap_or(host)),
+        host: Some(&after),
         detail: Detail::Titles,
         ..options.clone()
     };

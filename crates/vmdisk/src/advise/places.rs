@@ -351,14 +351,6 @@ impl<'a> Search<'_, '_, 'a> {
 }
 
 impl StoragePlace<'_> {
-    /// True if the facts of a new disk there are derived from its plan: a logical volume, or a file that btrfs may write
-    /// in place.
-    pub(super) fn has_new_facts(&self) -> bool {
-        let kind = self.filesystem.map(|filesystem| &filesystem.kind);
-        !matches!(self.storage, StorageOfPlace::WholeDisk)
-            && kind.is_none_or(|kind| *kind == FsKind::Btrfs)
-    }
-
     /// The forms that a disk can have there.
     pub(super) fn forms(&self, intent: &StorageIntent) -> Vec<FormOfPlace> {
         let size = Some(intent.size);
