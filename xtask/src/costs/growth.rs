@@ -66,6 +66,7 @@ const RUNS: &[&str] = &[
     "generate --to qmp guest.yaml",
     "generate --to blockdev-json guest.yaml",
     "generate --to script guest.yaml",
+    "generate --to steps guest.yaml",
     "image --format text chain/0.qcow2 --chain",
     "image --format json chain/0.qcow2 --chain",
     "advise --facts chain.json --size 1G",

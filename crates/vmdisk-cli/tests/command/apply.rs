@@ -240,6 +240,10 @@ fn each_state_ends_alike_in_apply_and_in_the_script_and_nothing_is_overwritten()
 
 #[test]
 fn a_dry_run_changes_nothing_and_steps_are_the_script() {
+    // It looks for the programs of the steps.
+    if vmdisk_testing::needed(vmdisk_testing::installed("qemu-img")).is_none() {
+        return;
+    }
     let place = prepared();
     let run = place.run(&["apply", "web1.yaml", "--dry-run", "--format", "json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
