@@ -148,9 +148,9 @@ impl Domain {
         })
     }
 
-    /// The first disk from number `from` on for which its bus has no room, with the number of disks that it has room for.
+    /// The disks from number `from` on for which their bus has no room, each with the number of disks that it has room for.
     /// Addresses in XML can reach more of PCI and USB than libvirt adds by itself.
-    pub fn beyond_room(&self, from: usize) -> Option<(usize, usize)> {
+    pub fn beyond_room(&self, from: usize) -> Vec<(usize, usize)> {
         let board = self.board();
         let is_placed = |disk: &Disk| {
             matches!(
@@ -166,6 +166,7 @@ impl Domain {
         };
         let is_free = !self.disks.iter().any(is_placed) && of_kind(ControllerType::Usb) == 0;
         let mut counts = BTreeMap::from([(TargetBus::Virtio, of_kind(ControllerType::Scsi))]);
+        let mut beyond = Vec::new();
         for (nth, disk) in self.disks.iter().enumerate() {
             let bus = match disk.frontend.effective_bus() {
                 TargetBus::Nvme => TargetBus::Virtio,
@@ -179,10 +180,10 @@ impl Domain {
             if let Some(room) = room
                 && (is_free || matches!(bus, TargetBus::Ide | TargetBus::Fdc))
             {
-                return Some((nth, room));
+                beyond.push((nth, room));
             }
         }
-        None
+        beyond
     }
 }
 

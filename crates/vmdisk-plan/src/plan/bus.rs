@@ -109,7 +109,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Refuses the first disk for which its bus has no room left.
+    /// Refuses the disks for which their bus has no room left.
     pub(crate) fn refuse_beyond_room(&mut self) {
         let mut whole = self.existing.clone_or_new(&self.domain);
         let before = whole.disks.len();
@@ -117,18 +117,17 @@ impl Planner<'_> {
         whole
             .controllers
             .extend_from_slice(&self.domain.controllers);
-        let Some((nth, room)) = whole.beyond_room(before) else {
-            return;
-        };
-        let bus = whole.disks[nth].frontend.effective_bus();
-        let help = match bus {
-            TargetBus::Fdc => "a machine has only one floppy controller",
-            TargetBus::Ide => "use `bus: sata` or `bus: virtio`",
-            _ => "use `bus: virtio-scsi`, of which one controller has room for 255 disks",
-        };
-        let at = SpecPath::disk(nth - before).key("bus");
-        self.refuse(at, format!("bus {bus} has room for {room} drives"))
-            .help = Some(help.to_owned());
+        for (nth, room) in whole.beyond_room(before) {
+            let bus = whole.disks[nth].frontend.effective_bus();
+            let help = match bus {
+                TargetBus::Fdc => "a machine has only one floppy controller",
+                TargetBus::Ide => "use `bus: sata` or `bus: virtio`",
+                _ => "use `bus: virtio-scsi`, of which one controller has room for 255 disks",
+            };
+            let at = SpecPath::disk(nth - before).key("bus");
+            self.refuse(at, format!("bus {bus} has room for {room} drives"))
+                .help = Some(help.to_owned());
+        }
     }
 
     /// Refuses the disk that asks for the name of a disk of the guest.

@@ -119,7 +119,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     // libvirt's limits of IDE are those of a PC; `device-bus-refused` reports IDE on q35.
     let machine = context.domain.machine.as_ref();
     let has_no_ide = machine.is_some_and(MachineType::is_q35);
-    if let Some((nth, room)) = context.domain.beyond_room(0)
+    if let Some((nth, room)) = context.domain.beyond_room(0).first().copied()
         && let Some(disk) = context.domain.disks.get(nth)
         && !matches!(
             disk.frontend.effective_bus(),
