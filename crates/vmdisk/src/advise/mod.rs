@@ -22,7 +22,7 @@ pub use wants::Mechanism;
 
 /// Compares the places and forms in which a new disk can live on the host of the options.
 ///
-/// Each candidate is planned as [`plan`](vmdisk_plan::plan) plans it, and judged by the rules and by the walk of its I/O
+/// Each candidate is planned as [`plan`] plans it, and judged by the rules and by the walk of its I/O
 /// path. Equal arguments give equal advice.
 ///
 /// ```
