@@ -61,6 +61,7 @@ const RUNS: &[&str] = &[
     "decide --format diff good.xml",
     "decide --format json bad.xml",
     "generate --to libvirt-xml guest.yaml",
+    "generate --facts chain.json --to libvirt-xml guest.yaml",
     "generate --to disk-xml guest.yaml",
     "generate --to qemu guest.yaml",
     "generate --to qmp guest.yaml",

@@ -1,5 +1,7 @@
 //! The facts of a host after the steps of a plan: what is planned is checked as if it existed.
 
+use std::collections::{HashMap, HashSet};
+
 use vmdisk_facts::path::BackingFact;
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, Facts, File, FileKind, HostIndex, ImageHeader};
 use vmdisk_model::{Creation, Format, Image, LogicalVolumeName, Preallocation, Qcow2Preallocation};
@@ -11,63 +13,64 @@ use crate::steps::Condition;
 /// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
 pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();
-    for step in &plan.steps {
-        for condition in &step.conditions {
-            let path = match condition {
-                Condition::NothingAt(path) => path.clone(),
-                Condition::NoVolume(name) => {
-                    after.blockdevs.extend(volume(facts, plan, name));
-                    name.device_path()
-                }
-                _ => continue,
-            };
-            // It is no longer missing, and its facts are not collected yet.
-            after
-                .files
-                .retain(|file| file.path != path || !file.is_missing());
+    let thin = ThinVolumes::of(plan);
+    let mut made: HashSet<String> = HashSet::new();
+    for condition in plan.steps.iter().flat_map(|step| &step.conditions) {
+        match condition {
+            Condition::NothingAt(path) => made.insert(path.clone()),
+            Condition::NoVolume(name) => {
+                after.blockdevs.extend(volume(facts, &thin, name));
+                made.insert(name.device_path())
+            }
+            _ => continue,
+        };
+    }
+    // They are no longer missing, and their facts are not collected yet.
+    after
+        .files
+        .retain(|file| !file.is_missing() || !made.contains(&file.path));
+    let NewFiles { files, taken, .. } = NewFiles::of(plan, &HostIndex::new(&after));
+    for filesystem in &mut after.filesystems {
+        if let Fact::Known(free) = &mut filesystem.free_bytes {
+            let taken = taken.get(&filesystem.id).copied();
+            *free = free.saturating_sub(taken.unwrap_or_default());
         }
     }
-    for (nth, disk) in plan.domain.disks.iter().enumerate() {
-        let mut steps = plan.steps.iter();
-        let is_nocow = steps.any(|step| step.disk == nth && step.sets_nocow());
-        if let Some(image) = disk.backend.image()
-            && let Some(path) = image.host_path()
-            && let Some(Creation::RawFile { .. } | Creation::Qcow2(_)) = &image.creation
-            && !after
-                .files
-                .iter()
-                .any(|file| file.path == path && file.present.is_true())
-        {
-            add_new_file(&mut after, path, image, is_nocow);
-        }
-    }
+    let new: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    after.files.retain(|file| !new.contains(file.path.as_str()));
+    after.files.extend(files);
     after
 }
 
-/// A volume that is to be made, as far as its pool or another volume of its group shows it.
-fn volume(facts: &Facts, plan: &Plan, name: &LogicalVolumeName) -> Option<BlockDevice> {
-    let images = plan.domain.disks.iter();
-    let mut images = images.filter_map(|disk| disk.backend.image());
-    let pool = images.find_map(|image| match &image.creation {
-        Some(Creation::ThinVolume(thin)) if thin.name == *name => Some(&thin.pool),
-        _ => None,
-    });
-    let kindred = kindred(facts, &name.group, pool.map(String::as_str))?;
-    // What the pool promises after the plan.
-    let promised: u64 = plan
-        .domain
-        .disks
-        .iter()
-        .filter_map(|disk| match &disk.backend.image()?.creation {
-            Some(Creation::ThinVolume(thin))
-                if thin.name.group == name.group && Some(&thin.pool) == pool =>
-            {
-                thin.size
+/// The thin volumes that a plan makes.
+struct ThinVolumes<'p> {
+    pools: HashMap<&'p LogicalVolumeName, &'p str>,
+    /// Bytes that each pool, named by its group and its name, promises to them.
+    promised: HashMap<(&'p str, &'p str), u64>,
+}
+
+impl<'p> ThinVolumes<'p> {
+    fn of(plan: &'p Plan) -> Self {
+        let mut found = ThinVolumes {
+            pools: HashMap::new(),
+            promised: HashMap::new(),
+        };
+        for image in plan.domain.disks.iter().filter_map(|it| it.backend.image()) {
+            if let Some(Creation::ThinVolume(thin)) = &image.creation {
+                found.pools.insert(&thin.name, &thin.pool);
+                let pool = (thin.name.group.as_str(), thin.pool.as_str());
+                let promised = found.promised.entry(pool).or_default();
+                *promised = promised.saturating_add(thin.size.map_or(0, |size| size.0));
             }
-            _ => None,
-        })
-        .map(|size| size.0)
-        .fold(0, u64::saturating_add);
+        }
+        found
+    }
+}
+
+/// A volume that the plan makes, as far as its pool or another volume of its group shows it.
+fn volume(facts: &Facts, thin: &ThinVolumes<'_>, name: &LogicalVolumeName) -> Option<BlockDevice> {
+    let pool = thin.pools.get(name).copied();
+    let kindred = kindred(facts, &name.group, pool)?;
     let mut volume = BlockDevice {
         id: name.device_path(),
         paths: vec![name.device_path()],
@@ -87,96 +90,121 @@ fn volume(facts: &Facts, plan: &Plan, name: &LogicalVolumeName) -> Option<BlockD
     }
     if let Fact::Known(lvm) = &mut volume.lvm {
         lvm.lv = Fact::Known(name.volume.clone());
-        lvm.pool = pool.map_or(Fact::Absent, |pool| Fact::Known(pool.clone()));
+        lvm.pool = pool.map_or(Fact::Absent, |pool| Fact::Known(pool.to_owned()));
         lvm.origin = Fact::Absent;
-        if pool.is_some() {
+        if let Some(pool) = pool {
             lvm.segtype = Fact::Known("thin".to_owned());
             if let Fact::Known(bytes) = &mut lvm.virtual_bytes {
-                *bytes = bytes.saturating_add(promised);
+                let promised = thin.promised.get(&(name.group.as_str(), pool)).copied();
+                *bytes = bytes.saturating_add(promised.unwrap_or_default());
             }
         }
     }
     Some(volume)
 }
 
-/// Adds the facts of a file that `qemu-img create` has just made.
-fn add_new_file(facts: &mut Facts, path: &str, image: &Image, is_nocow: bool) {
-    let index = HostIndex::new(facts);
-    let mount = index.mount_of(path).map(|mount| mount.id.clone());
-    let nocow = match is_nocow {
-        true => Fact::Known(true),
-        false => index.nocow(path),
-    };
-    let used = index.filesystem_of(path).known().map(|it| it.id.clone());
-    let size_below = |path: &str, format: Format| {
-        let file = index.file(path)?;
+/// The files that `qemu-img create` has just made.
+#[derive(Default)]
+struct NewFiles<'p> {
+    /// In the order of the plan.
+    files: Vec<File>,
+    numbers: HashMap<&'p str, usize>,
+    /// Allocated bytes on each file system, by its id.
+    taken: HashMap<String, u64>,
+}
+
+impl<'p> NewFiles<'p> {
+    fn of(plan: &'p Plan, index: &HostIndex<'_>) -> Self {
+        let steps = plan.steps.iter().filter(|step| step.sets_nocow());
+        let nocow: HashSet<usize> = steps.map(|step| step.disk).collect();
+        let mut new = NewFiles::default();
+        for (nth, disk) in plan.domain.disks.iter().enumerate() {
+            if let Some(image) = disk.backend.image()
+                && let Some(path) = image.host_path()
+                && !new.numbers.contains_key(path)
+                && !index.file(path).is_some_and(|file| file.present.is_true())
+            {
+                new.add(index, path, image, nocow.contains(&nth));
+            }
+        }
+        new
+    }
+
+    fn size_of(&self, index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
+        let new = self.numbers.get(path).map(|nth| &self.files[*nth]);
+        let file = new.or_else(|| index.file(path))?;
         let header = file.image.value().filter(|_| format != Format::Raw);
         let in_header = header.and_then(|header| header.virtual_size.value());
         in_header.or(file.size.value()).copied()
-    };
-    /// What qcow2 allocates for its header and first tables.
-    const TABLES: u64 = 196_608;
-    let mut header = ImageHeader::default();
-    let (size, alloc) = match &image.creation {
-        Some(Creation::RawFile {
-            size,
-            preallocation,
-        }) => {
-            let size = size.map_or(0, |size| size.0);
-            let is_sparse = matches!(preallocation, None | Some(Preallocation::Off));
-            header.format = Fact::Known("raw".to_owned());
-            header.virtual_size = Fact::Known(size);
-            (size, if is_sparse { 0 } else { size })
-        }
-        Some(Creation::Qcow2(qcow2)) => {
-            let below = qcow2.backing.as_ref();
-            let below_size = || below.and_then(|(path, format)| size_below(path, *format));
-            let Some(size) = qcow2.size.map(|size| size.0).or_else(below_size) else {
-                return;
-            };
-            let is_allocated = matches!(
-                qcow2.preallocation,
-                Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
-            );
-            header.format = Fact::Known("qcow2".to_owned());
-            header.version = Fact::Known(3);
-            header.virtual_size = Fact::Known(size);
-            header.cluster = Fact::Known(qcow2.cluster_size.map_or(64 << 10, |it| it.0));
-            header.ext_l2 = Fact::Known(qcow2.extended_l2 == Some(true));
-            header.lazy = Fact::Known(qcow2.lazy_refcounts == Some(true));
-            (header.dirty, header.corrupt) = (Fact::Known(false), Fact::Known(false));
-            (header.encryption, header.data_file) = (Fact::Absent, Fact::Absent);
-            header.backing = below.map_or(Fact::Absent, |(path, format)| {
-                let format = format.qemu_driver().unwrap_or(format.as_wire());
-                Fact::Known(BackingFact {
-                    path: path.clone(),
-                    format: Fact::Known(format.to_owned()),
-                })
-            });
-            let size_of_file = if is_allocated { size + TABLES } else { TABLES };
-            (size_of_file, size_of_file)
-        }
-        _ => return,
-    };
-    // What a preallocated file takes is free no more.
-    if let Some(used) = used
-        && let Some(filesystem) = facts.filesystems.iter_mut().find(|it| it.id == used)
-        && let Fact::Known(free) = &mut filesystem.free_bytes
-    {
-        *free = free.saturating_sub(alloc);
     }
-    facts.files.retain(|file| file.path != path);
-    facts.files.push(File {
-        path: path.to_owned(),
-        present: Fact::Known(true),
-        kind: Fact::Known(FileKind::Regular),
-        mount,
-        nocow,
-        size: Fact::Known(size),
-        alloc: Fact::Known(alloc),
-        image: Fact::Known(header),
-        ..File::default()
-    });
+
+    fn add(&mut self, index: &HostIndex<'_>, path: &'p str, image: &Image, is_nocow: bool) {
+        /// What qcow2 allocates for its header and first tables.
+        const TABLES: u64 = 196_608;
+        let mut header = ImageHeader::default();
+        let (size, alloc) = match &image.creation {
+            Some(Creation::RawFile {
+                size,
+                preallocation,
+            }) => {
+                let size = size.map_or(0, |size| size.0);
+                let is_sparse = matches!(preallocation, None | Some(Preallocation::Off));
+                header.format = Fact::Known("raw".to_owned());
+                header.virtual_size = Fact::Known(size);
+                (size, if is_sparse { 0 } else { size })
+            }
+            Some(Creation::Qcow2(qcow2)) => {
+                let below = qcow2.backing.as_ref();
+                let below_size =
+                    || below.and_then(|(path, format)| self.size_of(index, path, *format));
+                let Some(size) = qcow2.size.map(|size| size.0).or_else(below_size) else {
+                    return;
+                };
+                let is_allocated = matches!(
+                    qcow2.preallocation,
+                    Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+                );
+                header.format = Fact::Known("qcow2".to_owned());
+                header.version = Fact::Known(3);
+                header.virtual_size = Fact::Known(size);
+                header.cluster = Fact::Known(qcow2.cluster_size.map_or(64 << 10, |it| it.0));
+                header.ext_l2 = Fact::Known(qcow2.extended_l2 == Some(true));
+                header.lazy = Fact::Known(qcow2.lazy_refcounts == Some(true));
+                (header.dirty, header.corrupt) = (Fact::Known(false), Fact::Known(false));
+                (header.encryption, header.data_file) = (Fact::Absent, Fact::Absent);
+                header.backing = below.map_or(Fact::Absent, |(path, format)| {
+                    let format = format.qemu_driver().unwrap_or(format.as_wire());
+                    Fact::Known(BackingFact {
+                        path: path.clone(),
+                        format: Fact::Known(format.to_owned()),
+                    })
+                });
+                let size_of_file = if is_allocated { size + TABLES } else { TABLES };
+                (size_of_file, size_of_file)
+            }
+            _ => return,
+        };
+        // What a preallocated file takes is free no more.
+        if let Fact::Known(filesystem) = index.filesystem_of(path) {
+            let taken = self.taken.entry(filesystem.id.clone()).or_default();
+            *taken = taken.saturating_add(alloc);
+        }
+        self.numbers.insert(path, self.files.len());
+        self.files.push(File {
+            path: path.to_owned(),
+            present: Fact::Known(true),
+            kind: Fact::Known(FileKind::Regular),
+            mount: index.mount_of(path).map(|mount| mount.id.clone()),
+            nocow: match is_nocow {
+                true => Fact::Known(true),
+                false => index.nocow(path),
+            },
+            size: Fact::Known(size),
+            alloc: Fact::Known(alloc),
+            image: Fact::Known(header),
+            ..File::default()
+        });
+    }
 }
 
 #[cfg(test)]
