@@ -197,18 +197,22 @@ fn guest_state(planned: &Domain) -> (&'static str, Option<String>) {
         let of_disk = |disk: &Disk| {
             let (frontend, backend) = (&disk.frontend, &disk.backend);
             let images = backend.image().into_iter().flat_map(|image| image.chain());
-            let images: Vec<String> = images
-                .map(|image| format!("{:?} {:?}", image.host_path(), image.format))
-                .collect();
+            let images = images.map(|image| {
+                let format = image.format.map_or("unset format", |it| it.as_wire());
+                format!("{format} {}", image.host_path().unwrap_or("elsewhere"))
+            });
+            let settings = [
+                ("cache", backend.cache.map(|it| it.as_wire())),
+                ("io", backend.aio.map(|it| it.as_wire())),
+                ("discard", backend.discard.map(|it| it.as_wire())),
+            ];
+            let settings = settings
+                .into_iter()
+                .filter_map(|(name, word)| Some(format!("{name} {}", word?)));
+            let device = frontend.effective_device().as_wire().to_owned();
+            let all: Vec<String> = [device].into_iter().chain(images).chain(settings).collect();
             let bus = frontend.effective_bus();
-            format!(
-                "{} on {bus}: {:?}, {images:?}, {:?} {:?} {:?}",
-                disk.name(),
-                frontend.effective_device(),
-                backend.cache,
-                backend.aio,
-                backend.discard
-            )
+            format!("{} on {bus}: {}", disk.name(), all.join(", "))
         };
         domain.disks.iter().map(of_disk).collect()
     };

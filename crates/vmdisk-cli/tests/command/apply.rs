@@ -322,5 +322,7 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
         errors.contains("the guest web1 exists, and a disk differs: vdb on virtio"),
         "{errors}"
     );
+    // Words of the configuration, and none of the program.
+    assert!(!errors.contains("Some("), "{errors}");
     assert_eq!(place.read("defined.xml"), other);
 }
