@@ -34,7 +34,7 @@ struct Envelope<'a> {
 struct Candidate<'a> {
     /// A directory, volume group, thin pool or device.
     place: &'a str,
-    /// What the place is.
+    /// A file system with its device, `volume group`, `thin pool` or `unused disk`.
     kind: &'a str,
     /// The form.
     form: String,

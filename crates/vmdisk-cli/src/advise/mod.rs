@@ -61,7 +61,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         }
     };
     match (args.to, best) {
-        // What was asked for is not there: the reasons are no spec.
+        // Nothing fits, so there is no spec; the reasons are on standard error.
         (Some(_), None) => io.say(&text),
         _ => deliver(io, args.output.as_deref(), &text)?,
     }

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     Ok(exit)
 }
 
-/// Runs what is to be done.
+/// Runs the missing steps.
 fn apply(
     todo: &[(usize, &Step)],
     xml: Option<&str>,

@@ -31,7 +31,7 @@ pub(super) enum Failure {
     Failed(String),
 }
 
-/// Time between two messages about a step that goes on.
+/// Time between two messages about a step that is still running.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 impl<'s> Run<'s> {
