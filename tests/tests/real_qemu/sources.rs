@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use vmdisk_model::*;
 use vmdisk_qemu::{Options, QemuOption, Style, write};
+use vmdisk_testing::{installed, make_key, needed};
 use vmdisk_tests::{QemuBuild, on_each_qemu};
 
 use crate::matrix::guest;
@@ -46,20 +47,13 @@ pub(crate) fn answers(build: &QemuBuild, image: &Image, change: fn(&mut Disk), c
 
 /// True if qemu-img could do it here.
 fn qemu_img(arguments: &[&str]) -> bool {
-    for _ in 0..20 {
-        let Ok(output) = Command::new("qemu-img").args(arguments).output() else {
-            eprintln!("skipped: no qemu-img");
-            return false;
-        };
-        let said = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() {
-            return true;
-        }
-        // On a busy machine it cannot tell how long a key is to be stretched.
-        assert!(said.contains("accurate CPU usage"), "{said}");
+    if needed(installed("qemu-img")).is_none() {
+        return false;
     }
-    eprintln!("skipped: the machine is too busy for qemu-img to make a key");
-    false
+    let output = make_key(Command::new("qemu-img").args(arguments));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    true
 }
 
 fn filled(storage: &Storage, name: &str, from: u64, length: u64) -> String {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use vmdisk_testing::{installed, needed};
+use vmdisk_testing::{installed, make_key, needed};
 
 use crate::Place;
 
@@ -20,11 +20,7 @@ fn run(place: &Place, command: &str) -> String {
     let mut words = command.split(' ');
     let program = words.next().unwrap();
     let mut command = Command::new(program);
-    let output = command
-        .args(words)
-        .current_dir(place.path(""))
-        .output()
-        .unwrap();
+    let output = make_key(command.args(words).current_dir(place.path("")));
     assert!(output.status.success(), "{command:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
