@@ -157,7 +157,7 @@ impl Parts {
             .is_ok_and(|output| output.status.success());
         let program = match runs {
             true => binary.to_owned(),
-            false => race::build_static(std::env::consts::ARCH)?,
+            false => race::build_release()?,
         };
         output(Command::new(&program).arg("man").arg(&parts.man))?;
         fs::create_dir(&parts.completions)?;

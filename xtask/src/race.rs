@@ -72,20 +72,9 @@ fn race(about: &str, runners: &[Runner], rounds: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the release binary and returns its path.
-///
-/// Messages of a panic name the sources of crates, which lie below cargo's home: it gets a name that is the same
-/// everywhere, so that the binary does not depend on the home directory.
+/// Builds the binary that ships for this processor, and returns its path.
 pub(crate) fn build_release() -> anyhow::Result<PathBuf> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--package", "vmdisk-cli"])
-        .env("RUSTFLAGS", release_flags()?)
-        .current_dir(repository())
-        .status()?;
-    if !status.success() {
-        bail!("the release build failed");
-    }
-    Ok(target_folder().join("release/vmdisk"))
+    build_static(std::env::consts::ARCH)
 }
 
 /// Builds the binary for a release, which needs no C library, and returns its path.
@@ -130,7 +119,8 @@ pub(crate) fn build_libraries() -> anyhow::Result<PathBuf> {
     Ok(target_folder().join("release"))
 }
 
-/// The flags of the compiler for a binary that names no directory of this host.
+/// The flags of the compiler for a binary that names no directory of this host: messages of a panic name the sources of
+/// crates, which lie below cargo's home.
 fn release_flags() -> anyhow::Result<String> {
     Ok(format!(
         "--remap-path-prefix={}=/cargo",
