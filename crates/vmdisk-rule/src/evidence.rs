@@ -33,31 +33,29 @@ const AT_START: &str = "libvirt at the start";
 const IN_DOCUMENTS: &str = "libvirt, from documents only";
 
 impl Evidence {
+    /// A refusal by a program in these versions, such as `QEMU 7.2 and later`.
+    pub const fn refused_by(by: &'static str, text: &'static str, source: &'static str) -> Self {
+        Evidence::Refused { by, text, source }
+    }
+
+    /// A refusal by every QEMU: its message, in which `…` stands for variable parts, and the source.
+    pub const fn refused_by_qemu(text: &'static str, source: &'static str) -> Self {
+        Self::refused_by("QEMU", text, source)
+    }
+
     /// A refusal by libvirt: its message, in which `…` stands for variable parts, and the source.
     pub const fn refused_by_libvirt(text: &'static str, source: &'static str) -> Self {
-        Evidence::Refused {
-            by: BY_LIBVIRT,
-            text,
-            source,
-        }
+        Self::refused_by(BY_LIBVIRT, text, source)
     }
 
     /// A configuration that libvirt accepts, but refuses to start.
     pub const fn refused_by_libvirt_at_start(text: &'static str, source: &'static str) -> Self {
-        Evidence::Refused {
-            by: AT_START,
-            text,
-            source,
-        }
+        Self::refused_by(AT_START, text, source)
     }
 
     /// A refusal in libvirt's source that no tested libvirt can be made to print; `source` gives the reason.
     pub const fn refused_by_libvirt_in_documents(text: &'static str, source: &'static str) -> Self {
-        Evidence::Refused {
-            by: IN_DOCUMENTS,
-            text,
-            source,
-        }
+        Self::refused_by(IN_DOCUMENTS, text, source)
     }
 
     /// True if libvirt refuses to define the configuration.

@@ -77,16 +77,8 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "logical_block_size > physical_block_size not supported",
-            source: "hw/block/block.c, blkconf_blocksizes",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "discard_granularity must be 512 for ide",
-            source: "hw/ide/qdev.c, ide_dev_initfn",
-        },
+        Evidence::refused_by_qemu("logical_block_size > physical_block_size not supported", "hw/block/block.c, blkconf_blocksizes"),
+        Evidence::refused_by_qemu("discard_granularity must be 512 for ide", "hw/ide/qdev.c, ide_dev_initfn"),
     ],
     check: Model(check), Text(check_line),
 }

@@ -78,16 +78,8 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "No 'SCSI' bus found for device 'scsi-hd'",
-            source: "softmmu/qdev-monitor.c, qdev_device_add",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Bus 'scsi0.0' not found",
-            source: "softmmu/qdev-monitor.c, qbus_find",
-        },
+        Evidence::refused_by_qemu("No 'SCSI' bus found for device 'scsi-hd'", "softmmu/qdev-monitor.c, qdev_device_add"),
+        Evidence::refused_by_qemu("Bus 'scsi0.0' not found", "softmmu/qdev-monitor.c, qbus_find"),
     ],
     check: Text(check),
 }

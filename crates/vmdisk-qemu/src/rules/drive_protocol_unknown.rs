@@ -46,11 +46,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Unknown protocol 'backup'",
-            source: "block.c, bdrv_find_protocol",
-        },
+        Evidence::refused_by_qemu("Unknown protocol 'backup'", "block.c, bdrv_find_protocol"),
     ],
     check: Text(check),
 }

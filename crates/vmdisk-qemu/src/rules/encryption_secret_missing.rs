@@ -46,16 +46,8 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Parameter 'key-secret' is required for cipher",
-            source: "crypto/block-luks.c",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "No secret with id 'key0'",
-            source: "crypto/secret_common.c",
-        },
+        Evidence::refused_by_qemu("Parameter 'key-secret' is required for cipher", "crypto/block-luks.c"),
+        Evidence::refused_by_qemu("No secret with id 'key0'", "crypto/secret_common.c"),
     ],
     check: Text(check),
 }

@@ -38,11 +38,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "force-share=on can only be used with read-only images",
-            source: "block.c, bdrv_open_common",
-        },
+        Evidence::refused_by_qemu("force-share=on can only be used with read-only images", "block.c, bdrv_open_common"),
     ],
     check: Text(check),
 }

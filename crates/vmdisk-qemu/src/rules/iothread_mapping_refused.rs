@@ -93,16 +93,8 @@ line_rule! {
         Evidence::refused_by_libvirt("iothread queue '…' is already assigned", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
         Evidence::refused_by_libvirt("missing iothread mapping for queue '…'", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
         Evidence::refused_by_libvirt("'queue' count must be configured for explicit iothread to queue mapping", "src/qemu/qemu_validate.c, qemuDomainValidateIothreadMapping"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "because it is already assigned",
-            source: "hw/virtio/iothread-vq-mapping.c (10.0)",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "iothread and iothread-vq-mapping properties cannot be set at the same time",
-            source: "hw/block/virtio-blk.c (10.0)",
-        },
+        Evidence::refused_by_qemu("because it is already assigned", "hw/virtio/iothread-vq-mapping.c (10.0)"),
+        Evidence::refused_by_qemu("iothread and iothread-vq-mapping properties cannot be set at the same time", "hw/block/virtio-blk.c (10.0)"),
     ],
     check: Model(check), Text(check_line),
 }

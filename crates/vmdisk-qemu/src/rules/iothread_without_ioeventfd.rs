@@ -72,11 +72,7 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "ioeventfd is required for iothread",
-            source: "hw/block/dataplane/virtio-blk.c, virtio_blk_data_plane_create",
-        },
+        Evidence::refused_by_qemu("ioeventfd is required for iothread", "hw/block/dataplane/virtio-blk.c, virtio_blk_data_plane_create"),
     ],
     check: Model(check), Text(check_line),
 }

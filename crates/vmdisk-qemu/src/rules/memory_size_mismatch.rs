@@ -44,11 +44,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Machine memory size does not match the size of the memory backend",
-            source: "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified",
-        },
+        Evidence::refused_by_qemu("Machine memory size does not match the size of the memory backend", "hw/core/machine.c; 5.2 says: Size specified by -m option must match size of explicitly specified"),
     ],
     check: Text(check),
 }

@@ -41,16 +41,8 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Node name too long",
-            source: "block.c, bdrv_assign_node_name",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Parameter 'id' expects an identifier",
-            source: "util/qemu-option.c, qemu_opts_create",
-        },
+        Evidence::refused_by_qemu("Node name too long", "block.c, bdrv_assign_node_name"),
+        Evidence::refused_by_qemu("Parameter 'id' expects an identifier", "util/qemu-option.c, qemu_opts_create"),
     ],
     check: Text(check),
 }

@@ -56,11 +56,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2 and 7.2",
-            text: "Cannot change iothread of active block backend",
-            source: "block/block-backend.c",
-        },
+        Evidence::refused_by("QEMU 5.2 and 7.2", "Cannot change iothread of active block backend", "block/block-backend.c"),
     ],
     check: Text(check),
 }

@@ -45,11 +45,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Cannot find device='f0' nor node-name='f0'",
-            source: "block.c, bdrv_lookup_bs",
-        },
+        Evidence::refused_by_qemu("Cannot find device='f0' nor node-name='f0'", "block.c, bdrv_lookup_bs"),
     ],
     check: Text(check),
 }

@@ -40,16 +40,8 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Permission conflict on node",
-            source: "block.c, bdrv_a_allow_b; 5.2 says: Conflicts with use by",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "did you need 'if=none' in the drive options?",
-            source: "hw/core/qdev-properties-system.c, set_drive_helper",
-        },
+        Evidence::refused_by_qemu("Permission conflict on node", "block.c, bdrv_a_allow_b; 5.2 says: Conflicts with use by"),
+        Evidence::refused_by_qemu("did you need 'if=none' in the drive options?", "hw/core/qdev-properties-system.c, set_drive_helper"),
     ],
     supersedes: &["duplicate-disk-source"],
     check: Text(check),

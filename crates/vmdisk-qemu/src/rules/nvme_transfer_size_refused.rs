@@ -49,11 +49,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 10.0.13 and 11.1",
-            text: "mdts exceeds IOV_MAX",
-            source: "hw/nvme/ctrl.c, nvme_check_params",
-        },
+        Evidence::refused_by("QEMU 10.0.13 and 11.1", "mdts exceeds IOV_MAX", "hw/nvme/ctrl.c, nvme_check_params"),
         Evidence::Source("QEMU commit 53493c1f836f: in 10.1.0, and in the announcement of 10.0.4"),
     ],
     check: Text(check),

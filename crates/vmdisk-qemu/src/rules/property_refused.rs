@@ -92,21 +92,9 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Property 'virtio-blk-pci.rotation_rate' not found",
-            source: "qom/object.c, object_property_find_err",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Invalid parameter type for 'read-only', expected: boolean",
-            source: "qapi/qobject-input-visitor.c",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Block format 'raw' does not support the option 'locking'",
-            source: "block.c, bdrv_open_inherit",
-        },
+        Evidence::refused_by_qemu("Property 'virtio-blk-pci.rotation_rate' not found", "qom/object.c, object_property_find_err"),
+        Evidence::refused_by_qemu("Invalid parameter type for 'read-only', expected: boolean", "qapi/qobject-input-visitor.c"),
+        Evidence::refused_by_qemu("Block format 'raw' does not support the option 'locking'", "block.c, bdrv_open_inherit"),
     ],
     check: Text(check),
 }

@@ -40,11 +40,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "l2-cache-size may not exceed cache-size",
-            source: "block/qcow2.c, read_cache_sizes",
-        },
+        Evidence::refused_by_qemu("l2-cache-size may not exceed cache-size", "block/qcow2.c, read_cache_sizes"),
     ],
     check: Text(check),
 }

@@ -59,16 +59,8 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "discard-no-unref is only supported since qcow2 version 3",
-            source: "block/qcow2.c, qcow2_update_options_prepare",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level",
-            source: "block/qcow2.c, qcow2_update_options_prepare",
-        },
+        Evidence::refused_by_qemu("discard-no-unref is only supported since qcow2 version 3", "block/qcow2.c, qcow2_update_options_prepare"),
+        Evidence::refused_by_qemu("Lazy refcounts require a qcow2 image with at least qemu 1.1 compatibility level", "block/qcow2.c, qcow2_update_options_prepare"),
     ],
     check: Model(check), Text(check_line),
 }

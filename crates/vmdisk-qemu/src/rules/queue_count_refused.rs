@@ -85,16 +85,8 @@ line_rule! {
             figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
             how: "QEMU 5.2, 7.2, 10.0 and 11.1",
         },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Invalid number of queues (= 0), must be a positive integer less than 1022.",
-            source: "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize",
-        },
-        Evidence::Refused {
-            by: "QEMU 7.2 and later",
-            text: "The maximum number of queues supported by the backend is",
-            source: "hw/virtio/vhost-user.c, vhost_user_backend_init",
-        },
+        Evidence::refused_by_qemu("Invalid number of queues (= 0), must be a positive integer less than 1022.", "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize"),
+        Evidence::refused_by("QEMU 7.2 and later", "The maximum number of queues supported by the backend is", "hw/virtio/vhost-user.c, vhost_user_backend_init"),
     ],
     supersedes: &["queues-gt-vcpus"],
     check: Model(check),

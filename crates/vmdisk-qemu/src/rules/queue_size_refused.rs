@@ -69,11 +69,7 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "must be a power of 2 (max 1024)",
-            source: "hw/block/virtio-blk.c, virtio_blk_device_realize",
-        },
+        Evidence::refused_by_qemu("must be a power of 2 (max 1024)", "hw/block/virtio-blk.c, virtio_blk_device_realize"),
         Evidence::Source("Virtual I/O Device (VIRTIO) 1.2, 2.7: queue size is always a power of 2"),
     ],
     check: Model(check), Text(check_line),

@@ -75,11 +75,7 @@ line_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "The serial number can't be longer than 36 characters",
-            source: "hw/scsi/scsi-disk.c, scsi_realize (10.0)",
-        },
+        Evidence::refused_by_qemu("The serial number can't be longer than 36 characters", "hw/scsi/scsi-disk.c, scsi_realize (10.0)"),
         Evidence::Measured {
             figures: "virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing",
             how: "QEMU 5.2, 7.2, 10.0 and 11.1",

@@ -62,11 +62,7 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Specified size is not multiple of 512",
-            source: "block/raw-format.c, raw_apply_options",
-        },
+        Evidence::refused_by_qemu("Specified size is not multiple of 512", "block/raw-format.c, raw_apply_options"),
         Evidence::Measured {
             figures: "offset=100 is accepted silently",
             how: "QEMU 5.2, 7.2, 10.0 and 11.1",

@@ -61,21 +61,9 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "lun already used by",
-            source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "no slot/function available for virtio-blk-pci",
-            source: "hw/pci/pci.c, do_pci_register_device",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "drive with bus=0, unit=0 (index=0) exists",
-            source: "blockdev.c, drive_new",
-        },
+        Evidence::refused_by_qemu("lun already used by", "hw/scsi/scsi-bus.c, scsi_bus_check_address"),
+        Evidence::refused_by_qemu("no slot/function available for virtio-blk-pci", "hw/pci/pci.c, do_pci_register_device"),
+        Evidence::refused_by_qemu("drive with bus=0, unit=0 (index=0) exists", "blockdev.c, drive_new"),
     ],
     check: Text(check),
 }

@@ -114,21 +114,9 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Bus 'ide.6' not found",
-            source: "softmmu/qdev-monitor.c, qbus_find",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "bad scsi device lun: 16384",
-            source: "hw/scsi/scsi-bus.c, scsi_bus_check_address",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "usb port 9 (bus usb.0) not found (in use?)",
-            source: "hw/usb/bus.c, usb_claim_port",
-        },
+        Evidence::refused_by_qemu("Bus 'ide.6' not found", "softmmu/qdev-monitor.c, qbus_find"),
+        Evidence::refused_by_qemu("bad scsi device lun: 16384", "hw/scsi/scsi-bus.c, scsi_bus_check_address"),
+        Evidence::refused_by_qemu("usb port 9 (bus usb.0) not found (in use?)", "hw/usb/bus.c, usb_claim_port"),
         Evidence::Source("libvirt src/conf/domain_addr.c, virDomainUSBAddressReserve: \"requested USB port … not present on USB bus …\""),
     ],
     check: Model(check), Text(check_line),

@@ -84,11 +84,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
         Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
         Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "JSON parse error, duplicate key",
-            source: "qobject/json-parser.c, parse_pair",
-        },
+        Evidence::refused_by_qemu("JSON parse error, duplicate key", "qobject/json-parser.c, parse_pair"),
     ],
     check: Text,
 }

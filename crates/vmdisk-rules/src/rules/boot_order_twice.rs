@@ -72,11 +72,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_libvirt("boot order '…' used for more than one device", "src/conf/domain_postparse.c, virDomainDefCollectBootOrder"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "The bootindex 1 has already been used",
-            source: "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2",
-        },
+        Evidence::refused_by_qemu("The bootindex 1 has already been used", "softmmu/bootdevice.c, check_boot_index; system/bootdevice.c since 8.2"),
     ],
     check: Model(check),
 }

@@ -51,11 +51,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Could not open 'split.raw': No such file or directory",
-            source: "block/qcow2.c, qcow2_do_open, which opens the child data-file",
-        },
+        Evidence::refused_by_qemu("Could not open 'split.raw': No such file or directory", "block/qcow2.c, qcow2_do_open, which opens the child data-file"),
     ],
     check: Model(check),
 }

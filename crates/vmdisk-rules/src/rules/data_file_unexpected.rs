@@ -64,11 +64,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "'data-file' can only be set for images with an external data file",
-            source: "block/qcow2.c, qcow2_do_open",
-        },
+        Evidence::refused_by_qemu("'data-file' can only be set for images with an external data file", "block/qcow2.c, qcow2_do_open"),
     ],
     check: Model(check),
 }

@@ -53,11 +53,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap",
-            source: "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 do",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap", "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 do"),
         Evidence::Measured {
             figures: "libvirt accepts and starts the guest, with detect-zeroes: on on the command line",
             how: "virsh of libvirt 9.0 with QEMU 7.2",

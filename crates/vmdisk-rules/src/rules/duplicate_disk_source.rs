@@ -206,11 +206,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "Failed to get \"write\" lock",
-            source: "block/file-posix.c, raw_check_lock_bytes",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "Failed to get \"write\" lock", "block/file-posix.c, raw_check_lock_bytes"),
         Evidence::Measured {
             figures: "a loop device and its file, both read-write, start without a message",
             how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",

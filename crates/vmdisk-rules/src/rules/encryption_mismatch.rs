@@ -99,31 +99,11 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "No encryption in image header, but options specified format 'luks'",
-            source: "block/qcow2.c, qcow2_update_options_prepare",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Header reported 'luks' encryption format but options specify 'aes'",
-            source: "block/qcow2.c, qcow2_update_options_prepare",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Parameter 'encrypt.key-secret' is required for cipher",
-            source: "crypto/block-luks.c, for a qcow2 image encrypted with LUKS",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Volume is not in LUKS format",
-            source: "crypto/block-luks.c",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "LUKS version 2 is not supported",
-            source: "crypto/block-luks.c",
-        },
+        Evidence::refused_by_qemu("No encryption in image header, but options specified format 'luks'", "block/qcow2.c, qcow2_update_options_prepare"),
+        Evidence::refused_by_qemu("Header reported 'luks' encryption format but options specify 'aes'", "block/qcow2.c, qcow2_update_options_prepare"),
+        Evidence::refused_by_qemu("Parameter 'encrypt.key-secret' is required for cipher", "crypto/block-luks.c, for a qcow2 image encrypted with LUKS"),
+        Evidence::refused_by_qemu("Volume is not in LUKS format", "crypto/block-luks.c"),
+        Evidence::refused_by_qemu("LUKS version 2 is not supported", "crypto/block-luks.c"),
     ],
     check: Model(check),
 }

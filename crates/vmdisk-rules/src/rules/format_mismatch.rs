@@ -75,11 +75,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 7.2",
-            text: "Image is not in qcow2 format",
-            source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
-        },
+        Evidence::refused_by("QEMU 7.2", "Image is not in qcow2 format", "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0"),
         Evidence::Measured {
             figures: "raw on a qcow2 image is accepted and starts, and the guest sees the container",
             how: "virsh of libvirt 9.0 with QEMU 7.2; QEMU 5.2, 10.0 and 11.1",

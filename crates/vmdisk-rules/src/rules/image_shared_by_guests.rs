@@ -66,11 +66,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "Failed to get \"write\" lock",
-            source: "block/file-posix.c, raw_check_lock_bytes",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "Failed to get \"write\" lock", "block/file-posix.c, raw_check_lock_bytes"),
     ],
     check: Guests(check),
 }

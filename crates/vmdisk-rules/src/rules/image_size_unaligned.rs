@@ -74,11 +74,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Image size is not a multiple of request alignment",
-            source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
-        },
+        Evidence::refused_by_qemu("Image size is not a multiple of request alignment", "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)"),
     ],
     check: Model(check),
 }

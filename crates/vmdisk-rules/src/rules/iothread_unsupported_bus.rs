@@ -107,11 +107,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_libvirt("IOThreads not available for bus … target …", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskIOThreads"),
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "Property 'ide-hd.iothread' not found",
-            source: "hw/ide/ide-dev.c has no such property",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "Property 'ide-hd.iothread' not found", "hw/ide/ide-dev.c has no such property"),
     ],
     supersedes: &["iothread-undefined"],
     check: Model(check),

@@ -53,11 +53,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 7.2",
-            text: "Please set scsi=off for virtio-blk devices in order to use virtio 1.0",
-            source: "hw/block/virtio-blk.c, virtio_blk_get_features; tried with pc and q35, and pc-i440fx-2.6 starts",
-        },
+        Evidence::refused_by("QEMU 7.2", "Please set scsi=off for virtio-blk devices in order to use virtio 1.0", "hw/block/virtio-blk.c, virtio_blk_get_features; tried with pc and q35, and pc-i440fx-2.6 starts"),
         Evidence::refused_by_libvirt("This QEMU doesn't support SCSI emulation with 'virtio-blk' device", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; where QEMU no longer has the option"),
         Evidence::Source("QEMU docs/about/removed-features.rst: `-device virtio-blk,scsi=on|off`, removed in 9.1"),
     ],

@@ -53,11 +53,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("disk device='lun' is not supported for protocol='…'", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
         Evidence::refused_by_libvirt("disk device 'lun' doesn't support storage slice", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
         Evidence::refused_by_libvirt("disk device 'lun' doesn't support encryption", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Property 'scsi-block.logical_block_size' not found",
-            source: "qom/object.c, object_property_find_err",
-        },
+        Evidence::refused_by_qemu("Property 'scsi-block.logical_block_size' not found", "qom/object.c, object_property_find_err"),
     ],
     check: Model(check),
 }

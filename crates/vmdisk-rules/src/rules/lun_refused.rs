@@ -66,11 +66,7 @@ declare_rule! {
     evidence: &[
         Evidence::refused_by_libvirt("disk device='…' is only valid for block type disk source", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
         Evidence::refused_by_libvirt("disk device 'lun' must use 'raw' format", "src/conf/domain_validate.c, virDomainDiskDefSourceLUNValidate"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Is this a SCSI device?",
-            source: "hw/scsi/scsi-generic.c, scsi_generic_realize",
-        },
+        Evidence::refused_by_qemu("Is this a SCSI device?", "hw/scsi/scsi-generic.c, scsi_generic_realize"),
         Evidence::Source("Proxmox qemu-server, Blockdev.pm: throttling a passed-through device has no effect"),
     ],
     check: Model(check),

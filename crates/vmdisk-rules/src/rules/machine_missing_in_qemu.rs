@@ -132,11 +132,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 7.2",
-            text: "unsupported machine type",
-            source: "softmmu/vl.c, select_machine; system/vl.c since 8.2",
-        },
+        Evidence::refused_by("QEMU 7.2", "unsupported machine type", "softmmu/vl.c, select_machine; system/vl.c since 8.2"),
     ],
     supersedes: &["machine-type-old-defaults"],
     check: Model(check),

@@ -99,11 +99,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_libvirt("io='…' needs either no disk cache or directsync cache mode", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend; also for a shareable disk"),
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "aio=native was specified, but it requires cache.direct=on, which was not specified.",
-            source: "block/file-posix.c, raw_open_common",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "aio=native was specified, but it requires cache.direct=on, which was not specified.", "block/file-posix.c, raw_open_common"),
     ],
     supersedes: &["cache-implicit"],
     check: Model(check),

@@ -92,11 +92,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2, 7.2, 10.0 and 11.1",
-            text: "filesystem does not support O_DIRECT",
-            source: "util/osdep.c, qemu_open_internal; on ramfs, hugetlbfs and squashfs, Linux 6.18",
-        },
+        Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "filesystem does not support O_DIRECT", "util/osdep.c, qemu_open_internal; on ramfs, hugetlbfs and squashfs, Linux 6.18"),
         Evidence::Measured {
             figures: "open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192",
             how: "open(2) on Linux 6.18.44 and 6.1.192",

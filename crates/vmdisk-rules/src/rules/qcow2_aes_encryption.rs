@@ -52,11 +52,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Use of AES-CBC encrypted qcow2 images is no longer supported in system emulators",
-            source: "block/qcow2.c, qcow2_do_open",
-        },
+        Evidence::refused_by_qemu("Use of AES-CBC encrypted qcow2 images is no longer supported in system emulators", "block/qcow2.c, qcow2_do_open"),
     ],
     check: Model(check),
 }

@@ -67,11 +67,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 7.2",
-            text: "Image is corrupt; cannot be opened read/write",
-            source: "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0",
-        },
+        Evidence::refused_by("QEMU 7.2", "Image is corrupt; cannot be opened read/write", "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0"),
     ],
     check: Model(check),
 }

@@ -73,11 +73,7 @@ declare_rule! {
     severity: Severity::Error,
     is_about_host: true,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Could not open '/srv/ro/a.img': Read-only file system",
-            source: "util/osdep.c, qemu_open_internal",
-        },
+        Evidence::refused_by_qemu("Could not open '/srv/ro/a.img': Read-only file system", "util/osdep.c, qemu_open_internal"),
         Evidence::Measured {
             figures: "`The device is not writable: Permission denied` on a loop device of losetup -r; `Operation not permitted` after chattr +i and +a",
             how: "QEMU 7.2 with -blockdev, ext4, Linux 6.18",

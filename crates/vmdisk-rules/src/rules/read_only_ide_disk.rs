@@ -55,11 +55,7 @@ declare_rule! {
     evidence: &[
         Evidence::refused_by_libvirt("readonly ide disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
         Evidence::refused_by_libvirt("readonly sata disks are not supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDiskFrontend"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "Block node is read-only",
-            source: "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)",
-        },
+        Evidence::refused_by_qemu("Block node is read-only", "block.c, bdrv_node_refresh_perm (7.2 and later), bdrv_check_perm (5.2)"),
         Evidence::Source("libvirt src/qemu/qemu_validate.c: readonly ide disks are not supported"),
     ],
     check: Model(check),

@@ -68,16 +68,8 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "has to be smaller or equal to the  actual size of the containing file",
-            source: "block/raw-format.c, raw_apply_options",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "cannot be greater than size of the containing file",
-            source: "block/raw-format.c, raw_apply_options",
-        },
+        Evidence::refused_by_qemu("has to be smaller or equal to the  actual size of the containing file", "block/raw-format.c, raw_apply_options"),
+        Evidence::refused_by_qemu("cannot be greater than size of the containing file", "block/raw-format.c, raw_apply_options"),
     ],
     check: Model(check),
 }

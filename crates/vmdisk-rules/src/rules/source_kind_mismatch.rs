@@ -58,16 +58,8 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "requires '/srv/img/web1-link' to be a regular file",
-            source: "block/file-posix.c, raw_open_common (6.0)",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "'host_device' driver requires '/srv/a.img' to be either a character or block device",
-            source: "block/file-posix.c, raw_open_common",
-        },
+        Evidence::refused_by_qemu("requires '/srv/img/web1-link' to be a regular file", "block/file-posix.c, raw_open_common (6.0)"),
+        Evidence::refused_by_qemu("'host_device' driver requires '/srv/a.img' to be either a character or block device", "block/file-posix.c, raw_open_common"),
     ],
     check: Model(check),
 }

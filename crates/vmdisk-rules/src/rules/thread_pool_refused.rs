@@ -58,11 +58,7 @@ declare_rule! {
     evidence: &[
         Evidence::refused_by_libvirt("thread_pool_max must be a positive integer", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
         Evidence::refused_by_libvirt("thread_pool_min must be smaller or equal to thread_pool_max", "src/conf/domain_validate.c, virDomainDefValidateIOThreadsThreadPool"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "bad thread-pool-min/thread-pool-max values",
-            source: "util/async.c, aio_context_set_thread_pool_params (7.2)",
-        },
+        Evidence::refused_by_qemu("bad thread-pool-min/thread-pool-max values", "util/async.c, aio_context_set_thread_pool_params (7.2)"),
     ],
     check: Model(check),
 }

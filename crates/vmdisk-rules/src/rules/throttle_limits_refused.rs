@@ -98,26 +98,10 @@ declare_rule! {
         Evidence::refused_by_libvirt("total and read/write iops_sec cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
         Evidence::refused_by_libvirt("total and read/write bytes_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
         Evidence::refused_by_libvirt("total and read/write iops_sec_max cannot be set at the same time", "src/conf/domain_validate.c, virDomainDiskIoTuneValidate"),
-        Evidence::Refused {
-            by: "QEMU",
-            text: "bps/iops/max total values and read/write values cannot be used at the same time",
-            source: "util/throttle.c, throttle_is_valid",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "bps_max/iops_max cannot be lower than bps/iops",
-            source: "util/throttle.c, throttle_is_valid",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "bps_max/iops_max require corresponding bps/iops values",
-            source: "util/throttle.c, throttle_is_valid",
-        },
-        Evidence::Refused {
-            by: "QEMU",
-            text: "iops size requires an iops value to be set",
-            source: "util/throttle.c, throttle_is_valid",
-        },
+        Evidence::refused_by_qemu("bps/iops/max total values and read/write values cannot be used at the same time", "util/throttle.c, throttle_is_valid"),
+        Evidence::refused_by_qemu("bps_max/iops_max cannot be lower than bps/iops", "util/throttle.c, throttle_is_valid"),
+        Evidence::refused_by_qemu("bps_max/iops_max require corresponding bps/iops values", "util/throttle.c, throttle_is_valid"),
+        Evidence::refused_by_qemu("iops size requires an iops value to be set", "util/throttle.c, throttle_is_valid"),
     ],
     check: Model(check),
 }

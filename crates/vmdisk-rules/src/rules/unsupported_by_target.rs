@@ -151,21 +151,9 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU 5.2 and 7.2",
-            text: "Parameter 'discard-no-unref' is unexpected",
-            source: "since 8.1",
-        },
-        Evidence::Refused {
-            by: "QEMU 7.2",
-            text: "Property 'virtio-blk-pci.iothread-vq-mapping' not found",
-            source: "since 9.0",
-        },
-        Evidence::Refused {
-            by: "QEMU 5.2",
-            text: "Property 'iothread.thread-pool-max' not found",
-            source: "since 7.1",
-        },
+        Evidence::refused_by("QEMU 5.2 and 7.2", "Parameter 'discard-no-unref' is unexpected", "since 8.1"),
+        Evidence::refused_by("QEMU 7.2", "Property 'virtio-blk-pci.iothread-vq-mapping' not found", "since 9.0"),
+        Evidence::refused_by("QEMU 5.2", "Property 'iothread.thread-pool-max' not found", "since 7.1"),
         Evidence::Measured {
             figures: "a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions",
             how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",

@@ -74,11 +74,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Refused {
-            by: "QEMU",
-            text: "curl driver does not support writes",
-            source: "block/curl.c, curl_open",
-        },
+        Evidence::refused_by_qemu("curl driver does not support writes", "block/curl.c, curl_open"),
         Evidence::Measured {
             figures: "with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`",
             how: "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host",
