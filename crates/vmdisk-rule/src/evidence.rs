@@ -58,6 +58,11 @@ impl Evidence {
         Self::refused_by(IN_DOCUMENTS, text, source)
     }
 
+    /// Figures, and the method: kernel, program, command, or a file in `fixtures/measurements/`.
+    pub const fn measured(figures: &'static str, how: &'static str) -> Self {
+        Evidence::Measured { figures, how }
+    }
+
     /// True if libvirt refuses to define the configuration.
     pub fn is_refused_by_libvirt(&self) -> bool {
         matches!(

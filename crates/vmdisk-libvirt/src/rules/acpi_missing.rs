@@ -100,11 +100,8 @@ xml_rule! {
     severity: Severity::Warning,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "after device_add of a virtio-blk-pci into a root port of q35, /proc/partitions has no disk, and with ACPI it has both; pc: \
-                      `Bus 'pci.0' does not support hotplugging`, and no SHUTDOWN event after poweroff",
-            how: "Linux 6.1 in QEMU 7.2 and 10.0, with the arguments of `virsh domxml-to-native` of libvirt 9.0",
-        },
+        Evidence::measured("after device_add of a virtio-blk-pci into a root port of q35, /proc/partitions has no disk, and with ACPI it has both; pc: \
+                      `Bus 'pci.0' does not support hotplugging`, and no SHUTDOWN event after poweroff", "Linux 6.1 in QEMU 7.2 and 10.0, with the arguments of `virsh domxml-to-native` of libvirt 9.0"),
         Evidence::Source("libvirt src/qemu/qemu_command.c: -no-acpi or acpi=off unless the feature is on"),
     ],
     check: Text(check),

@@ -107,10 +107,7 @@ xml_rule! {
     severity: Severity::Error,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "no rule for a volume, a data file and a `json:` backing image; `f [b].qcow2` unescaped; `skipped restricted file` for a quote; a symbolic link resolved",
-            how: "virt-aa-helper -d -r of libvirt 9.0, tests/tests/real_libvirt/apparmor.rs",
-        },
+        Evidence::measured("no rule for a volume, a data file and a `json:` backing image; `f [b].qcow2` unescaped; `skipped restricted file` for a quote; a symbolic link resolved", "virt-aa-helper -d -r of libvirt 9.0, tests/tests/real_libvirt/apparmor.rs"),
         Evidence::Source("Launchpad bug 1677398, terraform-provider-libvirt issue 1354, ansible-role-libvirt-vm issue 61: Permission denied at start"),
         Evidence::Source("apparmor.d(5), globbing"),
     ],

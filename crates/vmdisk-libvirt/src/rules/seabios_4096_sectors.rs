@@ -84,10 +84,7 @@ xml_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "`block size 4096 is unsupported`, then `No bootable device`",
-            how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
-        },
+        Evidence::measured("`block size 4096 is unsupported`, then `No bootable device`", "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096"),
         Evidence::Source("SeaBIOS src/hw/virtio-blk.c, init_virtio_blk; src/hw/blockcmd.c, scsi_drive_setup"),
     ],
     check: Text(check),

@@ -42,10 +42,7 @@ xml_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "define succeeds and the element is gone from dumpxml",
-            how: "virsh of libvirt 9.0 with its QEMU driver",
-        },
+        Evidence::measured("define succeeds and the element is gone from dumpxml", "virsh of libvirt 9.0 with its QEMU driver"),
     ],
     check: Text,
 }

@@ -38,10 +38,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "info block says `Cache mode: writeback`, and the file is opened without O_DIRECT",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("info block says `Cache mode: writeback`, and the file is opened without O_DIRECT", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Text(check),
 }

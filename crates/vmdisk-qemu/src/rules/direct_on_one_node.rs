@@ -39,10 +39,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "the file is open without O_DIRECT",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
-        },
+        Evidence::measured("the file is open without O_DIRECT", "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk"),
     ],
     supersedes: &["cache-implicit"],
     check: Text,

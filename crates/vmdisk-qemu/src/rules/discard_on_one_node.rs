@@ -45,10 +45,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "16644 KiB stay 16644 KiB after the guest trims them; with discard=unmap on both nodes 260 KiB are left",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: qcow2 over file, du before and after",
-        },
+        Evidence::measured("16644 KiB stay 16644 KiB after the guest trims them; with discard=unmap on both nodes 260 KiB are left", "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18: qcow2 over file, du before and after"),
     ],
     supersedes: &["discard-missing-thin"],
     check: Text,

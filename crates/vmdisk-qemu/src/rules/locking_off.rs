@@ -55,10 +55,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "two guests start on one image when either says locking=off, and the second is refused otherwise",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("two guests start on one image when either says locking=off, and the second is refused otherwise", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     supersedes: &["duplicate-disk-source"],
     check: Text(check),

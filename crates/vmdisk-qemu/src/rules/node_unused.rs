@@ -58,10 +58,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "accepted silently; query-block has no such drive",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("accepted silently; query-block has no such drive", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Text(check),
 }

@@ -81,10 +81,7 @@ line_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "num-queues=1025 ends with SIGABRT and an empty stderr",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("num-queues=1025 ends with SIGABRT and an empty stderr", "QEMU 5.2, 7.2, 10.0 and 11.1"),
         Evidence::refused_by_qemu("Invalid number of queues (= 0), must be a positive integer less than 1022.", "hw/scsi/virtio-scsi.c, virtio_scsi_common_realize"),
         Evidence::refused_by("QEMU 7.2 and later", "The maximum number of queues supported by the backend is", "hw/virtio/vhost-user.c, vhost_user_backend_init"),
     ],

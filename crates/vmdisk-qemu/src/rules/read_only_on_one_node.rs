@@ -47,10 +47,7 @@ line_rule! {
     applies_to_foreign_guests: true,
     evidence: &[
         Evidence::refused_by("QEMU 7.2", "Block node is read-only", "read-only=on only on the node of the file, raw and qcow2, -blockdev and -drive"),
-        Evidence::Measured {
-            figures: "the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk",
-        },
+        Evidence::measured("the file is open O_RDWR; with auto-read-only=on below it is open O_RDONLY", "QEMU 5.2, 7.2, 10.0 and 11.1 on Linux 6.18, started with such a disk"),
     ],
     check: Text,
 }

@@ -76,10 +76,7 @@ line_rule! {
     severity: Severity::Advice,
     evidence: &[
         Evidence::refused_by_qemu("The serial number can't be longer than 36 characters", "hw/scsi/scsi-disk.c, scsi_realize (10.0)"),
-        Evidence::Measured {
-            figures: "virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Model(check), Text(check_line),
 }

@@ -63,10 +63,7 @@ line_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_qemu("Specified size is not multiple of 512", "block/raw-format.c, raw_apply_options"),
-        Evidence::Measured {
-            figures: "offset=100 is accepted silently",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("offset=100 is accepted silently", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Model(check), Text(check_line),
 }

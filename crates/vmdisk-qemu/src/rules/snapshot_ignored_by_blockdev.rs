@@ -44,10 +44,7 @@ line_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "a byte written by the guest is in the image afterwards; with -drive it is not",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("a byte written by the guest is in the image afterwards; with -drive it is not", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Text(check),
 }

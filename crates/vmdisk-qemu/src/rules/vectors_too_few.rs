@@ -42,10 +42,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "vectors=0 and vectors=2 with 4 queues are accepted silently",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("vectors=0 and vectors=2 with 4 queues are accepted silently", "QEMU 5.2, 7.2, 10.0 and 11.1"),
         Evidence::NotMeasuredHere("Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs: one vector per queue, else one for all, else INTx"),
     ],
     check: Text(check),

@@ -42,10 +42,7 @@ line_rule! {
     severity: Severity::Warning,
     applies_to_foreign_guests: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "QMP answers nothing until a client connects",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("QMP answers nothing until a client connects", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Text(check),
 }

@@ -107,7 +107,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("target must be 0 for ide controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("Only 1 fdc controller is supported", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("target must be 0 for controller fdc", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
-        Evidence::Measured { figures: "237 disks on virtio of q35, 655 of pc, 143 on USB of q35 and 127 of pc are defined, and one more is not", how: "virsh define of libvirt 9.0: a PCI slot is needed to connect a PCI controller, No free USB ports" },
+        Evidence::measured("237 disks on virtio of q35, 655 of pc, 143 on USB of q35 and 127 of pc are defined, and one more is not", "virsh define of libvirt 9.0: a PCI slot is needed to connect a PCI controller, No free USB ports"),
         Evidence::refused_by_libvirt("Only PCI domain 0 is available", "src/conf/domain_addr.c, virDomainPCIAddressValidate"),
         Evidence::refused_by_libvirt("bus must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),
         Evidence::refused_by_libvirt("target must be 0 for sata controller", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefAddressDrive"),

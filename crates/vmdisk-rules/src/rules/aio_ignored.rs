@@ -52,10 +52,7 @@ declare_rule! {
     severity: Severity::Warning,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "for a disk with io='native', `domxml-to-native` prints `aio` if it is on a file, and not if it is on nbd",
-            how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-        },
+        Evidence::measured("for a disk with io='native', `domxml-to-native` prints `aio` if it is on a file, and not if it is on nbd", "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs"),
         Evidence::Source("libvirt src/qemu/qemu_block.c, qemuBlockStorageSourceGetFileProps: for blockdev, only this function writes `aio`; src/qemu/qemu_command.c, qemuBuildDriveStr, writes it for bus='sd'"),
     ],
     check: Model(check),

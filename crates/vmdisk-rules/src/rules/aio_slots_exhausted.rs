@@ -77,10 +77,7 @@ declare_rule! {
     severity: Severity::Error,
     is_about_host: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
-        },
+        Evidence::measured("each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start", "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs"),
         Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst, aio-nr and aio-max-nr: io_setup fails with EAGAIN; fs/aio.c, aio_max_nr: 65536"),
     ],
     check: Model(check),

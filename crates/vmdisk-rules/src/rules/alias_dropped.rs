@@ -75,10 +75,7 @@ declare_rule! {
     severity: Severity::Advice,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "`<alias name='data'/>` is not in the definition that libvirt keeps",
-            how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-        },
+        Evidence::measured("`<alias name='data'/>` is not in the definition that libvirt keeps", "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs"),
         Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDeviceInfoParseXML; docs/formatdomain.rst: the alias must begin with ua-"),
     ],
     check: Model(check),

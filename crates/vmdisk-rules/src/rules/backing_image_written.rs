@@ -65,10 +65,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "after one write to the backing image, the overlay reads other data: `Pattern verification failed`",
-            how: "qemu-img create -b and qemu-io write and read, QEMU 7.2",
-        },
+        Evidence::measured("after one write to the backing image, the overlay reads other data: `Pattern verification failed`", "qemu-img create -b and qemu-io write and read, QEMU 7.2"),
         Evidence::Source("qemu-img(1), create: the overlay records only the differences from the backing file, which only a commit modifies"),
     ],
     check: Guests(check),

@@ -88,10 +88,7 @@ declare_rule! {
     group: Group::Security,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host",
-            how: "virsh create, libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("an image with json:{\"driver\":\"nbd\",…} as its backing file has QEMU connect to that host", "virsh create, libvirt 9.0 with QEMU 7.2"),
         Evidence::Cve("CVE-2024-4467"),
         Evidence::Cve("CVE-2024-32498"),
     ],

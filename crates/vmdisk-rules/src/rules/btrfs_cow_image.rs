@@ -87,15 +87,9 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "pieces of a 64 MiB file before and after 6000 random 4 KiB writes: btrfs 2 and 8541, NOCOW 2 and 2, \
-                      NOCOW with one snapshot 1 and 8541, XFS and ext4 1 and 1",
-            how: "measured for this project on Linux 6.18.44 with fio 3.33 and filefrag",
-        },
-        Evidence::Measured {
-            figures: "chattr +C on a file with data: exit code 0, flag not set; after mv into a +C directory not set, after cp set",
-            how: "btrfs-progs 6.2 on Linux 6.1.192, 6.12.117 and 6.18.44",
-        },
+        Evidence::measured("pieces of a 64 MiB file before and after 6000 random 4 KiB writes: btrfs 2 and 8541, NOCOW 2 and 2, \
+                      NOCOW with one snapshot 1 and 8541, XFS and ext4 1 and 1", "measured for this project on Linux 6.18.44 with fio 3.33 and filefrag"),
+        Evidence::measured("chattr +C on a file with data: exit code 0, flag not set; after mv into a +C directory not set, after cp set", "btrfs-progs 6.2 on Linux 6.1.192, 6.12.117 and 6.18.44"),
         Evidence::Source("libvirt NEWS 6.6.0: NOCOW on directories of new storage pools"),
     ],
     check: Model(check),

@@ -104,15 +104,9 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "4 KiB random writes with libaio, IOPS and submission: btrfs 13346, 74 µs; btrfs NOCOW 59147, 12 µs; \
-                      raid1 NOCOW 22203, 44 µs; XFS 191565, 2 µs; no direct write reached the block layer as one",
-            how: "measured for this project on Linux 6.18.44 with fio 3.33 on loop files, 5 s each, and ftrace",
-        },
-        Evidence::Measured {
-            figures: "one request at a time, IOPS: none 10767, writeback 7590; with a flush after each: none 1321, writeback 1355",
-            how: "measured for this project with qemu-img bench 7.2 on btrfs, Linux 6.18.44, medians of 3",
-        },
+        Evidence::measured("4 KiB random writes with libaio, IOPS and submission: btrfs 13346, 74 µs; btrfs NOCOW 59147, 12 µs; \
+                      raid1 NOCOW 22203, 44 µs; XFS 191565, 2 µs; no direct write reached the block layer as one", "measured for this project on Linux 6.18.44 with fio 3.33 on loop files, 5 s each, and ftrace"),
+        Evidence::measured("one request at a time, IOPS: none 10767, writeback 7590; with a flush after each: none 1321, writeback 1355", "measured for this project with qemu-img bench 7.2 on btrfs, Linux 6.18.44, medians of 3"),
         Evidence::Source("Linux commits 968f19c5b1b7 (checksums) and 7c2830f00c3e (redundant data profiles)"),
     ],
     check: Model(check),

@@ -101,11 +101,8 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "151 of 400 writes gave EIO when read back (data profile single), 121 of 400 on raid1, 0 of 400 with NOCOW; \
-                      the kernel says `csum failed root 5 ino 261 off 0`. None of 400 on Linux 6.12.117",
-            how: "a program that changes its buffer during pwrite with O_DIRECT, Linux 6.1.192 and 6.12.117 booted for it",
-        },
+        Evidence::measured("151 of 400 writes gave EIO when read back (data profile single), 121 of 400 on raid1, 0 of 400 with NOCOW; \
+                      the kernel says `csum failed root 5 ino 261 off 0`. None of 400 on Linux 6.12.117", "a program that changes its buffer during pwrite with O_DIRECT, Linux 6.1.192 and 6.12.117 booted for it"),
         Evidence::Source("Linux commit 968f19c5b1b7 (6.15, in 6.6.130 and 6.12.77): btrfs falls back to buffered writes if the file has checksums"),
         Evidence::Source("xfstests generic/761, which tests for it"),
     ],

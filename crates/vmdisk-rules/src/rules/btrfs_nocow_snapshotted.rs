@@ -61,10 +61,7 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "pieces of a 64 MiB NOCOW file before and after 6000 random 4 KiB writes: 2 and 2, with one snapshot 1 and 8541",
-            how: "measured for this project on Linux 6.18.44 with fio 3.33 and filefrag",
-        },
+        Evidence::measured("pieces of a 64 MiB NOCOW file before and after 6000 random 4 KiB writes: 2 and 2, with one snapshot 1 and 8541", "measured for this project on Linux 6.18.44 with fio 3.33 and filefrag"),
         Evidence::Source("Linux fs/btrfs/inode.c, can_nocow_extent: an extent that a snapshot or another file refers to is not overwritten"),
     ],
     check: Model(check),

@@ -49,10 +49,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes",
-            how: "strace of qemu-io 7.2 with each cache mode, Linux 6.18",
-        },
+        Evidence::measured("`write; write; flush; write` gives pwrite, pwrite, pwrite and no fdatasync; every other mode flushes", "strace of qemu-io 7.2 with each cache mode, Linux 6.18"),
         Evidence::Source("QEMU docs, system/invocation, -drive cache: unsafe is cache.no-flush=on; qapi/block-core.json, no-flush: ignore any flush requests for the device"),
     ],
     check: Model(check),

@@ -77,20 +77,11 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "4 KiB writes in order a second, writethrough, none, writeback: XFS 4559, 15748, 31372; ext4 3875, 16096, 29304; \
-                      btrfs 732, 10767, 7590. With a flush after each write none and writeback do what writethrough does",
-            how: "measured for this project with qemu-img bench 7.2, one request at a time, Linux 6.18.44, medians of 3",
-        },
-        Evidence::Measured {
-            figures: "`write; write; flush; write`: writethrough and directsync call fdatasync after each write, none and writeback at the flush",
-            how: "strace of qemu-io 7.2, Linux 6.18.44",
-        },
-        Evidence::Measured {
-            figures: "random 4 KiB writes against none, 32 requests in flight and no flush: writethrough 0.066 [0.046, 0.094], \
-                      directsync 0.52 [0.42, 0.65]; one at a time with a flush after each: inconclusive",
-            how: "fixtures/measurements/cache-flushes-storage-daemon.json, on a shared machine",
-        },
+        Evidence::measured("4 KiB writes in order a second, writethrough, none, writeback: XFS 4559, 15748, 31372; ext4 3875, 16096, 29304; \
+                      btrfs 732, 10767, 7590. With a flush after each write none and writeback do what writethrough does", "measured for this project with qemu-img bench 7.2, one request at a time, Linux 6.18.44, medians of 3"),
+        Evidence::measured("`write; write; flush; write`: writethrough and directsync call fdatasync after each write, none and writeback at the flush", "strace of qemu-io 7.2, Linux 6.18.44"),
+        Evidence::measured("random 4 KiB writes against none, 32 requests in flight and no flush: writethrough 0.066 [0.046, 0.094], \
+                      directsync 0.52 [0.42, 0.65]; one at a time with a flush after each: inconclusive", "fixtures/measurements/cache-flushes-storage-daemon.json, on a shared machine"),
     ],
     check: Model(check),
 }

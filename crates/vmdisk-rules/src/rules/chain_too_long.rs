@@ -131,10 +131,7 @@ declare_rule! {
     evidence: &[
         Evidence::refused_by_libvirt_at_start("is self-referential or too deeply nested", "src/storage_file/storage_source.c, virStorageSourceGetMetadataRecurse on a loop"),
         Evidence::refused_by_libvirt_at_start("backing chains more than 200 layers deep are not supported", "src/qemu/qemu_domain.c, qemuDomainStorageSourceValidateDepth"),
-        Evidence::Measured {
-            figures: "chains of 2, 10, 20, 23, 24 and 25 images start; with 26 to 32 and 35 it says `failed to parse JSON: nesting too deep`",
-            how: "virsh create, libvirt 11.3.0 with QEMU 10.0.13",
-        },
+        Evidence::measured("chains of 2, 10, 20, 23, 24 and 25 images start; with 26 to 32 and 35 it says `failed to parse JSON: nesting too deep`", "virsh create, libvirt 11.3.0 with QEMU 10.0.13"),
         Evidence::Source("libvirt NEWS 10.8.0 (switch to json-c) and 12.0.0 (startup with more than ~25 external snapshots fixed)"),
         Evidence::NotMeasuredHere(
             "the cost of a long chain depends on how much of the disk is in its upper images; 8 is a choice, not a measured bound",

@@ -81,10 +81,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "a read of 64 MiB of an empty qcow2 image without a backing image: the file grew from 196,616 to 327,680 bytes; without copy-on-read it did not",
-            how: "qemu-io -C of QEMU 7.2; the four QEMUs in tests/tests/qemu_refuses/silence.rs",
-        },
+        Evidence::measured("a read of 64 MiB of an empty qcow2 image without a backing image: the file grew from 196,616 to 327,680 bytes; without copy-on-read it did not", "qemu-io -C of QEMU 7.2; the four QEMUs in tests/tests/qemu_refuses/silence.rs"),
         Evidence::Source("QEMU block/io.c, bdrv_co_do_copy_on_readv: clusters that are not allocated are written as zeroes"),
     ],
     check: Model(check),

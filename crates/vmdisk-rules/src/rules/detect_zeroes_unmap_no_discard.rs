@@ -54,10 +54,7 @@ declare_rule! {
     severity: Severity::Warning,
     evidence: &[
         Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap", "-blockdev; -drive accepts it: 10.0 and 11.1 free nothing, 5.2 and 7.2 do"),
-        Evidence::Measured {
-            figures: "libvirt accepts and starts the guest, with detect-zeroes: on on the command line",
-            how: "virsh of libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("libvirt accepts and starts the guest, with detect-zeroes: on on the command line", "virsh of libvirt 9.0 with QEMU 7.2"),
         Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskGetDetectZeroesMode"),
     ],
     supersedes: &["discard-missing-thin"],

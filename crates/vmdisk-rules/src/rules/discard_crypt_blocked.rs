@@ -64,10 +64,7 @@ declare_rule! {
     group: Group::Space,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "LUKS 2 on a disk with discard_max_bytes 2147483136: 0 by default, 2147483136 with --allow-discards",
-            how: "cargo xtask hostlab, stack luks, on Linux 6.1 and 6.12",
-        },
+        Evidence::measured("LUKS 2 on a disk with discard_max_bytes 2147483136: 0 by default, 2147483136 with --allow-discards", "cargo xtask hostlab, stack luks, on Linux 6.1 and 6.12"),
         Evidence::Source("Linux Documentation/admin-guide/device-mapper/dm-crypt, allow_discards: block discard requests are passed through, by default they are ignored"),
         Evidence::Source("QEMU block/file-posix.c, handle_aiocb_discard: a device without discards is not an error"),
     ],

@@ -121,10 +121,7 @@ declare_rule! {
     group: Group::Space,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "16644 KiB before and after the guest discarded 16 MiB without discard=unmap, 260 KiB after with it",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qcow2",
-        },
+        Evidence::measured("16644 KiB before and after the guest discarded 16 MiB without discard=unmap, 260 KiB after with it", "QEMU 5.2, 7.2, 10.0 and 11.1 with qcow2"),
         Evidence::Source("QEMU qapi/block-core.json, discard: the default is ignore"),
         Evidence::Source("Debian changelogs of QEMU 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; reproduced on 5.2 and 7.2.22"),
     ],

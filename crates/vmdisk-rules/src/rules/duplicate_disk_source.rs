@@ -207,14 +207,8 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "Failed to get \"write\" lock", "block/file-posix.c, raw_check_lock_bytes"),
-        Evidence::Measured {
-            figures: "a loop device and its file, both read-write, start without a message",
-            how: "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1",
-        },
-        Evidence::Measured {
-            figures: "QEMU with two vhost-user-blk disks on one socket of qemu-storage-daemon does not get to its monitor in 10 s",
-            how: "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("a loop device and its file, both read-write, start without a message", "two QEMUs of the same version, 5.2, 7.2, 10.0 and 11.1"),
+        Evidence::measured("QEMU with two vhost-user-blk disks on one socket of qemu-storage-daemon does not get to its monitor in 10 s", "QEMU and qemu-storage-daemon 7.2, 10.0 and 11.1"),
     ],
     check: Model(check),
 }

@@ -60,10 +60,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "`dd conv=fsync` of 32 MiB in the guest to a disk on a full tmpfs of 8 MiB: exit code 0 and 24 MiB gone with ignore, I/O errors with report",
-            how: "QEMU 7.2 with virtio-blk, werror=ignore and werror=report",
-        },
+        Evidence::measured("`dd conv=fsync` of 32 MiB in the guest to a disk on a full tmpfs of 8 MiB: exit code 0 and 24 MiB gone with ignore, I/O errors with report", "QEMU 7.2 with virtio-blk, werror=ignore and werror=report"),
         Evidence::Source("QEMU hw/block/virtio-blk.c, virtio_blk_rw_complete: an ignored error completes the request with VIRTIO_BLK_S_OK"),
         Evidence::Source("libvirt docs/formatdomain.rst, error_policy and rerror_policy: reads use error_policy if rerror_policy is not set"),
     ],

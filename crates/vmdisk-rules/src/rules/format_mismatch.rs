@@ -76,10 +76,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by("QEMU 7.2", "Image is not in qcow2 format", "block/qcow2.c, qcow2_do_open; virsh create with libvirt 9.0"),
-        Evidence::Measured {
-            figures: "raw on a qcow2 image is accepted and starts, and the guest sees the container",
-            how: "virsh of libvirt 9.0 with QEMU 7.2; QEMU 5.2, 10.0 and 11.1",
-        },
+        Evidence::measured("raw on a qcow2 image is accepted and starts, and the guest sees the container", "virsh of libvirt 9.0 with QEMU 7.2; QEMU 5.2, 10.0 and 11.1"),
     ],
     check: Model(check),
 }

@@ -92,15 +92,9 @@ declare_rule! {
     group: Group::Security,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "a raw disk into which the guest wrote a qcow2 header with a backing file returned that host file when opened without format=; \
-                      a VMDK descriptor does the same; with format=raw neither does",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
-        Evidence::Measured {
-            figures: "no type= on a qcow2 image is accepted and starts, and the guest sees the container",
-            how: "virsh of libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("a raw disk into which the guest wrote a qcow2 header with a backing file returned that host file when opened without format=; \
+                      a VMDK descriptor does the same; with format=raw neither does", "QEMU 5.2, 7.2, 10.0 and 11.1"),
+        Evidence::measured("no type= on a qcow2 image is accepted and starts, and the guest sees the container", "virsh of libvirt 9.0 with QEMU 7.2"),
         Evidence::Source("libvirt src/qemu/qemu_postparse.c, qemuDomainDeviceDiskDefPostParse: raw by default"),
         Evidence::Cve("CVE-2008-2004"),
         Evidence::Cve("CVE-2022-47951"),

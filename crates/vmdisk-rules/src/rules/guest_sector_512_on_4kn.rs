@@ -113,14 +113,8 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "on a device with 4096-byte sectors the guest sees 512/512; 20 000 writes of 512 bytes take 0.68 s, of 4096 bytes 0.27 s; strace shows pread 4096 and pwrite 4096 for each of the former",
-            how: "measured for this project on Linux 6.18 with a 4Kn loop device, cache.direct=on, QEMU 5.2, 7.2, 10.0 and 11.1 alike",
-        },
-        Evidence::Measured {
-            figures: "`block size 4096 is unsupported`, then `No bootable device`",
-            how: "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096",
-        },
+        Evidence::measured("on a device with 4096-byte sectors the guest sees 512/512; 20 000 writes of 512 bytes take 0.68 s, of 4096 bytes 0.27 s; strace shows pread 4096 and pwrite 4096 for each of the former", "measured for this project on Linux 6.18 with a 4Kn loop device, cache.direct=on, QEMU 5.2, 7.2, 10.0 and 11.1 alike"),
+        Evidence::measured("`block size 4096 is unsupported`, then `No bootable device`", "SeaBIOS 1.16.2 with virtio-blk and virtio-scsi, logical_block_size=4096"),
         Evidence::Source("QEMU block/file-posix.c, hdev_probe_blocksizes: only DASD and zoned devices pass their sizes on"),
     ],
     check: Model(check),

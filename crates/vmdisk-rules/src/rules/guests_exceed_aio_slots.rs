@@ -66,10 +66,7 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs",
-        },
+        Evidence::measured("each thread calls io_setup(1024); denied, QEMU 5.2 and 7.2 exit, 10.0 and 11.1 start", "QEMU 5.2, 7.2, 10.0 and 11.1 with io_setup failing with EAGAIN, tests/tests/qemu_refuses/denied.rs"),
         Evidence::Source("Linux Documentation/admin-guide/sysctl/fs.rst: io_setup fails with EAGAIN if aio-nr reaches aio-max-nr; fs/aio.c: 65536 by default"),
     ],
     check: Guests(check),

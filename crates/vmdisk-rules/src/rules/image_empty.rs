@@ -55,10 +55,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "the guest has a disk of 0 sectors, without a message",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("the guest has a disk of 0 sectors, without a message", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Model(check),
 }

@@ -75,10 +75,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "a file is gone after `umount` and `mount` of its tmpfs",
-            how: "tmpfs of Linux 6.18",
-        },
+        Evidence::measured("a file is gone after `umount` and `mount` of its tmpfs", "tmpfs of Linux 6.18"),
         Evidence::Source("Linux Documentation/filesystems/tmpfs.rst: if you unmount a tmpfs instance, everything stored therein is lost"),
     ],
     check: Model(check),

@@ -56,10 +56,7 @@ declare_rule! {
     severity: Severity::Error,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "`Could not open '/tmp/lab/home/alice/a.img': Permission denied` with mode 0666 on the file and 0700 on its directory",
-            how: "QEMU 7.2 started as uid 65534",
-        },
+        Evidence::measured("`Could not open '/tmp/lab/home/alice/a.img': Permission denied` with mode 0666 on the file and 0700 on its directory", "QEMU 7.2 started as uid 65534"),
         Evidence::Source("libvirt src/security/security_dac.c: sets the owner of images, not of directories"),
     ],
     check: Model(check),

@@ -70,10 +70,7 @@ declare_rule! {
     group: Group::Security,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "`qemu-img create` makes mode 0644 under umask 022",
-            how: "qemu-img 7.2, qcow2 and raw",
-        },
+        Evidence::measured("`qemu-img create` makes mode 0644 under umask 022", "qemu-img 7.2, qcow2 and raw"),
         Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnership: changes owner and group"),
         Evidence::Cve("CVE-2025-13193"),
     ],

@@ -83,11 +83,8 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "mean time inside io_submit for a 4 KiB write: btrfs 74 µs, btrfs zstd 70, btrfs raid1 85, ext4 data=journal 39 \
-                      (p99 66 ms); XFS 2, ext4 3",
-            how: "measured for this project on Linux 6.18.44 with fio 3.33 and libaio on loop files, 5 s each",
-        },
+        Evidence::measured("mean time inside io_submit for a 4 KiB write: btrfs 74 µs, btrfs zstd 70, btrfs raid1 85, ext4 data=journal 39 \
+                      (p99 66 ms); XFS 2, ext4 3", "measured for this project on Linux 6.18.44 with fio 3.33 and libaio on loop files, 5 s each"),
     ],
     // The useless O_DIRECT is reported at the same time, because its fix is a trade-off.
     check: Model(check),

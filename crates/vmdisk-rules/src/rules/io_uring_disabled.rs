@@ -125,12 +125,9 @@ declare_rule! {
     severity: Severity::Error,
     is_about_host: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
+        Evidence::measured("QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
                       `aio=io_uring was specified, but is not available`; 10.0 starts and says \
-                      `Unable to use linux io_uring, falling back to thread pool` at the first request",
-            how: "each started where the kernel denies io_uring_setup",
-        },
+                      `Unable to use linux io_uring, falling back to thread pool` at the first request", "each started where the kernel denies io_uring_setup"),
         Evidence::Source("QEMU 10.2.2 block/file-posix.c: refuses as 11.1 does"),
         Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
         Evidence::Source("liburing issue 611: io_uring_setup fails with ENOSYS on RHEL 9.0 to 9.2"),

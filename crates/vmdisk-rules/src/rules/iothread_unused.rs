@@ -76,14 +76,8 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "`<iothreads>4</iothreads>` with no disk that names one passes schema, define and start",
-            how: "virt-xml-validate and virsh of libvirt 9.0",
-        },
-        Evidence::Measured {
-            figures: "4 KiB random reads at depth 32: 31.0 k IOPS in an iothread, 13.7 k in the main loop; at depth 1 no difference",
-            how: "measured for this project on Linux 6.18, QEMU 7.2 under TCG with 2 vCPUs, virtio-blk, raw file, cache=none, io=native, 3 shuffled rounds",
-        },
+        Evidence::measured("`<iothreads>4</iothreads>` with no disk that names one passes schema, define and start", "virt-xml-validate and virsh of libvirt 9.0"),
+        Evidence::measured("4 KiB random reads at depth 32: 31.0 k IOPS in an iothread, 13.7 k in the main loop; at depth 1 no difference", "measured for this project on Linux 6.18, QEMU 7.2 under TCG with 2 vCPUs, virtio-blk, raw file, cache=none, io=native, 3 shuffled rounds"),
     ],
     check: Model(check),
 }

@@ -61,10 +61,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "qemu-io writes 64 KiB to a file named .iso as to any other raw image",
-            how: "QEMU 7.2, driver raw on file",
-        },
+        Evidence::measured("qemu-io writes 64 KiB to a file named .iso as to any other raw image", "QEMU 7.2, driver raw on file"),
         Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: only CD drives are read-only without <readonly/>"),
     ],
     check: Model(check),

@@ -52,10 +52,7 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "64 MiB read with O_DIRECT from a loop device leave 64 MiB of its file in the page cache; 0 with --direct-io=on",
-            how: "losetup, dd iflag=direct and fincore, ext4, Linux 6.18",
-        },
+        Evidence::measured("64 MiB read with O_DIRECT from a loop device leave 64 MiB of its file in the page cache; 0 with --direct-io=on", "losetup, dd iflag=direct and fincore, ext4, Linux 6.18"),
         Evidence::Source("losetup(8), --direct-io: off is the default"),
     ],
     check: Model(check),

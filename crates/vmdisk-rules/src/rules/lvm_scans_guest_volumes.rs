@@ -55,10 +55,7 @@ declare_rule! {
     is_about_host: true,
     evidence: &[
         Evidence::Source("lvm.conf, devices/scan_lvs: when 1, LVM detects PVs on LVs, and the host must not access a volume group from a guest image"),
-        Evidence::Measured {
-            figures: "scan_lvs=0 and use_devicesfile=0 in a new installation",
-            how: "lvmconfig --type full, LVM 2.03.16",
-        },
+        Evidence::measured("scan_lvs=0 and use_devicesfile=0 in a new installation", "lvmconfig --type full, LVM 2.03.16"),
     ],
     check: Model(check),
 }

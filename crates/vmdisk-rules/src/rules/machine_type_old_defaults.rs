@@ -186,10 +186,7 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "the last machine type with each old default has it, and the first without has the new one",
-            how: "qom-get on QEMU 5.2, 7.2, 10.0 and 11.1 with 17 machine types, tests/tests/real_qemu/capabilities.rs",
-        },
+        Evidence::measured("the last machine type with each old default has it, and the first without has the new one", "qom-get on QEMU 5.2, 7.2, 10.0 and 11.1 with 17 machine types, tests/tests/real_qemu/capabilities.rs"),
         Evidence::Source("QEMU hw/core/machine.c: hw_compat_2_6, 2_11, 3_1, 4_2, 5_1, 5_2"),
     ],
     check: Model(check),

@@ -79,10 +79,7 @@ declare_rule! {
     severity: Severity::Error,
     is_about_host: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work",
-            how: "recorded with mdadm under Linux 6.1.192 and 6.12.117",
-        },
+        Evidence::measured("a raid1 with one member removed shows degraded=1 and array_state=clean, and continues to work", "recorded with mdadm under Linux 6.1.192 and 6.12.117"),
         Evidence::Source("Linux Documentation/admin-guide/md: degraded counts how many devices the array is short of"),
     ],
     check: Model(check),

@@ -81,11 +81,8 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "4 KiB random writes with libaio, IOPS: XFS 191565, btrfs NOCOW 59147, btrfs 13346, tmpfs and ext4 with data=journal buffered; \
-                      on btrfs of Linux 6.1.192, 151 of 400 direct writes could not be read back, of 6.12.117 none",
-            how: "measured for this project with fio 3.33 on loop files on Linux 6.18.44, 5 s each; and with a buffer changed during its write on booted kernels",
-        },
+        Evidence::measured("4 KiB random writes with libaio, IOPS: XFS 191565, btrfs NOCOW 59147, btrfs 13346, tmpfs and ext4 with data=journal buffered; \
+                      on btrfs of Linux 6.1.192, 151 of 400 direct writes could not be read back, of 6.12.117 none", "measured for this project with fio 3.33 on loop files on Linux 6.18.44, 5 s each; and with a buffer changed during its write on booted kernels"),
     ],
     check: Hosts(compare),
 }

@@ -64,10 +64,7 @@ declare_rule! {
     group: Group::Space,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "a thin volume of a pool with chunks of 4 MiB has a discard_granularity of 4194304 bytes, one of a pool with chunks of 64 KiB 65536",
-            how: "fixtures/facts-lab/lvm-thin-4m-nozero.6.12.root.json and lvm-thin-64k-zero.6.12.root.json, from booted hosts",
-        },
+        Evidence::measured("a thin volume of a pool with chunks of 4 MiB has a discard_granularity of 4194304 bytes, one of a pool with chunks of 64 KiB 65536", "fixtures/facts-lab/lvm-thin-4m-nozero.6.12.root.json and lvm-thin-64k-zero.6.12.root.json, from booted hosts"),
         Evidence::Source("QEMU issue 161: a thin pool with large chunks and a guest that trims in small pieces"),
     ],
     check: Hosts(compare),

@@ -80,11 +80,8 @@ declare_rule! {
     group: Group::Startup,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
-                      `aio=io_uring was specified, but is not available`",
-            how: "each started where the kernel denies io_uring_setup; the destination of a migration starts QEMU in the same way",
-        },
+        Evidence::measured("QEMU 5.2 and 7.2 exit with `Unable to use io_uring: failed to init linux io_uring ring`, 11.1 with \
+                      `aio=io_uring was specified, but is not available`", "each started where the kernel denies io_uring_setup; the destination of a migration starts QEMU in the same way"),
         Evidence::Source("Linux Documentation/admin-guide/sysctl/kernel.rst, io_uring_disabled (6.6)"),
     ],
     supersedes: &["io-uring-disabled"],

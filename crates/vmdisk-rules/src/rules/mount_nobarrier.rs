@@ -71,10 +71,7 @@ declare_rule! {
     severity: Severity::Error,
     is_about_host: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier",
-            how: "ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18",
-        },
+        Evidence::measured("ten times `dd conv=fdatasync`: the device gets 11 flushes, and 0 after `mount -o barrier=0`, which mountinfo shows as nobarrier", "ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18"),
         Evidence::Source("Linux Documentation/admin-guide/ext4.rst, barrier: makes volatile disk write caches safe to use"),
     ],
     check: Model(check),

@@ -96,11 +96,8 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "ext4 with data=journal: open succeeds, statx gives 0/0, 36 pages cached and dirty after a 64 KiB direct write; \
-                      tmpfs: 256 pages cached after 1 MiB",
-            how: "open, statx(STATX_DIOALIGN), pwrite and cachestat on Linux 6.18.44",
-        },
+        Evidence::measured("ext4 with data=journal: open succeeds, statx gives 0/0, 36 pages cached and dirty after a 64 KiB direct write; \
+                      tmpfs: 256 pages cached after 1 MiB", "open, statx(STATX_DIOALIGN), pwrite and cachestat on Linux 6.18.44"),
         Evidence::Source("zfsprops(7), direct: OpenZFS 2.2 and prior ignore the flag; `disabled` ignores it"),
         Evidence::Source("release notes of zfs-0.8.0 and openzfs/zfs pull request 7823: Direct IO is new; issue 224: earlier versions refuse it"),
     ],

@@ -93,10 +93,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by("QEMU 5.2, 7.2, 10.0 and 11.1", "filesystem does not support O_DIRECT", "util/osdep.c, qemu_open_internal; on ramfs, hugetlbfs and squashfs, Linux 6.18"),
-        Evidence::Measured {
-            figures: "open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192",
-            how: "open(2) on Linux 6.18.44 and 6.1.192",
-        },
+        Evidence::measured("open with O_DIRECT gives EINVAL on ramfs, hugetlbfs and squashfs, and on tmpfs with Linux 6.1.192", "open(2) on Linux 6.18.44 and 6.1.192"),
         Evidence::Source("Linux commit e88e0d366f9c: tmpfs accepts O_DIRECT since 6.6"),
         Evidence::Source("release notes of zfs-0.8.0: Direct IO is new; openzfs/zfs issue 224: earlier versions refuse it"),
     ],

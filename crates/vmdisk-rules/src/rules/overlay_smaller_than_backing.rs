@@ -53,10 +53,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1",
-        },
+        Evidence::measured("an overlay of 32 MiB on 64 MiB is created and opened without a warning; the guest sees 32 MiB", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Model(check),
 }

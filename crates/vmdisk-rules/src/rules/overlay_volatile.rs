@@ -58,10 +58,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "of 20 calls of fdatasync none reaches the device; without `volatile` each does",
-            how: "overlay on ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18",
-        },
+        Evidence::measured("of 20 calls of fdatasync none reaches the device; without `volatile` each does", "overlay on ext4 on a loop device, /sys/block/loop0/stat, Linux 6.18"),
         Evidence::Source("Linux Documentation/filesystems/overlayfs.rst, volatile mount"),
     ],
     check: Model(check),

@@ -51,10 +51,7 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "required size of an empty image of 100 GiB, which is its tables and no data: 421,081,088 bytes with clusters of 4 KiB and 64-bit reference counts, 16,646,144 by default",
-            how: "qemu-img measure of QEMU 7.2",
-        },
+        Evidence::measured("required size of an empty image of 100 GiB, which is its tables and no data: 421,081,088 bytes with clusters of 4 KiB and 64-bit reference counts, 16,646,144 by default", "qemu-img measure of QEMU 7.2"),
         Evidence::Source("QEMU docs/qcow2-cache.txt: smaller clusters need a larger cache for the same disk"),
         Evidence::NotMeasuredHere("the time that small clusters cost depends on the guest's writes"),
     ],

@@ -61,10 +61,7 @@ declare_rule! {
     group: Group::Space,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "fully allocated size of 107,374,182,400 bytes: 107,390,828,544 with clusters of 64 KiB, 107,403,935,744 with subclusters",
-            how: "qemu-img measure -O qcow2 of QEMU 7.2; a test of this rule has the same figures",
-        },
+        Evidence::measured("fully allocated size of 107,374,182,400 bytes: 107,390,828,544 with clusters of 64 KiB, 107,403,935,744 with subclusters", "qemu-img measure -O qcow2 of QEMU 7.2; a test of this rule has the same figures"),
         Evidence::Source("QEMU block/qcow2.c, qcow2_calc_prealloc_size"),
     ],
     check: Model(check),

@@ -61,10 +61,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "an image with lazy_refcounts=on has the dirty bit after SIGKILL, and is opened and repaired",
-            how: "QEMU 7.2",
-        },
+        Evidence::measured("an image with lazy_refcounts=on has the dirty bit after SIGKILL, and is opened and repaired", "QEMU 7.2"),
         Evidence::Source("QEMU docs/interop/qcow2, incompatible features, bit 0"),
     ],
     check: Model(check),

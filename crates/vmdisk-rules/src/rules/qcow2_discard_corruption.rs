@@ -95,10 +95,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "QEMU's own iotest 046 fails with `Pattern verification failed` on 5.2.0 and 7.2.22, and passes on 10.0.13 and 11.1.3",
-            how: "qemu-io with concurrent aio_write and discard on a qcow2 overlay, Linux 6.18",
-        },
+        Evidence::measured("QEMU's own iotest 046 fails with `Pattern verification failed` on 5.2.0 and 7.2.22, and passes on 10.0.13 and 11.1.3", "qemu-io with concurrent aio_write and discard on a qcow2 overlay, Linux 6.18"),
         Evidence::Source("QEMU stable 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap"),
     ],
     check: Model(check),

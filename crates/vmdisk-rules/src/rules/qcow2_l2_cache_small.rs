@@ -56,11 +56,8 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "10,000 reads of 4 KiB, each in another part of a 1 GiB image: 20,011 pread calls with l2-cache-size=16K, 10,013 with 128K; \
-                      20,000 reads take 3.10 s and 2.01 s (medians of 3)",
-            how: "strace and time of qemu-img bench -d 1 -t none, QEMU 7.2, Linux 6.18, preallocation=full",
-        },
+        Evidence::measured("10,000 reads of 4 KiB, each in another part of a 1 GiB image: 20,011 pread calls with l2-cache-size=16K, 10,013 with 128K; \
+                      20,000 reads take 3.10 s and 2.01 s (medians of 3)", "strace and time of qemu-img bench -d 1 -t none, QEMU 7.2, Linux 6.18, preallocation=full"),
         Evidence::Source("QEMU docs/qcow2-cache.txt: l2_cache_size = disk_size * 8 / cluster_size; 32 MiB by default on Linux since 3.1"),
         Evidence::Source("QEMU block/qcow2.c, read_cache_sizes: of cache-size, the refcount cache gets its minimum of 4 clusters"),
     ],

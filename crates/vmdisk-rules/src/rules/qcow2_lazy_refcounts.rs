@@ -48,10 +48,7 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature",
-            how: "strace of qemu-io, QEMU 7.2, an image with 3.9 GiB of data",
-        },
+        Evidence::measured("the first open after a kill: 44 reads, 8 writes and `Rebuilding refcount structure`; 10 reads and no writes without the feature", "strace of qemu-io, QEMU 7.2, an image with 3.9 GiB of data"),
         Evidence::Source("QEMU docs/interop/qcow2.txt: lazy refcounts; qemu-img(1): particularly interesting with cache=writethrough"),
     ],
     check: Model(check),

@@ -103,10 +103,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "num-queues above the number of vCPUs is accepted without a warning",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1, and virsh create of libvirt 9.0 with queues=64 and 2 vCPUs",
-        },
+        Evidence::measured("num-queues above the number of vCPUs is accepted without a warning", "QEMU 5.2, 7.2, 10.0 and 11.1, and virsh create of libvirt 9.0 with queues=64 and 2 vCPUs"),
         Evidence::Source("Linux drivers/block/virtio_blk.c, init_vq: the number of queues is bounded by nr_cpu_ids"),
     ],
     check: Model(check),

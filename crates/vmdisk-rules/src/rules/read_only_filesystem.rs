@@ -74,10 +74,7 @@ declare_rule! {
     is_about_host: true,
     evidence: &[
         Evidence::refused_by_qemu("Could not open '/srv/ro/a.img': Read-only file system", "util/osdep.c, qemu_open_internal"),
-        Evidence::Measured {
-            figures: "`The device is not writable: Permission denied` on a loop device of losetup -r; `Operation not permitted` after chattr +i and +a",
-            how: "QEMU 7.2 with -blockdev, ext4, Linux 6.18",
-        },
+        Evidence::measured("`The device is not writable: Permission denied` on a loop device of losetup -r; `Operation not permitted` after chattr +i and +a", "QEMU 7.2 with -blockdev, ext4, Linux 6.18"),
     ],
     check: Model(check),
 }

@@ -40,10 +40,7 @@ declare_rule! {
     severity: Severity::Warning,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "the schema refuses it, define accepts it, and create fails with `Cannot access storage file`",
-            how: "virt-xml-validate and virsh of libvirt 9.0",
-        },
+        Evidence::measured("the schema refuses it, define accepts it, and create fails with `Cannot access storage file`", "virt-xml-validate and virsh of libvirt 9.0"),
     ],
     check: Model(check),
 }

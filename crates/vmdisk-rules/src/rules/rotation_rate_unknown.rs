@@ -40,10 +40,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "500 starts without a warning; 70000 ends QEMU with `expects uint16_t`",
-            how: "virsh create of libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("500 starts without a warning; 70000 ends QEMU with `expects uint16_t`", "virsh create of libvirt 9.0 with QEMU 7.2"),
         Evidence::Source("libvirt docs/formatdomain.rst: 1 or 1025 to 65534; ACS-4, word 217 of IDENTIFY DEVICE"),
     ],
     check: Model(check),

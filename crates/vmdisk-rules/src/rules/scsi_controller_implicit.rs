@@ -70,10 +70,7 @@ declare_rule! {
     severity: Severity::Warning,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "define succeeds, and dumpxml has `<controller type='scsi' index='0' model='lsilogic'>`",
-            how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-        },
+        Evidence::measured("define succeeds, and dumpxml has `<controller type='scsi' index='0' model='lsilogic'>`", "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs"),
         Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainGetSCSIControllerModel"),
     ],
     check: Model(check),

@@ -105,10 +105,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "schema, define and start accept it without a warning",
-            how: "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs; started with QEMU 7.2",
-        },
+        Evidence::measured("schema, define and start accept it without a warning", "virsh of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs; started with QEMU 7.2"),
         Evidence::Source("systemd 60-persistent-storage.rules: names under /dev/disk/by-id contain the serial number"),
     ],
     check: Model(check),

@@ -67,10 +67,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "a guest with shareable and cache='writeback' is defined and starts without a warning",
-            how: "virsh of libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("a guest with shareable and cache='writeback' is defined and starts without a warning", "virsh of libvirt 9.0 with QEMU 7.2"),
         Evidence::Source("libvirt docs/formatdomain.rst, shareable: caching should be off for the device"),
         Evidence::Source("libvirt src/qemu/qemu_domain.c, qemuDomainPrepareDiskCachemode: none if no mode is set"),
     ],

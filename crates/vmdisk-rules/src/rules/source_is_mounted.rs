@@ -84,14 +84,8 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "a mounted block device is opened read-write without a warning",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 on a loop device with a mounted XFS",
-        },
-        Evidence::Measured {
-            figures: "O_RDWR succeeds and O_RDWR with O_EXCL gives EBUSY for a mounted partition and the disk around it, swap, an md member, a PV with an active group, a device under a LUKS container, and every member of a mounted btrfs",
-            how: "Linux 6.1.192",
-        },
+        Evidence::measured("a mounted block device is opened read-write without a warning", "QEMU 5.2, 7.2, 10.0 and 11.1 on a loop device with a mounted XFS"),
+        Evidence::measured("O_RDWR succeeds and O_RDWR with O_EXCL gives EBUSY for a mounted partition and the disk around it, swap, an md member, a PV with an active group, a device under a LUKS container, and every member of a mounted btrfs", "Linux 6.1.192"),
     ],
     check: Model(check),
 }

@@ -61,10 +61,7 @@ declare_rule! {
     severity: Severity::Warning,
     libvirt_only: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "define succeeds, and domxml-to-native has nothing for the option; dumpxml shows 3 of 15 options",
-            how: "virsh of libvirt 9.0 and 11.3, tests/tests/real_libvirt/sources.rs",
-        },
+        Evidence::measured("define succeeds, and domxml-to-native has nothing for the option; dumpxml shows 3 of 15 options", "virsh of libvirt 9.0 and 11.3, tests/tests/real_libvirt/sources.rs"),
         Evidence::Source("libvirt src/conf/domain_validate.c, virDomainDiskDefValidateSourceChainOne: the check for rbd passes every network protocol"),
     ],
     check: Model(check),

@@ -73,10 +73,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::Measured {
-            figures: "target dev='vda' bus='sata' passes schema, define and start",
-            how: "virsh create of libvirt 9.0 with QEMU 7.2",
-        },
+        Evidence::measured("target dev='vda' bus='sata' passes schema, define and start", "virsh create of libvirt 9.0 with QEMU 7.2"),
         Evidence::Source("libvirt src/conf/domain_postparse.c, virDomainDiskDefPostParse: the bus is derived from the name only if it is not set"),
     ],
     check: Model(check),

@@ -99,11 +99,8 @@ declare_rule! {
     group: Group::Performance,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "a /dev/kvm that opens and creates virtual machines: a guest of 500 bytes took 3.8 s with it and 0.2 s emulated, \
-                      and with the host's processor (-cpu host) QEMU 7.2 ended with `failed to set MSR 0x10a to 0x69`",
-            how: "vmdisk facts --group kvm on the test machine of this project, where KVM is kvm_pvm",
-        },
+        Evidence::measured("a /dev/kvm that opens and creates virtual machines: a guest of 500 bytes took 3.8 s with it and 0.2 s emulated, \
+                      and with the host's processor (-cpu host) QEMU 7.2 ended with `failed to set MSR 0x10a to 0x69`", "vmdisk facts --group kvm on the test machine of this project, where KVM is kvm_pvm"),
         Evidence::NotMeasuredHere("the factor of ten is common knowledge; this project's machines have no working KVM to compare with"),
         Evidence::Source("QEMU docs/system/security: only guests under a hardware hypervisor are a security boundary, TCG is not"),
         Evidence::Source("QEMU accel/kvm/kvm-all.c, kvm_init: Could not access KVM kernel module"),

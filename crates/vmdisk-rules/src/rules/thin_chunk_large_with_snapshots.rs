@@ -77,10 +77,7 @@ declare_rule! {
     severity: Severity::Warning,
     evidence: &[
         Evidence::NotMeasuredHere("lvmthin(7), chunk size: smaller is better for snapshots, larger for provisioning; dm-thin always copies whole chunks"),
-        Evidence::Measured {
-            figures: "a thin volume in a pool with 4 MiB chunks shows optimal_io_size and discard_granularity 4194304",
-            how: "sysfs on Linux 6.1.192 and 6.12.117",
-        },
+        Evidence::measured("a thin volume in a pool with 4 MiB chunks shows optimal_io_size and discard_granularity 4194304", "sysfs on Linux 6.1.192 and 6.12.117"),
     ],
     check: Model(check),
 }

@@ -57,10 +57,7 @@ declare_rule! {
     severity: Severity::Warning,
     is_about_host: true,
     evidence: &[
-        Evidence::Measured {
-            figures: "thin_pool_autoextend_threshold=100 in a new installation",
-            how: "lvmconfig --type full, LVM 2.03.16",
-        },
+        Evidence::measured("thin_pool_autoextend_threshold=100 in a new installation", "lvmconfig --type full, LVM 2.03.16"),
         Evidence::Source("lvmthin(7), Automatically extend thin pool LV: 100 disables automatic extension"),
         Evidence::Source("lvmthin(7), Data space exhaustion: with when-full queue, writes are held for 60 seconds (no_space_timeout) and then fail"),
     ],

@@ -79,15 +79,9 @@ declare_rule! {
     group: Group::Security,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "bytes of a deleted volume readable in a new one: 234,651,648 of 251,658,240 with lvcreate -c 4m -Zn, 0 of 62,914,560 with zeroing",
-            how: "measured for this project on Linux 6.12.117 with LVM 2.03.16, 4 KiB written into each chunk",
-        },
-        Evidence::Measured {
-            figures: "lvcreate with zeroing and -c 1m: `WARNING: Pool zeroing and 1.00 MiB large chunk size slows down thin provisioning. \
-                      WARNING: Consider disabling zeroing (-Zn) or using smaller chunk size (<512.00 KiB).`",
-            how: "LVM 2.03.16",
-        },
+        Evidence::measured("bytes of a deleted volume readable in a new one: 234,651,648 of 251,658,240 with lvcreate -c 4m -Zn, 0 of 62,914,560 with zeroing", "measured for this project on Linux 6.12.117 with LVM 2.03.16, 4 KiB written into each chunk"),
+        Evidence::measured("lvcreate with zeroing and -c 1m: `WARNING: Pool zeroing and 1.00 MiB large chunk size slows down thin provisioning. \
+                      WARNING: Consider disabling zeroing (-Zn) or using smaller chunk size (<512.00 KiB).`", "LVM 2.03.16"),
         Evidence::Source("lvmthin(7), zeroing: a new block is first overwritten with zeros"),
         Evidence::Source("lvchange(8): -Z|--zero y|n sets the zeroing mode of a thin pool"),
     ],

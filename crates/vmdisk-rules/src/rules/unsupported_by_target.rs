@@ -154,14 +154,8 @@ declare_rule! {
         Evidence::refused_by("QEMU 5.2 and 7.2", "Parameter 'discard-no-unref' is unexpected", "since 8.1"),
         Evidence::refused_by("QEMU 7.2", "Property 'virtio-blk-pci.iothread-vq-mapping' not found", "since 9.0"),
         Evidence::refused_by("QEMU 5.2", "Property 'iothread.thread-pool-max' not found", "since 7.1"),
-        Evidence::Measured {
-            figures: "a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs",
-        },
-        Evidence::Measured {
-            figures: "of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and silently drops 16, and 11.3 keeps 26, refuses 3 and drops 5, as reported here",
-            how: "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs",
-        },
+        Evidence::measured("a QEMU accepts the features that it reports, and refuses the others: 17 options on each of 4 versions", "QEMU 5.2, 7.2, 10.0 and 11.1 of Debian, tests/tests/real_qemu/capabilities.rs"),
+        Evidence::measured("of 34 words, the oldest of libvirt 7.0, 9.0 keeps 13, refuses 5 and silently drops 16, and 11.3 keeps 26, refuses 3 and drops 5, as reported here", "virsh define and dumpxml of libvirt 9.0 and 11.3, tests/tests/integration/silent.rs"),
     ],
     check: Model(check),
 }

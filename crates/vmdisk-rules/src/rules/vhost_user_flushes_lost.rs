@@ -88,10 +88,7 @@ declare_rule! {
     group: Group::DataSafety,
     severity: Severity::Error,
     evidence: &[
-        Evidence::Measured {
-            figures: "2000 writes with an fsync after each: 0 fdatasync of the daemon; 2000 with config-wce=off, and 2000 with writethrough=on",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with the daemon of the same version, a Linux guest; a test of this repository boots it",
-        },
+        Evidence::measured("2000 writes with an fsync after each: 0 fdatasync of the daemon; 2000 with config-wce=off, and 2000 with writethrough=on", "QEMU 5.2, 7.2, 10.0 and 11.1 with the daemon of the same version, a Linux guest; a test of this repository boots it"),
     ],
     check: Model(check),
 }

@@ -91,10 +91,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_libvirt("'vhostuser' requires shared memory", "src/qemu/qemu_validate.c, qemuValidateDomainDefVhostUserRequireSharedMemory"),
-        Evidence::Measured {
-            figures: "without shared memory QEMU starts and says `vhost-user-blk: vhost start failed` when the guest's driver starts; with a private memory backend the guest hangs without a message",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with qemu-storage-daemon; 11.1 reports the second case too",
-        },
+        Evidence::measured("without shared memory QEMU starts and says `vhost-user-blk: vhost start failed` when the guest's driver starts; with a private memory backend the guest hangs without a message", "QEMU 5.2, 7.2, 10.0 and 11.1 with qemu-storage-daemon; 11.1 reports the second case too"),
     ],
     check: Model(check),
 }

@@ -42,10 +42,7 @@ declare_rule! {
     group: Group::Clarity,
     severity: Severity::Warning,
     evidence: &[
-        Evidence::Measured {
-            figures: "after a restart of the daemon, `info chardev` shows `disconnected`; with reconnect=1 it is connected again",
-            how: "QEMU 7.2 with qemu-storage-daemon and vhost-user-blk-pci",
-        },
+        Evidence::measured("after a restart of the daemon, `info chardev` shows `disconnected`; with reconnect=1 it is connected again", "QEMU 7.2 with qemu-storage-daemon and vhost-user-blk-pci"),
         Evidence::Source("libvirt docs/formatdomain.rst, source of a vhostuser disk: reconnect, since 7.1.0"),
     ],
     check: Model(check),

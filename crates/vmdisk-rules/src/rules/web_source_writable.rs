@@ -75,10 +75,7 @@ declare_rule! {
     severity: Severity::Error,
     evidence: &[
         Evidence::refused_by_qemu("curl driver does not support writes", "block/curl.c, curl_open"),
-        Evidence::Measured {
-            figures: "with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`",
-            how: "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host",
-        },
+        Evidence::measured("with auto-read-only=on, which libvirt writes, the device says `Block node is read-only`", "QEMU 5.2, 7.2, 10.0 and 11.1 with a server on the same host"),
         Evidence::Source("libvirt NEWS 9.8.0: nbdkit serves http, ftp and ssh disks if it is available; 10.0.0: `storage_use_nbdkit`, off by default"),
         Evidence::Source("libvirt 11.3's test data has writable disks on web servers served by nbdkit"),
     ],
