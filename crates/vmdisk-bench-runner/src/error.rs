@@ -101,9 +101,30 @@ impl Error {
 
     /// Creates an error for an existing results directory.
     pub fn output_exists(directory: &Path) -> Self {
+        Error::refused(
+            format!("to measure into {}", directory.display()),
+            "it already exists",
+        )
+    }
+
+    /// Creates an error for an operation that could harm data, or would not measure what was requested.
+    pub(crate) fn refused(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Error::Refused {
-            what: format!("to measure into {}", directory.display()),
-            why: "it already exists".to_owned(),
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+
+    /// Creates an error for a missing program or file.
+    pub(crate) fn missing(
+        what: impl Into<String>,
+        needed_for: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Error::Missing {
+            what: what.into(),
+            needed_for: needed_for.into(),
+            help: help.into(),
         }
     }
 

@@ -244,10 +244,10 @@ fn trusted(folder: &Path) -> Result<(), Error> {
         || metadata.uid() != rustix::process::geteuid().as_raw()
         || metadata.mode() & 0o022 != 0
     {
-        return Err(Error::Refused {
-            what: format!("to use {}", folder.display()),
-            why: "it must belong to this user and be writable by no one else".to_owned(),
-        });
+        return Err(Error::refused(
+            format!("to use {}", folder.display()),
+            "it must belong to this user and be writable by no one else",
+        ));
     }
     Ok(())
 }

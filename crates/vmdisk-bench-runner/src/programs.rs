@@ -63,10 +63,8 @@ pub(crate) struct RunningProgram {
 impl RunningProgram {
     pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command.spawn().map_err(|error| Error::Missing {
-            what: name.clone(),
-            needed_for: "this".to_owned(),
-            help: format!("failed to start: {error}"),
+        let child = command.spawn().map_err(|error| {
+            Error::missing(name.clone(), "this", format!("failed to start: {error}"))
         })?;
         Ok(Self {
             name,

@@ -169,13 +169,13 @@ fn read_document(
         let paths = vmdisk::resolve_paths(&mut document, &base);
         if let Some(first) = paths.first().filter(|_| args.base.is_none()) {
             let (first, base) = (line(first), base.display().to_string());
-            warnings.push(Message {
-                help: Some("name another directory with `--base`".to_owned()),
-                ..Message::warning(format!(
+            warnings.push(
+                Message::warning(format!(
                     "`{first}` is taken to be in {}, where the file is",
                     line(&base)
                 ))
-            });
+                .help("name another directory with `--base`".to_owned()),
+            );
         }
     }
     Ok(document)

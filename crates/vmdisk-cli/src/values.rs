@@ -75,10 +75,8 @@ pub(crate) fn choose(
             _ => number.filter(|nth| *nth < starts.len()),
         };
         let Some(nth) = found else {
-            let message = Message {
-                notes: list(None),
-                ..Message::error(format!("`{}` is not one start of the file", line(asked)))
-            };
+            let message = Message::error(format!("`{}` is not one start of the file", line(asked)))
+                .notes(list(None));
             return Err(message.into());
         };
         return Ok(starts.swap_remove(nth));
@@ -96,19 +94,14 @@ pub(crate) fn choose(
     match (defaults.next(), defaults.next()) {
         (Some((nth, _)), None) if is_one => {
             let title = "the script is read as if run without arguments and variables";
-            warnings.push(Message {
-                notes: list(Some(nth)),
-                ..Message::warning(title)
-            });
+            warnings.push(Message::warning(title).notes(list(Some(nth))));
             Ok(starts.swap_remove(nth))
         }
         _ => {
             let title = format!("the file starts QEMU in {} ways", starts.len());
-            let message = Message {
-                notes: list(None),
-                help: Some("choose one with `--start`".to_owned()),
-                ..Message::error(title)
-            };
+            let message = Message::error(title)
+                .notes(list(None))
+                .help("choose one with `--start`".to_owned());
             Err(message.into())
         }
     }

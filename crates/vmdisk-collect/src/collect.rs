@@ -14,7 +14,7 @@ use crate::chains;
 use crate::devices::Devices;
 use crate::filesystems::{self, Under};
 use crate::host;
-use crate::inspection::{Paths, error_of, is_device, normalize};
+use crate::inspection::{Paths, is_device, normalize};
 use crate::kvm;
 use crate::libvirt;
 use crate::memory;
@@ -74,7 +74,7 @@ pub fn collect(request: &Request) -> Facts {
     if let Err(error) = answers {
         facts
             .errors
-            .push(error_of(ANSWERS, obstacle(ANSWERS, &error)));
+            .push(CollectError::of(ANSWERS, obstacle(ANSWERS, &error)));
     }
     if let Some(recorder) = root.recorder() {
         recorder.answer(|answers| {
@@ -93,7 +93,7 @@ pub fn collect(request: &Request) -> Facts {
         if let Err(error) = recorder.finish() {
             facts
                 .errors
-                .push(error_of(RECORDING, obstacle(RECORDING, &error)));
+                .push(CollectError::of(RECORDING, obstacle(RECORDING, &error)));
         }
     }
     facts
@@ -214,16 +214,16 @@ impl Paths<'_> {
         for path in &self.request.paths {
             match path.to_str() {
                 Some(text) if text.starts_with('/') => requested.push(normalize(text)),
-                Some(text) => self.errors.push(CollectError {
-                    what: text.to_owned(),
-                    reason: Reason::Parse,
-                    detail: "the path is not absolute".to_owned(),
-                }),
-                None => self.errors.push(CollectError {
-                    what: path.to_string_lossy().into_owned(),
-                    reason: Reason::Parse,
-                    detail: "the path is not valid UTF-8, which facts require".to_owned(),
-                }),
+                Some(text) => self.errors.push(CollectError::new(
+                    text.to_owned(),
+                    Reason::Parse,
+                    "the path is not absolute",
+                )),
+                None => self.errors.push(CollectError::new(
+                    path.to_string_lossy().into_owned(),
+                    Reason::Parse,
+                    "the path is not valid UTF-8, which facts require",
+                )),
             }
         }
         requested
@@ -243,7 +243,8 @@ impl Paths<'_> {
                 Ok(name) => devices.add_requested(&name),
                 Err(error) => {
                     let what = format!("/sys/dev/block/{number}");
-                    self.errors.push(error_of(&what, obstacle(&what, &error)));
+                    self.errors
+                        .push(CollectError::of(&what, obstacle(&what, &error)));
                 }
             }
         }
@@ -289,11 +290,11 @@ impl Paths<'_> {
 
     fn try_direct_io(&mut self, directory: &Path) {
         if !self.root.is_live() {
-            self.errors.push(CollectError {
-                what: "direct I/O trial".to_owned(),
-                reason: Reason::UnsupportedKernel,
-                detail: "a recorded system cannot run a trial".to_owned(),
-            });
+            self.errors.push(CollectError::new(
+                "direct I/O trial",
+                Reason::UnsupportedKernel,
+                "a recorded system cannot run a trial",
+            ));
             return;
         }
         let Some(text) = directory
@@ -301,22 +302,20 @@ impl Paths<'_> {
             .filter(|text| text.starts_with('/'))
             .map(normalize)
         else {
-            self.errors.push(CollectError {
-                what: directory.to_string_lossy().into_owned(),
-                reason: Reason::Parse,
-                detail:
-                    "the directory for the direct I/O trial is not absolute, or not valid UTF-8"
-                        .to_owned(),
-            });
+            self.errors.push(CollectError::new(
+                directory.to_string_lossy().into_owned(),
+                Reason::Parse,
+                "the directory for the direct I/O trial is not absolute, or not valid UTF-8",
+            ));
             return;
         };
         let (found, place) = self.directory(&text);
         if found.path != text {
-            self.errors.push(CollectError {
-                what: text,
-                reason: Reason::Other("missing".to_owned()),
-                detail: "the directory for the direct I/O trial does not exist".to_owned(),
-            });
+            self.errors.push(CollectError::new(
+                text,
+                Reason::Other("missing".to_owned()),
+                "the directory for the direct I/O trial does not exist",
+            ));
             return;
         }
         let tried = {

@@ -136,11 +136,10 @@ pub(crate) fn complete_nvme(
         nvme.formats = match asked {
             Ok(formats) => Fact::Known(formats),
             Err(unknown) => {
-                errors.push(CollectError {
-                    what: format!("nvme id-ns {node}"),
-                    reason: unknown.reason.clone(),
-                    detail: unknown.detail.clone(),
-                });
+                errors.push(CollectError::of(
+                    format!("nvme id-ns {node}"),
+                    unknown.clone(),
+                ));
                 Fact::Unknown(unknown)
             }
         };

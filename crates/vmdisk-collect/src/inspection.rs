@@ -40,15 +40,17 @@ impl<'a> Paths<'a> {
         let mounts = match root.text(what) {
             Ok(text) => {
                 let (table, rejected) = MountTable::parse(&text);
-                errors.extend(rejected.into_iter().map(|line| CollectError {
-                    what: what.to_owned(),
-                    reason: Reason::Parse,
-                    detail: format!("could not parse: {line}"),
+                errors.extend(rejected.into_iter().map(|line| {
+                    CollectError::new(
+                        what.to_owned(),
+                        Reason::Parse,
+                        format!("could not parse: {line}"),
+                    )
                 }));
                 table
             }
             Err(error) => {
-                errors.push(error_of(what, obstacle(what, &error)));
+                errors.push(CollectError::of(what, obstacle(what, &error)));
                 MountTable::default()
             }
         };
@@ -209,14 +211,6 @@ pub(crate) fn is_device(file: &File) -> bool {
         file.kind,
         Fact::Known(FileKind::Block | FileKind::Character)
     )
-}
-
-pub(crate) fn error_of(what: &str, unknown: Unknown) -> CollectError {
-    CollectError {
-        what: what.to_owned(),
-        reason: unknown.reason,
-        detail: unknown.detail,
-    }
 }
 
 /// Removes double slashes, single dots and a trailing slash; `..` stays, because its meaning depends on links.

@@ -69,11 +69,7 @@ pub(crate) fn complete(
             for device in devices.iter_mut().filter(|device| device.kind.is_lvm()) {
                 mark(device, &unknown);
             }
-            errors.push(CollectError {
-                what: "lvs".to_owned(),
-                reason: unknown.reason,
-                detail: unknown.detail,
-            });
+            errors.push(CollectError::of("lvs", unknown));
         }
     }
 }

@@ -44,11 +44,7 @@ pub(crate) fn complete(
                     mark(crypt, &unknown);
                 }
             }
-            errors.push(CollectError {
-                what: "dmsetup".to_owned(),
-                reason: unknown.reason,
-                detail: unknown.detail,
-            });
+            errors.push(CollectError::of("dmsetup", unknown));
         }
     }
 }

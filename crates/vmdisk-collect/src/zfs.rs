@@ -72,11 +72,7 @@ pub(crate) fn complete(
             for zvol in devices.iter_mut().filter_map(of_device) {
                 mark_volume(zvol, &unknown);
             }
-            errors.push(CollectError {
-                what: "zfs".to_owned(),
-                reason: unknown.reason,
-                detail: unknown.detail,
-            });
+            errors.push(CollectError::of("zfs", unknown));
         }
     }
 }

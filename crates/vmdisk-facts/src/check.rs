@@ -9,10 +9,10 @@ use crate::warning::Warning;
 /// Warns of another schema, of ids used twice and of references to ids that do not exist.
 pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
     if facts.schema != SCHEMA {
-        warnings.push(Warning {
-            path: "schema".to_owned(),
-            message: format!("read as {SCHEMA}, although the file says it is something else"),
-        });
+        warnings.push(Warning::new(
+            "schema",
+            format!("read as {SCHEMA}, although the file says it is something else"),
+        ));
     }
     let mounts = ids(
         facts.mounts.iter().map(|mount| mount.id.as_str()),
@@ -32,10 +32,10 @@ pub(crate) fn check(facts: &Facts, warnings: &mut Vec<Warning>) {
 
     let mut refer = |known: &HashSet<&str>, list: &str, index: usize, key: &str, id: &str| {
         if !known.contains(id) {
-            warnings.push(Warning {
-                path: format!("{list}[{index}].{key}"),
-                message: format!("the id \"{id}\" does not exist"),
-            });
+            warnings.push(Warning::new(
+                format!("{list}[{index}].{key}"),
+                format!("the id \"{id}\" does not exist"),
+            ));
         }
     };
     for (index, mount) in facts.mounts.iter().enumerate() {
@@ -84,10 +84,10 @@ fn ids<'a>(
     let mut seen = HashSet::new();
     for (index, id) in all.enumerate() {
         if !seen.insert(id) {
-            warnings.push(Warning {
-                path: format!("{list}[{index}].id"),
-                message: format!("the id \"{id}\" is used twice, and this one is not found by it"),
-            });
+            warnings.push(Warning::new(
+                format!("{list}[{index}].id"),
+                format!("the id \"{id}\" is used twice, and this one is not found by it"),
+            ));
         }
     }
     seen

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blockdev::BlockDevice;
 use crate::cgroup::Cgroups;
-use crate::fact::{Fact, Reason};
+use crate::fact::{Fact, Reason, Unknown};
 use crate::filesystem::Filesystem;
 use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
 use crate::libvirt::Libvirt;
@@ -291,6 +291,22 @@ pub struct CollectError {
     /// The details.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+}
+
+impl CollectError {
+    /// Something that could not be collected, why, and the details.
+    pub fn new(what: impl Into<String>, reason: Reason, detail: impl Into<String>) -> Self {
+        CollectError {
+            what: what.into(),
+            reason,
+            detail: detail.into(),
+        }
+    }
+
+    /// The reason why a fact is unknown, as an error of the collection.
+    pub fn of(what: impl Into<String>, unknown: Unknown) -> Self {
+        Self::new(what, unknown.reason, unknown.detail)
+    }
 }
 
 mod reason_word {

@@ -208,14 +208,16 @@ fn from_root(root: &Node) -> Result<Read, Failure> {
         let message = "none of the keys is a key of a facts file";
         return Err(Failure::of_file(root, message));
     }
-    warnings.extend(ignored.into_iter().map(|ignored| Warning {
-        path: ignored.path,
-        message: match ignored.meant {
-            Some(meant) => {
-                format!("this key is not known and was not read; did you mean `{meant}`?")
-            }
-            None => "this key is not known and was not read".to_owned(),
-        },
+    warnings.extend(ignored.into_iter().map(|ignored| {
+        Warning::new(
+            ignored.path,
+            match ignored.meant {
+                Some(meant) => {
+                    format!("this key is not known and was not read; did you mean `{meant}`?")
+                }
+                None => "this key is not known and was not read".to_owned(),
+            },
+        )
     }));
     crate::check::check(&facts, &mut warnings);
     Ok(Read { facts, warnings })
@@ -233,10 +235,10 @@ fn without_contents(message: String) -> String {
 fn check_version(root: &Node, warnings: &mut Vec<Warning>) -> Result<(), Failure> {
     const KEY: &str = "schema_version";
     let Some(node) = root.get(KEY) else {
-        warnings.push(Warning {
-            path: KEY.to_owned(),
-            message: format!("missing, read as {SCHEMA_VERSION}"),
-        });
+        warnings.push(Warning::new(
+            KEY.to_owned(),
+            format!("missing, read as {SCHEMA_VERSION}"),
+        ));
         return Ok(());
     };
     let not_a_version = || Failure::Value {
@@ -268,10 +270,10 @@ fn check_version(root: &Node, warnings: &mut Vec<Warning>) -> Result<(), Failure
         return Err(Failure::Version { found, advice });
     }
     if found_numbers.1 > ours.1 {
-        warnings.push(Warning {
-            path: KEY.to_owned(),
-            message: format!("{found} is newer than {SCHEMA_VERSION}: its additions are not read"),
-        });
+        warnings.push(Warning::new(
+            KEY.to_owned(),
+            format!("{found} is newer than {SCHEMA_VERSION}: its additions are not read"),
+        ));
     }
     Ok(())
 }

@@ -9,6 +9,15 @@ pub struct Warning {
     pub message: String,
 }
 
+impl Warning {
+    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Warning {
+            path: path.into(),
+            message: message.into(),
+        }
+    }
+}
+
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.path, self.message)

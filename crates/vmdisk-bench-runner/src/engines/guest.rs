@@ -95,10 +95,8 @@ impl Guest {
     }
 
     fn kernel(&self) -> Result<&Kernel, Error> {
-        self.kernel.as_ref().map_err(|why| Error::Missing {
-            what: "a kernel for the guest".to_owned(),
-            needed_for: "the guest engine".to_owned(),
-            help: why.clone(),
+        self.kernel.as_ref().map_err(|why| {
+            Error::missing("a kernel for the guest", "the guest engine", why.clone())
         })
     }
 

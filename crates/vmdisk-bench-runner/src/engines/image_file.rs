@@ -58,10 +58,9 @@ pub(super) fn create(
         .backend
         .image()
         .and_then(|image| image.creation.as_ref());
-    let (path, file) = scratch.new_file(name).map_err(|error| Error::Refused {
-        what: "to create a file".to_owned(),
-        why: error.to_string(),
-    })?;
+    let (path, file) = scratch
+        .new_file(name)
+        .map_err(|error| Error::refused("to create a file", error))?;
     let failed = |error: std::io::Error| Error::io("allocate", &path, error);
     match (format(configuration), creation) {
         (Format::Raw, creation) => {

@@ -37,9 +37,11 @@ impl Nodes {
                 style: Style::Readable,
             },
         )
-        .map_err(|problems| Error::Refused {
-            what: format!("to write the disk of {}", configuration.name),
-            why: problems.to_string(),
+        .map_err(|problems| {
+            Error::refused(
+                format!("to write the disk of {}", configuration.name),
+                problems,
+            )
         })?;
         let blockdevs = line
             .blockdevs()
@@ -79,24 +81,23 @@ impl Nodes {
 
 /// Sets the path of the created storage in a disk.
 pub(crate) fn set_path(source: &mut BackendSource, storage: &PreparedStorage) -> Result<(), Error> {
-    let path = storage.path.to_str().ok_or_else(|| Error::Refused {
-        what: format!("to use {}", storage.path.display()),
-        why: "the path is not valid UTF-8, which QEMU's options require".to_owned(),
+    let path = storage.path.to_str().ok_or_else(|| {
+        Error::refused(
+            format!("to use {}", storage.path.display()),
+            "the path is not valid UTF-8, which QEMU's options require",
+        )
     })?;
     let BackendSource::Image(image) = source else {
-        return Err(Error::Refused {
-            what: "to measure it".to_owned(),
-            why: "the disk is not an image".to_owned(),
-        });
+        return Err(Error::refused("to measure it", "the disk is not an image"));
     };
     match &mut image.protocol {
         Protocol::File { path: old } => path.clone_into(old),
         Protocol::HostDevice { path: old } => old.0 = path.to_owned(),
         _ => {
-            return Err(Error::Refused {
-                what: "to measure it".to_owned(),
-                why: "its image is neither a file nor a device of this host".to_owned(),
-            });
+            return Err(Error::refused(
+                "to measure it",
+                "its image is neither a file nor a device of this host",
+            ));
         }
     }
     Ok(())

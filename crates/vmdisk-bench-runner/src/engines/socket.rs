@@ -57,10 +57,7 @@ pub(crate) struct SocketDisk {
 
 /// Returns the device behind a socket. Nothing is written.
 pub(crate) fn describe(path: &Path) -> Result<SocketDisk, Error> {
-    let refused = |why: String| Error::Refused {
-        what: format!("to use {}", path.display()),
-        why,
-    };
+    let refused = |why: String| Error::refused(format!("to use {}", path.display()), why);
     let metadata = fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
     if !metadata.file_type().is_socket() {
         return Err(refused("it is not a socket".to_owned()));

@@ -375,10 +375,10 @@ impl Workspace {
         if failed.is_empty() {
             return Ok(());
         }
-        Err(Error::Refused {
-            what: "to revert changes to the host".to_owned(),
-            why: failed.join("; "),
-        })
+        Err(Error::refused(
+            "to revert changes to the host",
+            failed.join("; "),
+        ))
     }
 }
 
@@ -416,10 +416,7 @@ impl Drop for SchedulerGuard {
 
 /// The first `size` bytes of a file or device that exists, or all of them if it has fewer.
 fn existing(path: &Path, size: u64) -> Result<PreparedStorage, Error> {
-    let refused = |why: String| Error::Refused {
-        what: format!("to read {}", path.display()),
-        why,
-    };
+    let refused = |why: String| Error::refused(format!("to read {}", path.display()), why);
     let kind = fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
     let kind = kind.file_type();
     if !kind.is_file() && !kind.is_block_device() {
@@ -444,10 +441,7 @@ fn existing(path: &Path, size: u64) -> Result<PreparedStorage, Error> {
 
 fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
     let lines: Vec<String> = refused.refusals.iter().map(ToString::to_string).collect();
-    Error::Refused {
-        what: format!("to write to {}", path.display()),
-        why: lines.join("; "),
-    }
+    Error::refused(format!("to write to {}", path.display()), lines.join("; "))
 }
 
 impl State {
@@ -469,10 +463,8 @@ impl State {
             &std::path::absolute(parent).map_err(|error| Error::io("find", parent, error))?;
         let key = (parent.to_owned(), no_cow);
         if !self.scratches.contains_key(&key) {
-            let scratch = Scratch::create(parent).map_err(|error| Error::Refused {
-                what: "to create files".to_owned(),
-                why: error.to_string(),
-            })?;
+            let scratch = Scratch::create(parent)
+                .map_err(|error| Error::refused("to create files", error))?;
             if no_cow {
                 let path = scratch.path();
                 let set = File::open(path).and_then(|directory| {
@@ -495,10 +487,10 @@ impl State {
         }
         let identity = &self.devices[path].marker().identity;
         if identity != serial {
-            return Err(Error::Refused {
-                what: format!("to write to {}", path.display()),
-                why: format!("its serial number is `{identity}`, but `{serial}` was confirmed"),
-            });
+            return Err(Error::refused(
+                format!("to write to {}", path.display()),
+                format!("its serial number is `{identity}`, but `{serial}` was confirmed"),
+            ));
         }
         Ok(())
     }
@@ -514,20 +506,20 @@ impl State {
             }
         };
         if disk.capacity < size {
-            return Err(Error::Refused {
-                what: format!("to measure the disk behind {}", path.display()),
-                why: format!(
+            return Err(Error::refused(
+                format!("to measure the disk behind {}", path.display()),
+                format!(
                     "it has {}, but the plan uses {}; set `--size`",
                     bytes(disk.capacity),
                     bytes(size)
                 ),
-            });
+            ));
         }
         if disk.is_read_only {
-            return Err(Error::Refused {
-                what: format!("to measure the disk behind {}", path.display()),
-                why: "it is read-only".to_owned(),
-            });
+            return Err(Error::refused(
+                format!("to measure the disk behind {}", path.display()),
+                "it is read-only",
+            ));
         }
         Ok(PreparedStorage {
             path: path.to_owned(),

@@ -150,13 +150,12 @@ impl Kernel {
 }
 
 fn missing(what: String) -> Error {
-    Error::Missing {
+    Error::missing(
         what,
-        needed_for: "a guest".to_owned(),
-        help: "unpack a kernel package, for example with `apt-get download linux-image-cloud-amd64` (or the package it \
-               depends on) and `dpkg-deb -x`, and pass the folder with `--kernel`"
-            .to_owned(),
-    }
+        "a guest",
+        "unpack a kernel package, for example with `apt-get download linux-image-cloud-amd64` (or the package it \
+               depends on) and `dpkg-deb -x`, and pass the folder with `--kernel`",
+    )
 }
 
 /// Module names use hyphens and underscores interchangeably.

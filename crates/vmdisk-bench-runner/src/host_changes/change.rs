@@ -138,10 +138,10 @@ impl HostChange {
     /// Refuses changes outside our namespace, even if they are in a journal.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let refused = |what: &str| {
-            Err(Error::Refused {
-                what: format!("to change {what}"),
-                why: format!("its name does not begin with `{PREFIX}`"),
-            })
+            Err(Error::refused(
+                format!("to change {what}"),
+                format!("its name does not begin with `{PREFIX}`"),
+            ))
         };
         let is_name = |name: &str| {
             name.strip_prefix(PREFIX).is_some_and(|rest| {

@@ -77,10 +77,7 @@ impl Estimate {
     /// # Errors
     /// The file system without enough space, with the free and the required bytes.
     pub fn check_room(&self) -> Result<(), Error> {
-        check_room(&self.places).map_err(|error| Error::Refused {
-            what: "to create files".to_owned(),
-            why: error.to_string(),
-        })
+        check_room(&self.places).map_err(|error| Error::refused("to create files", error))
     }
 }
 

@@ -227,11 +227,11 @@ impl Runner<'_> {
             });
             let prepared = match engine_of(self.engines, kind) {
                 Some(engine) => engine.prepare(&cells, self.cancel),
-                None => Err(Error::Missing {
-                    what: format!("the engine {kind}"),
-                    needed_for: cells[0].configuration.name.clone(),
-                    help: "pass it to the run".to_owned(),
-                }),
+                None => Err(Error::missing(
+                    format!("the engine {kind}"),
+                    cells[0].configuration.name.clone(),
+                    "pass it to the run",
+                )),
             };
             match prepared {
                 Ok(()) => active.extend(cells.iter().map(|cell| cell.id)),

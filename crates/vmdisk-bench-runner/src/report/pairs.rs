@@ -35,13 +35,13 @@ impl BenchResult {
 fn unknown(result: &BenchResult, name: &str) -> Error {
     let configurations = result.header.plan.configurations.iter();
     let names: Vec<&str> = configurations.map(|it| it.name.as_str()).collect();
-    Error::Refused {
-        what: format!("to compare with `{name}`"),
-        why: format!(
+    Error::refused(
+        format!("to compare with `{name}`"),
+        format!(
             "the run has no such configuration, only {}",
             names.join(", ")
         ),
-    }
+    )
 }
 
 /// Formats the comparison of pairs, of all pairs if none is named, for each workload and phase. Intervals come from the

@@ -116,18 +116,10 @@ fn mistake(path: &Path, bytes: Vec<u8>, error: &serde_json::Error) -> Stop {
     let text = text.filter(|text| text.trim_start().starts_with(['{', '[']));
     let quoted = text.map(|text| {
         let span = span_at(&text, error.line(), error.column());
-        MessageText {
-            text: SharedText::new(text),
-            span,
-            label: None,
-            related: Vec::new(),
-        }
+        MessageText::new(SharedText::new(text), span)
     });
     let message = Message::error(format!("not a baseline: {title}"));
-    let place = MessagePlace {
-        path: path.display().to_string(),
-        quoted,
-    };
+    let place = MessagePlace::new(path.display().to_string(), quoted);
     Stop::from(message.at(place)).help(
         "correct it (`vmdisk schema baseline` describes it), or write it anew with `vmdisk baseline create`",
     )

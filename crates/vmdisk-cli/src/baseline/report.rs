@@ -90,10 +90,8 @@ fn stale_warning(baseline: &Baseline) -> Option<Message> {
         1 => "1 entry of the baseline is stale".to_owned(),
         _ => format!("{number} entries of the baseline are stale"),
     };
-    let mut message = Message::warning(title).at(MessagePlace {
-        path: baseline.path.display().to_string(),
-        quoted: None,
-    });
+    let mut message =
+        Message::warning(title).at(MessagePlace::new(baseline.path.display().to_string(), None));
     message.notes = stale.into_iter().take(MAX_NAMED).collect();
     if number > MAX_NAMED {
         message

@@ -137,19 +137,10 @@ pub(super) fn mistake(
     title: String,
     help: Option<String>,
 ) -> Message {
-    let quoted = MessageText {
-        text: SharedText::new(text),
-        span,
-        label: None,
-        related: Vec::new(),
-    };
-    Message {
-        help,
-        ..Message::error(title).at(MessagePlace {
-            path: path.display().to_string(),
-            quoted: Some(quoted),
-        })
-    }
+    let quoted = MessageText::new(SharedText::new(text), span);
+    Message::error(title)
+        .at(MessagePlace::new(path.display().to_string(), Some(quoted)))
+        .help(help)
 }
 
 /// The directory of an input, absolute and without `..`; of standard input, the current directory.

@@ -35,13 +35,11 @@ impl Dropped<'_> {
         let help = help.as_deref();
         let help = help.unwrap_or("write it in a form that can be carried over");
         let message = if changes_guest {
-            Message {
-                help: Some(match is_of_disk {
-                    true => format!("{help}, or leave the disk out with `--without DISK`"),
-                    false => help.to_owned(),
-                }),
-                ..Message::error(format!("{owner}: {what} cannot be carried over"))
-            }
+            Message::error(format!("{owner}: {what} cannot be carried over")).help(match is_of_disk
+            {
+                true => format!("{help}, or leave the disk out with `--without DISK`"),
+                false => help.to_owned(),
+            })
         } else {
             Message::warning(format!("{owner}: {what} is not carried over"))
         };
@@ -93,14 +91,12 @@ impl<'a> Places<'a> {
             ),
             None => (self.input.path(), self.own.clone(), 0),
         };
-        MessagePlace {
+        MessagePlace::new(
             path,
-            quoted: Some(MessageText {
+            Some(MessageText::new(
                 text,
-                span: Span::new(span.start - start, span.end - start),
-                label: None,
-                related: Vec::new(),
-            }),
-        }
+                Span::new(span.start - start, span.end - start),
+            )),
+        )
     }
 }

@@ -59,11 +59,9 @@ fn message(places: &Places<'_>, resolved: &Resolved, conflict: &Conflict) -> Mes
             "give one of them another index",
         ),
     };
-    Message {
-        help: Some(help.to_owned()),
-        ..Message::error(title)
-    }
-    .at(places.of_field(*at))
+    Message::error(title)
+        .help(help.to_owned())
+        .at(places.of_field(*at))
 }
 
 /// Disks with the target name of another one, which libvirt refuses.
@@ -73,11 +71,9 @@ fn same_targets(places: &Places<'_>, resolved: &Resolved) -> Vec<Message> {
     let named = disks.filter_map(|(nth, disk)| Some((nth, disk.frontend.target.as_deref()?)));
     let twice = named.filter(|(_, target)| !seen.insert(*target));
     let message = |(nth, target): (usize, &str)| {
-        Message {
-            help: Some("give one of them another name".to_owned()),
-            ..Message::error(format!("two disks have the name {}", line(target)))
-        }
-        .at(places.of_field(FieldPath::Disk(nth, DiskField::Target)))
+        Message::error(format!("two disks have the name {}", line(target)))
+            .help("give one of them another name".to_owned())
+            .at(places.of_field(FieldPath::Disk(nth, DiskField::Target)))
     };
     twice.map(message).collect()
 }

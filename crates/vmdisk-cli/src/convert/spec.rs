@@ -61,10 +61,10 @@ pub(super) fn written_from(
         written.warnings.extend(needed);
     }
     if form.is_some() && !plan.steps.is_empty() {
-        written.warnings.push(Message {
-            help: Some("vmdisk generate --to script writes the steps".to_owned()),
-            ..Message::warning("some of the storage must be created first")
-        });
+        written.warnings.push(
+            Message::warning("some of the storage must be created first")
+                .help("vmdisk generate --to script writes the steps".to_owned()),
+        );
     }
     Ok(written)
 }
@@ -105,12 +105,10 @@ pub(super) fn written(
     }
     // A spec that cannot be planned is of no use.
     if let Err(faults) = plan(&spec, &Facts::default(), target) {
-        let faults = faults
-            .iter()
-            .map(|PlanError { at, message, help }| Message {
-                help: help.clone(),
-                ..Message::error(format!("a spec cannot express this: {at}: {message}"))
-            });
+        let faults = faults.iter().map(|PlanError { at, message, help }| {
+            Message::error(format!("a spec cannot express this: {at}: {message}"))
+                .help(help.clone())
+        });
         return Err(Stop(faults.collect()));
     }
     Ok(Written {

@@ -58,9 +58,7 @@ fn message(diagnostic: Diagnostic) -> Message {
         help,
         ..
     } = diagnostic;
-    Message {
-        notes,
-        help,
-        ..Message::warning(format!("{title} [{}]", rule.name))
-    }
+    Message::warning(format!("{title} [{}]", rule.name))
+        .notes(notes)
+        .help(help)
 }

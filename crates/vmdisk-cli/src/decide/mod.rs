@@ -106,10 +106,8 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
 fn of_one_liner(text: &str) -> Result<(Input, Document), Stop> {
     let disk = one_liner("--disk", text).map_err(Stop)?;
     let disk = set_options(&disk).map_err(|errors| {
-        let message = |error: &PlanError| Message {
-            help: error.help.clone(),
-            ..Message::error(error.message.clone())
-        };
+        let message =
+            |error: &PlanError| Message::error(error.message.clone()).help(error.help.clone());
         Stop(errors.iter().map(message).collect())
     })?;
     let read = write::disk_xml(&disk).map_err(|error| error.to_string());

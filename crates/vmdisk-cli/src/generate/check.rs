@@ -156,21 +156,17 @@ fn message(diagnostic: Diagnostic, spec: Option<&GenerateText>) -> Message {
         Severity::Error => Message::error(title),
         Severity::Warning | Severity::Advice | Severity::Pedantic => Message::warning(title),
     };
-    let message = Message {
-        notes,
-        help,
-        ..message
-    };
+    let message = message.notes(notes).help(help);
     let Some((path, spec)) = spec.and_then(|spec| Some((spec.path.clone()?, spec))) else {
         return message;
     };
-    message.at(MessagePlace {
+    message.at(MessagePlace::new(
         path,
-        quoted: Some(MessageText {
+        Some(MessageText {
             text: spec.shared.clone(),
             span: place.span,
             label,
             related: Vec::new(),
         }),
-    })
+    ))
 }

@@ -100,14 +100,11 @@ fn too_little_space(shortage: SpaceShortage) -> Message {
         free,
     } = shortage;
     let directory = sanitize::line(&directory);
-    Message {
-        help: Some("use `preallocation=off`, or free some space first".to_owned()),
-        ..Message::warning(format!(
+    Message::warning(format!(
             "the new files in {directory} need {} at once, but only {} were free when the facts were collected",
             needed.rounded(),
             free.rounded()
-        ))
-    }
+        )).help("use `preallocation=off`, or free some space first".to_owned())
 }
 
 /// Disks for a domain that exists, in its text.

@@ -109,10 +109,9 @@ fn from_file(path: &Path, io: &mut Io<'_>) -> Result<(Spec, File), Stop> {
         ("<stdin>".to_owned(), bytes)
     } else {
         let bytes = read::file(path).map_err(|message| match is_one_liner(path) {
-            true => Box::new(Message {
-                help: Some(format!("a disk in one line is `--disk {}`", path.display())),
-                ..*message
-            }),
+            true => Box::new(
+                (*message).help(format!("a disk in one line is `--disk {}`", path.display())),
+            ),
             false => message,
         })?;
         (path.display().to_string(), bytes)
@@ -218,10 +217,7 @@ impl GenerateInput<'_> {
             && guest == "guest"
             && self.options.contains(&key.as_str())
         {
-            return Message {
-                help: help.clone(),
-                ..Message::error(format!("--{key}: {what}"))
-            };
+            return Message::error(format!("--{key}: {what}")).help(help.clone());
         }
         let disks_in_file = self.file.as_ref().map_or(0, |file| file.disks);
         let one_liner = match at.0.as_slice() {
@@ -248,14 +244,12 @@ impl GenerateInput<'_> {
                 error.place = Spec::place_in_yaml(file.text.text(), at);
                 message(&file.name, &file.text, &error)
             }
-            (None, None) => Message {
-                help: help.clone(),
-                ..Message::error(if at.is_top() {
-                    what.clone()
-                } else {
-                    format!("{at}: {what}")
-                })
-            },
+            (None, None) => Message::error(if at.is_top() {
+                what.clone()
+            } else {
+                format!("{at}: {what}")
+            })
+            .help(help.clone()),
         }
     }
 }
@@ -275,13 +269,9 @@ fn message(path: &str, shared: &SharedText, error: &SpecError) -> Message {
             related: Vec::new(),
         }
     });
-    Message {
-        help: error.help.clone(),
-        ..Message::error(error.message.clone()).at(MessagePlace {
-            path: path.to_owned(),
-            quoted,
-        })
-    }
+    Message::error(error.message.clone())
+        .at(MessagePlace::new(path.to_owned(), quoted))
+        .help(error.help.clone())
 }
 
 /// The offset of a column, which counts characters from 1.

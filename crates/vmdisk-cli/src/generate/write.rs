@@ -62,13 +62,12 @@ fn nfs_without_identity(domain: &Domain) -> Vec<Message> {
         _ => false,
     };
     let disks = domain.disks.iter().filter(is_nfs);
-    let message = |disk: &Disk| Message {
-        help: Some("add identity.user=+UID,identity.group=+GID, the owner of the file".to_owned()),
-        ..Message::warning(format!(
+    let message = |disk: &Disk| {
+        Message::warning(format!(
             "disk {}: libvirt's schema requires the user and group of an nfs disk: `virsh edit` and `virsh define \
              --validate` refuse it without them",
             sanitize::line(disk.name())
-        ))
+        )).help("add identity.user=+UID,identity.group=+GID, the owner of the file".to_owned())
     };
     disks.map(message).collect()
 }
@@ -94,16 +93,13 @@ fn flushes_lost(domain: &Domain) -> impl Iterator<Item = Message> + '_ {
                 "",
             ),
         };
-        Message {
-            help: Some(format!(
-                "start the daemon with `writethrough=on` on its export{as_written}; see `vmdisk explain \
-                 vhost-user-flushes-lost`"
-            )),
-            ..Message::warning(format!(
+        Message::warning(format!(
                 "disk {}: libvirt cannot set `config-wce=off`, and without it {result}",
                 sanitize::line(disk.name())
+            )).help(format!(
+                "start the daemon with `writethrough=on` on its export{as_written}; see `vmdisk explain \
+                 vhost-user-flushes-lost`"
             ))
-        }
     })
 }
 
@@ -170,10 +166,7 @@ fn objects_beside(line: &CommandLine) -> Vec<Message> {
             nodes.contains(&format!("\"{id}\"")).then_some(())?;
             let message =
                 format!("the nodes refer to the object {id}, which this form does not create");
-            Some(Message {
-                help: Some(format!("create it first: -object {}", words[1])),
-                ..Message::warning(message)
-            })
+            Some(Message::warning(message).help(format!("create it first: -object {}", words[1])))
         })
         .collect()
 }

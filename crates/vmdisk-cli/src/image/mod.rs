@@ -47,10 +47,7 @@ pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     };
     deliver(io, args.output.as_deref(), &text)?;
     for (path, why) in &failed {
-        let place = MessagePlace {
-            path: path.clone(),
-            quoted: None,
-        };
+        let place = MessagePlace::new(path.clone(), None);
         let message = Message::error(format!("could not be read: {why}")).at(place);
         io.say(&message.render(colors.stderr));
     }

@@ -11,14 +11,7 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> 
     let complain = |path: &Path, title: String, notes, help: Option<&str>| {
         let help = help.map(str::to_owned);
         let error = Message::error(title);
-        InputReport::failed(
-            path,
-            Message {
-                notes,
-                help,
-                ..error
-            },
-        )
+        InputReport::failed(path, error.notes(notes).help(help))
     };
     let mut all: Vec<InputReport> = search
         .trouble

@@ -88,10 +88,7 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
         let known = TEXTS.iter().find(|(words, ..)| has_all(words));
         known.map(|(_, what, help)| (what, help))
     })?;
-    Some(Message {
-        help: Some((*help).to_owned()),
-        ..Message::error(format!("{what}, which vmdisk does not read"))
-    })
+    Some(Message::error(format!("{what}, which vmdisk does not read")).help((*help).to_owned()))
 }
 
 /// What the name of a missing file may mean.

@@ -33,14 +33,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Box<Message> {
         _ => None,
     };
     let title = format!("could not be read: {}", plain(error));
-    let message = Message {
-        help,
-        ..Message::error(title)
-    };
-    Box::new(message.at(MessagePlace {
-        path: path.display().to_string(),
-        quoted: None,
-    }))
+    let message = Message::error(title).help(help);
+    Box::new(message.at(MessagePlace::new(path.display().to_string(), None)))
 }
 
 /// The bytes of an input that is read more than once; none if that fails, which is reported when the input is checked.
@@ -92,10 +86,7 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         related,
     } = failure;
     if let Some(hint) = hints::of(bytes) {
-        let place = MessagePlace {
-            path: input.path(),
-            quoted: None,
-        };
+        let place = MessagePlace::new(input.path(), None);
         return Box::new(hint.at(place));
     }
     let quoted = place.map(|(text, span)| MessageText {
@@ -104,13 +95,11 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         label: None,
         related,
     });
-    Box::new(Message {
-        help,
-        ..Message::error(message).at(MessagePlace {
-            path: input.path(),
-            quoted,
-        })
-    })
+    Box::new(
+        Message::error(message)
+            .at(MessagePlace::new(input.path(), quoted))
+            .help(help),
+    )
 }
 
 /// True if the bytes of a file found in a directory hold a domain, a disk, a command line or a spec, or look

@@ -81,8 +81,5 @@ fn undone(path: &str, failed: &FailedFix) -> Message {
     } = failed;
     let mut message = Message::warning(format!("the fix of {} was undone: {why}", rule.name));
     message.notes.push(format!("it was meant to fix: {title}"));
-    message.at(MessagePlace {
-        path: path.to_owned(),
-        quoted: None,
-    })
+    message.at(MessagePlace::new(path.to_owned(), None))
 }

@@ -309,10 +309,7 @@ fn say_unconfigured(args: &LintArgs, plan: &Plan, io: &mut Io<'_>, colors: Color
         "{NAME} does not apply to {}: below its directory, it applies only within a repository",
         input.display()
     );
-    let warning = Message {
-        help: Some(format!("use --config {NAME}, or --no-config")),
-        ..Message::warning(title)
-    };
+    let warning = Message::warning(title).help(format!("use --config {NAME}, or --no-config"));
     io.say(&warning.render(colors.stderr));
 }
 

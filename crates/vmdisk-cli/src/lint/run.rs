@@ -144,10 +144,8 @@ impl Run<'_> {
                 env!("CARGO_PKG_REPOSITORY"),
                 "/issues"
             );
-            let message = Message {
-                help: Some(help.to_owned()),
-                ..Message::error("could not be checked because of a bug in vmdisk")
-            };
+            let message = Message::error("could not be checked because of a bug in vmdisk")
+                .help(help.to_owned());
             let file = &self.companions.inputs[number].file;
             Some(self.printed(InputReport::failed(file, message).into()))
         })
@@ -383,10 +381,7 @@ impl Task<'_> {
     }
 
     fn failure(self, message: Message) -> Box<Message> {
-        let place = MessagePlace {
-            path: self.input.path(),
-            quoted: None,
-        };
+        let place = MessagePlace::new(self.input.path(), None);
         Box::new(message.at(place))
     }
 }

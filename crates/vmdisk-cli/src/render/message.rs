@@ -59,7 +59,26 @@ impl SharedText {
     }
 }
 
+impl MessagePlace {
+    pub(crate) fn new(path: impl Into<String>, quoted: Option<MessageText>) -> Self {
+        MessagePlace {
+            path: path.into(),
+            quoted,
+        }
+    }
+}
+
 impl MessageText {
+    /// A place without a label.
+    pub(crate) fn new(text: SharedText, span: Span) -> Self {
+        MessageText {
+            text,
+            span,
+            label: None,
+            related: Vec::new(),
+        }
+    }
+
     /// Where it begins.
     pub(crate) fn start(&self) -> Position {
         let text = &self.text;
@@ -87,6 +106,17 @@ impl Message {
 
     pub(crate) fn at(mut self, place: MessagePlace) -> Self {
         self.place = Some(place);
+        self
+    }
+
+    pub(crate) fn notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// Says what to do about it, if that is known.
+    pub(crate) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
         self
     }
 

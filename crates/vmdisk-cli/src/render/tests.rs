@@ -205,18 +205,17 @@ fn sample() -> Vec<InputReport> {
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();
     let open = broken.find("<devices>").unwrap();
-    let message = Message {
-        help: Some("close it".to_owned()),
-        ..Message::error("expected `</devices>`, found `</domain>`").at(MessagePlace {
-            path: "d/broken.xml".to_owned(),
-            quoted: Some(MessageText {
+    let message = Message::error("expected `</devices>`, found `</domain>`")
+        .at(MessagePlace::new(
+            "d/broken.xml".to_owned(),
+            Some(MessageText {
                 text: SharedText::new(broken),
                 span: Span::new(end, end + 9),
                 label: None,
                 related: vec![(Span::new(open, open + 9), "opened here".to_owned())],
             }),
-        })
-    };
+        ))
+        .help("close it".to_owned());
     vec![
         InputReport {
             fail_on: Severity::Error,

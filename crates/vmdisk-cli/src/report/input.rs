@@ -56,10 +56,9 @@ impl InputReport {
 
     /// The report about a file that could not be checked.
     pub(crate) fn failed(file: &Path, mut message: Message) -> Self {
-        message.place.get_or_insert_with(|| MessagePlace {
-            path: file.display().to_string(),
-            quoted: None,
-        });
+        message
+            .place
+            .get_or_insert_with(|| MessagePlace::new(file.display().to_string(), None));
         Self::new(file, Err(Box::new(message)))
     }
 

@@ -29,11 +29,8 @@ pub(crate) fn installed() -> Result<InstalledFio, Error> {
 
 /// Returns the I/O engine, or an error that another fio is needed.
 pub(crate) fn needed(io_engine: Option<IoEngine>) -> Result<IoEngine, Error> {
-    io_engine.ok_or_else(|| Error::Missing {
-        what: "fio with libaio or io_uring".to_owned(),
-        needed_for: "this engine".to_owned(),
-        help: "install it".to_owned(),
-    })
+    io_engine
+        .ok_or_else(|| Error::missing("fio with libaio or io_uring", "this engine", "install it"))
 }
 
 /// Runs a job in a directory with `name` as the name of its file, and removes the file. The launcher starts fio.

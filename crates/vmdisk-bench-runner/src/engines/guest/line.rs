@@ -115,10 +115,8 @@ pub(super) fn words(
         target: target.clone(),
         style: Style::Readable,
     };
-    let mut line = vmdisk_qemu::write(&guest, &options).map_err(|problems| Error::Refused {
-        what: "to write the guest".to_owned(),
-        why: problems.to_string(),
-    })?;
+    let mut line = vmdisk_qemu::write(&guest, &options)
+        .map_err(|problems| Error::refused("to write the guest", problems))?;
     for argument in &mut line.arguments {
         disable_config_wce(&mut argument.value);
     }

@@ -225,10 +225,10 @@ impl Session<'_> {
     }
 
     fn boot_words(&self, files: &Files, initrd: &File) -> Result<Vec<String>, Error> {
-        let kernel = self.kernel.image.to_str().ok_or_else(|| Error::Refused {
-            what: "to boot the kernel".to_owned(),
-            why: "its path is not valid UTF-8".to_owned(),
-        })?;
+        let kernel =
+            self.kernel.image.to_str().ok_or_else(|| {
+                Error::refused("to boot the kernel", "its path is not valid UTF-8")
+            })?;
         // QEMU 7.2 sets wrong flags after CMPXCHG16B, which makes kernels since 6.11 panic; this CPU does not have it.
         let cpu = match self.accelerator {
             Accelerator::Kvm => "host",

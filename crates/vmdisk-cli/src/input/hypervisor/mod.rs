@@ -101,5 +101,5 @@ fn stop(error: &VirshError) -> Stop {
 fn unreadable(path: &Path, error: &VirshError) -> InputReport {
     let help = Some(error.help().to_owned());
     let message = Message::error(error.to_string());
-    InputReport::failed(path, Message { help, ..message })
+    InputReport::failed(path, message.help(help))
 }
