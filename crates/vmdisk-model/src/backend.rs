@@ -32,66 +32,47 @@ wire_enum! {
     }
 }
 
-/// The host side of a disk: the storage, and how QEMU opens it.
-///
-/// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Backend {
-    /// The storage to open.
-    pub source: BackendSource,
-    /// Cache mode; its `write_cache` switch belongs to the frontend.
-    pub cache: Option<CacheMode>,
-    /// How requests reach the host kernel.
-    pub aio: Option<AioMode>,
-    /// What becomes of discard requests.
-    pub discard: Option<Discard>,
-    /// Whether written zeroes are turned into cheaper requests.
-    pub detect_zeroes: Option<DetectZeroes>,
-    /// Whether data read from the backing image is copied up; libvirt `driver/@copy_on_read`.
-    pub copy_on_read: Option<Switch>,
-    /// qcow2 keeps discarded clusters allocated; libvirt 9.5, QEMU 8.1.
-    pub discard_no_unref: Option<Switch>,
-    /// Largest qcow2 metadata cache of the top image; libvirt `driver/metadata_cache/max_size` (7.0),
-    /// QEMU `cache-size`.
-    pub metadata_cache_size: Option<Bytes>,
-    /// Throttling.
-    pub iotune: Option<Iotune>,
-    /// Groups of the guest whose limits the disk shares, in the order of their filters; libvirt
-    /// `throttlefilters` (11.2.0). Excludes `iotune`.
-    pub throttle_filters: Vec<String>,
-    /// Effect of a snapshot of the guest.
-    pub snapshot: Option<Snapshot>,
-    /// The guest must not write; libvirt `<readonly/>`.
-    pub is_read_only: bool,
-    /// Other guests use it at the same time; libvirt `<shareable/>`, QEMU `share-rw`.
-    pub is_shareable: bool,
-    /// Writes vanish when the guest stops; libvirt `<transient/>`.
-    pub is_transient: bool,
-    /// Whether the guests that start from a transient disk share what is below; libvirt
-    /// `transient/@shareBacking` (7.4.0), `yes` or `no`.
-    pub share_backing: Option<Switch>,
-    /// What becomes of the disk if its source is missing at start.
-    pub startup_policy: Option<StartupPolicy>,
-}
-
 fields! {
-    impl DiskField for Backend {
-        source: Source,
-        cache: Cache,
-        aio: Aio,
-        discard: Discard,
-        detect_zeroes: DetectZeroes,
-        copy_on_read: CopyOnRead,
-        discard_no_unref: DiscardNoUnref,
-        metadata_cache_size: MetadataCacheSize,
-        iotune: Iotune,
-        throttle_filters: ThrottleFilters,
-        snapshot: Snapshot,
-        is_read_only: ReadOnly,
-        is_shareable: Shareable,
-        is_transient: Transient,
-        share_backing: ShareBacking,
-        startup_policy: StartupPolicy
+    /// The host side of a disk: the storage, and how QEMU opens it.
+    ///
+    /// libvirt spreads it over `<driver>` and `<source>`; QEMU has it in a graph of `-blockdev` nodes.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Backend of DiskField {
+        /// The storage to open.
+        pub source: BackendSource = Source,
+        /// Cache mode; its `write_cache` switch belongs to the frontend.
+        pub cache: Option<CacheMode> = Cache,
+        /// How requests reach the host kernel.
+        pub aio: Option<AioMode> = Aio,
+        /// What becomes of discard requests.
+        pub discard: Option<Discard> = Discard,
+        /// Whether written zeroes are turned into cheaper requests.
+        pub detect_zeroes: Option<DetectZeroes> = DetectZeroes,
+        /// Whether data read from the backing image is copied up; libvirt `driver/@copy_on_read`.
+        pub copy_on_read: Option<Switch> = CopyOnRead,
+        /// qcow2 keeps discarded clusters allocated; libvirt 9.5, QEMU 8.1.
+        pub discard_no_unref: Option<Switch> = DiscardNoUnref,
+        /// Largest qcow2 metadata cache of the top image; libvirt `driver/metadata_cache/max_size` (7.0),
+        /// QEMU `cache-size`.
+        pub metadata_cache_size: Option<Bytes> = MetadataCacheSize,
+        /// Throttling.
+        pub iotune: Option<Iotune> = Iotune,
+        /// Groups of the guest whose limits the disk shares, in the order of their filters; libvirt
+        /// `throttlefilters` (11.2.0). Excludes `iotune`.
+        pub throttle_filters: Vec<String> = ThrottleFilters,
+        /// Effect of a snapshot of the guest.
+        pub snapshot: Option<Snapshot> = Snapshot,
+        /// The guest must not write; libvirt `<readonly/>`.
+        pub is_read_only: bool = ReadOnly,
+        /// Other guests use it at the same time; libvirt `<shareable/>`, QEMU `share-rw`.
+        pub is_shareable: bool = Shareable,
+        /// Writes vanish when the guest stops; libvirt `<transient/>`.
+        pub is_transient: bool = Transient,
+        /// Whether the guests that start from a transient disk share what is below; libvirt
+        /// `transient/@shareBacking` (7.4.0), `yes` or `no`.
+        pub share_backing: Option<Switch> = ShareBacking,
+        /// What becomes of the disk if its source is missing at start.
+        pub startup_policy: Option<StartupPolicy> = StartupPolicy,
     }
 }
 

@@ -83,70 +83,47 @@ impl ScsiControllerModel {
     }
 }
 
-/// A disk controller; libvirt `<controller>`, QEMU `-device virtio-scsi-pci` and similar devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controller {
-    /// Kind.
-    pub controller_type: ControllerType,
-    /// Number among the controllers of its kind; unset is the next free one.
-    pub index: Option<u32>,
-    /// Model, for SCSI controllers.
-    pub scsi_model: Option<ScsiControllerModel>,
-    /// Model word of another kind of controller, as written.
-    pub other_model: Option<String>,
-    /// Request queues; virtio-scsi only. QEMU `num_queues`, default one per vCPU since machine types 5.2.
-    pub queues: Option<u32>,
-    /// Commands in flight per LUN; virtio-scsi only.
-    pub cmd_per_lun: Option<u32>,
-    /// Largest request in sectors of 512 bytes; virtio-scsi only.
-    pub max_sectors: Option<u32>,
-    /// Whether requests are noticed by another thread than the vCPU's; virtio-scsi only (libvirt 1.2.18).
-    pub ioeventfd: Option<Switch>,
-    /// Options of all virtio devices; virtio-scsi only.
-    pub virtio: VirtioOptions,
-    /// Event loop of all disks on this controller; virtio-scsi only.
-    pub iothread: Option<IoThreadId>,
-    /// Queue mapping; virtio-scsi only, libvirt 11.2.0, QEMU 10.0.
-    pub iothread_mapping: Vec<IoThreadQueues>,
-    /// Ports; USB (libvirt 1.3.5). QEMU `p2` and `p3` of `qemu-xhci`.
-    pub ports: Option<u32>,
-    /// First port of the EHCI controller that this one, of UHCI, serves; libvirt `master/@startport`, QEMU
-    /// `firstport`.
-    pub start_port: Option<u32>,
-    /// Serial number; NVMe (libvirt 11.5.0), which must have one.
-    pub serial: Option<String>,
-    /// Where it sits.
-    pub address: Option<Address>,
-    /// Name of the device; only `ua-…` survives in a persistent definition.
-    pub alias: Option<String>,
-    /// Number by which the guest's firmware names a PCI device (libvirt 5.6.0).
-    pub acpi_index: Option<u32>,
-}
-
 fields! {
-    impl ControllerField for Controller {
-        index: Index,
-        queues: Queues,
-        cmd_per_lun: CmdPerLun,
-        max_sectors: MaxSectors,
-        ioeventfd: IoEventFd,
-        iothread: IoThread,
-        iothread_mapping: IoThreadMapping,
-        ports: Ports,
-        start_port: StartPort,
-        serial: Serial,
-        address: Address,
-        alias: Alias,
-        acpi_index: AcpiIndex;
-        inside virtio: VirtioOptions {
-            iommu: Iommu,
-            ats: Ats,
-            packed: Packed,
-            page_per_vq: PagePerVq,
-        };
-        // The kind is never unset, and the model is a word of one kind and text of the others.
-        without controller_type, scsi_model, other_model
+    /// A disk controller; libvirt `<controller>`, QEMU `-device virtio-scsi-pci` and similar devices.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Controller of ControllerField {
+        /// Kind.
+        pub controller_type: ControllerType,
+        /// Number among the controllers of its kind; unset is the next free one.
+        pub index: Option<u32> = Index,
+        /// Model, for SCSI controllers.
+        pub scsi_model: Option<ScsiControllerModel>,
+        /// Model word of another kind of controller, as written.
+        pub other_model: Option<String>,
+        /// Request queues; virtio-scsi only. QEMU `num_queues`, default one per vCPU since machine types 5.2.
+        pub queues: Option<u32> = Queues,
+        /// Commands in flight per LUN; virtio-scsi only.
+        pub cmd_per_lun: Option<u32> = CmdPerLun,
+        /// Largest request in sectors of 512 bytes; virtio-scsi only.
+        pub max_sectors: Option<u32> = MaxSectors,
+        /// Whether requests are noticed by another thread than the vCPU's; virtio-scsi only (libvirt 1.2.18).
+        pub ioeventfd: Option<Switch> = IoEventFd,
+        /// Options of all virtio devices; virtio-scsi only.
+        pub virtio: VirtioOptions,
+        /// Event loop of all disks on this controller; virtio-scsi only.
+        pub iothread: Option<IoThreadId> = IoThread,
+        /// Queue mapping; virtio-scsi only, libvirt 11.2.0, QEMU 10.0.
+        pub iothread_mapping: Vec<IoThreadQueues> = IoThreadMapping,
+        /// Ports; USB (libvirt 1.3.5). QEMU `p2` and `p3` of `qemu-xhci`.
+        pub ports: Option<u32> = Ports,
+        /// First port of the EHCI controller that this one, of UHCI, serves; libvirt `master/@startport`, QEMU
+        /// `firstport`.
+        pub start_port: Option<u32> = StartPort,
+        /// Serial number; NVMe (libvirt 11.5.0), which must have one.
+        pub serial: Option<String> = Serial,
+        /// Where it sits.
+        pub address: Option<Address> = Address,
+        /// Name of the device; only `ua-…` survives in a persistent definition.
+        pub alias: Option<String> = Alias,
+        /// Number by which the guest's firmware names a PCI device (libvirt 5.6.0).
+        pub acpi_index: Option<u32> = AcpiIndex,
     }
+    inside virtio: VirtioOptions { iommu: Iommu, ats: Ats, packed: Packed, page_per_vq: PagePerVq }
 }
 
 impl ControllerField {

@@ -92,123 +92,83 @@ impl FrontendKind {
     }
 }
 
-/// The guest side of a disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frontend {
-    /// Kind of device; unset is `disk`.
-    pub device: Option<Device>,
-    /// Name that identifies the disk in the configuration, such as `vda`; libvirt `target/@dev`. The
-    /// guest may call it something else.
-    pub target: Option<String>,
-    /// Bus; unset follows the target's name.
-    pub bus: Option<TargetBus>,
-    /// virtio standard; bus virtio only.
-    pub model: Option<VirtioModel>,
-    /// Whether QEMU gets the right to raw I/O, for a logical unit that is passed through; libvirt
-    /// `disk/@rawio` (0.9.10), `yes` or `no`.
-    pub rawio: Option<Switch>,
-    /// Filter of SCSI commands, for a logical unit that is passed through.
-    pub sgio: Option<Sgio>,
-    /// Whether requests are noticed by another thread than the vCPU's; libvirt `driver/@ioeventfd`
-    /// (0.9.3), QEMU `ioeventfd`. Default: on.
-    pub ioeventfd: Option<Switch>,
-    /// Whether the guest is interrupted less often; libvirt `driver/@event_idx` (0.9.5), QEMU
-    /// `event_idx`. Default: on.
-    pub event_idx: Option<Switch>,
-    /// Options of all virtio devices.
-    pub virtio: VirtioOptions,
-    /// Statistics that are kept of its requests.
-    pub statistics: Statistics,
-    /// Virtqueues; libvirt `driver/@queues` (3.9), QEMU `num-queues`. Default: one per vCPU since machine types 5.2.
-    pub queues: Option<u32>,
-    /// Entries of a virtqueue; libvirt `driver/@queue_size` (7.8), QEMU `queue-size`. Default: 256 since QEMU 5.0.
-    pub queue_size: Option<u32>,
-    /// Event loop; libvirt `driver/@iothread`, QEMU `iothread`. Default: QEMU's main loop.
-    pub iothread: Option<IoThreadId>,
-    /// Queue mapping; libvirt `driver/iothreads` (10.0), QEMU `iothread-vq-mapping` (9.0).
-    pub iothread_mapping: Vec<IoThreadQueues>,
-    /// Cylinders, heads and sectors.
-    pub geometry: Option<Geometry>,
-    /// Sector size the guest sees, in bytes; libvirt `blockio/@logical_block_size`. Default: 512.
-    pub logical_block_size: Option<u32>,
-    /// Size below which the disk reads, changes and writes, in bytes; `blockio/@physical_block_size`. Default: 512.
-    pub physical_block_size: Option<u32>,
-    /// Smallest discard the disk advertises, in bytes; `blockio/@discard_granularity` (9.8).
-    pub discard_granularity: Option<u32>,
-    /// Effect of a failed write.
-    pub error_policy: Option<ErrorPolicy>,
-    /// Effect of a failed read.
-    pub read_error_policy: Option<ReadErrorPolicy>,
-    /// Serial number the guest reads; QEMU cuts it to 20 bytes (virtio, IDE) or 36 (SCSI).
-    pub serial: Option<String>,
-    /// World wide name, 16 hexadecimal digits; IDE and SCSI.
-    pub wwn: Option<String>,
-    /// Vendor, at most 8 characters; SCSI.
-    pub vendor: Option<String>,
-    /// Product, at most 16 characters on SCSI, 40 on IDE and SATA.
-    pub product: Option<String>,
-    /// Revolutions per minute, 1 for an SSD; SCSI, IDE, SATA (libvirt 7.3).
-    pub rotation_rate: Option<u32>,
-    /// Shown as removable; USB, SCSI.
-    pub removable: Option<Switch>,
-    /// State of the tray; CD and floppy drives.
-    pub tray: Option<Tray>,
-    /// Whether the disk says that it knows DPO and FUA; SCSI (libvirt 11.10.0), QEMU `dpofua`. Default:
-    /// off up to machine types 10.0, on after.
-    pub dpofua: Option<Switch>,
-    /// Position in the boot order, from 1.
-    pub boot_order: Option<u32>,
-    /// Parameter of the boot loader of an IBM Z; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
-    pub loadparm: Option<String>,
-    /// Where it sits in the machine.
-    pub address: Option<Address>,
-    /// Name of the device; only `ua-…` survives in a persistent definition.
-    pub alias: Option<String>,
-    /// Number by which the guest's firmware names a PCI device; libvirt `acpi/@index` (5.6.0).
-    pub acpi_index: Option<u32>,
-}
-
 fields! {
-    impl DiskField for Frontend {
-        device: Device,
-        target: TargetDev,
-        bus: TargetBus,
-        model: Model,
-        rawio: RawIo,
-        sgio: Sgio,
-        ioeventfd: IoEventFd,
-        event_idx: EventIdx,
-        statistics: Statistics,
-        queues: Queues,
-        queue_size: QueueSize,
-        iothread: IoThread,
-        iothread_mapping: IoThreadMapping,
-        geometry: Geometry,
-        logical_block_size: LogicalBlockSize,
-        physical_block_size: PhysicalBlockSize,
-        discard_granularity: DiscardGranularity,
-        error_policy: ErrorPolicy,
-        read_error_policy: ReadErrorPolicy,
-        serial: Serial,
-        wwn: Wwn,
-        vendor: Vendor,
-        product: Product,
-        rotation_rate: RotationRate,
-        removable: Removable,
-        tray: Tray,
-        dpofua: DpoFua,
-        boot_order: BootOrder,
-        loadparm: LoadParm,
-        address: Address,
-        alias: Alias,
-        acpi_index: AcpiIndex;
-        inside virtio: VirtioOptions {
-            iommu: Iommu,
-            ats: Ats,
-            packed: Packed,
-            page_per_vq: PagePerVq,
-        }
+    /// The guest side of a disk.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Frontend of DiskField {
+        /// Kind of device; unset is `disk`.
+        pub device: Option<Device> = Device,
+        /// Name that identifies the disk in the configuration, such as `vda`; libvirt `target/@dev`. The
+        /// guest may call it something else.
+        pub target: Option<String> = TargetDev,
+        /// Bus; unset follows the target's name.
+        pub bus: Option<TargetBus> = TargetBus,
+        /// virtio standard; bus virtio only.
+        pub model: Option<VirtioModel> = Model,
+        /// Whether QEMU gets the right to raw I/O, for a logical unit that is passed through; libvirt
+        /// `disk/@rawio` (0.9.10), `yes` or `no`.
+        pub rawio: Option<Switch> = RawIo,
+        /// Filter of SCSI commands, for a logical unit that is passed through.
+        pub sgio: Option<Sgio> = Sgio,
+        /// Whether requests are noticed by another thread than the vCPU's; libvirt `driver/@ioeventfd`
+        /// (0.9.3), QEMU `ioeventfd`. Default: on.
+        pub ioeventfd: Option<Switch> = IoEventFd,
+        /// Whether the guest is interrupted less often; libvirt `driver/@event_idx` (0.9.5), QEMU
+        /// `event_idx`. Default: on.
+        pub event_idx: Option<Switch> = EventIdx,
+        /// Options of all virtio devices.
+        pub virtio: VirtioOptions,
+        /// Statistics that are kept of its requests.
+        pub statistics: Statistics = Statistics,
+        /// Virtqueues; libvirt `driver/@queues` (3.9), QEMU `num-queues`. Default: one per vCPU since machine types 5.2.
+        pub queues: Option<u32> = Queues,
+        /// Entries of a virtqueue; libvirt `driver/@queue_size` (7.8), QEMU `queue-size`. Default: 256 since QEMU 5.0.
+        pub queue_size: Option<u32> = QueueSize,
+        /// Event loop; libvirt `driver/@iothread`, QEMU `iothread`. Default: QEMU's main loop.
+        pub iothread: Option<IoThreadId> = IoThread,
+        /// Queue mapping; libvirt `driver/iothreads` (10.0), QEMU `iothread-vq-mapping` (9.0).
+        pub iothread_mapping: Vec<IoThreadQueues> = IoThreadMapping,
+        /// Cylinders, heads and sectors.
+        pub geometry: Option<Geometry> = Geometry,
+        /// Sector size the guest sees, in bytes; libvirt `blockio/@logical_block_size`. Default: 512.
+        pub logical_block_size: Option<u32> = LogicalBlockSize,
+        /// Size below which the disk reads, changes and writes, in bytes; `blockio/@physical_block_size`. Default: 512.
+        pub physical_block_size: Option<u32> = PhysicalBlockSize,
+        /// Smallest discard the disk advertises, in bytes; `blockio/@discard_granularity` (9.8).
+        pub discard_granularity: Option<u32> = DiscardGranularity,
+        /// Effect of a failed write.
+        pub error_policy: Option<ErrorPolicy> = ErrorPolicy,
+        /// Effect of a failed read.
+        pub read_error_policy: Option<ReadErrorPolicy> = ReadErrorPolicy,
+        /// Serial number the guest reads; QEMU cuts it to 20 bytes (virtio, IDE) or 36 (SCSI).
+        pub serial: Option<String> = Serial,
+        /// World wide name, 16 hexadecimal digits; IDE and SCSI.
+        pub wwn: Option<String> = Wwn,
+        /// Vendor, at most 8 characters; SCSI.
+        pub vendor: Option<String> = Vendor,
+        /// Product, at most 16 characters on SCSI, 40 on IDE and SATA.
+        pub product: Option<String> = Product,
+        /// Revolutions per minute, 1 for an SSD; SCSI, IDE, SATA (libvirt 7.3).
+        pub rotation_rate: Option<u32> = RotationRate,
+        /// Shown as removable; USB, SCSI.
+        pub removable: Option<Switch> = Removable,
+        /// State of the tray; CD and floppy drives.
+        pub tray: Option<Tray> = Tray,
+        /// Whether the disk says that it knows DPO and FUA; SCSI (libvirt 11.10.0), QEMU `dpofua`. Default:
+        /// off up to machine types 10.0, on after.
+        pub dpofua: Option<Switch> = DpoFua,
+        /// Position in the boot order, from 1.
+        pub boot_order: Option<u32> = BootOrder,
+        /// Parameter of the boot loader of an IBM Z; libvirt `boot/@loadparm` (3.5.0), QEMU `loadparm` (2.9).
+        pub loadparm: Option<String> = LoadParm,
+        /// Where it sits in the machine.
+        pub address: Option<Address> = Address,
+        /// Name of the device; only `ua-…` survives in a persistent definition.
+        pub alias: Option<String> = Alias,
+        /// Number by which the guest's firmware names a PCI device; libvirt `acpi/@index` (5.6.0).
+        pub acpi_index: Option<u32> = AcpiIndex,
     }
+    inside virtio: VirtioOptions { iommu: Iommu, ats: Ats, packed: Packed, page_per_vq: PagePerVq }
 }
 
 impl Frontend {

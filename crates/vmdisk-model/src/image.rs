@@ -5,48 +5,35 @@ use crate::{
     ImageField, NetworkSource, PciAddress, Switch, fields, wire_enum::wire_enum,
 };
 
-/// An image: a format node on a protocol node, with what lies below it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Format; unset is raw for libvirt and probed by QEMU's `-drive`.
-    pub format: Option<Format>,
-    /// Where the bytes are.
-    pub protocol: Protocol,
-    /// What lies below.
-    pub backing: Backing,
-    /// The part of the storage that the image is; the rest is somebody else's.
-    pub slice: Option<Slice>,
-    /// Where a qcow2 image has its data, if not in itself; libvirt `<dataStore>` (10.10), QEMU
-    /// `data-file`.
-    pub data_file: Option<Box<Image>>,
-    /// How the image is encrypted.
-    pub encryption: Option<Encryption>,
-    /// How QEMU logs in to the server that has the image.
-    pub authentication: Option<Authentication>,
-    /// Who makes persistent reservations on the device.
-    pub reservations: Option<Reservations>,
-    /// Descriptors that are passed to libvirt instead of the path; libvirt `source/@fdgroup` (9.0).
-    pub fd_group: Option<String>,
-    /// Largest qcow2 metadata cache of an image below the top one; libvirt
-    /// `backingStore/format/metadata_cache` (7.0). The top image's is the
-    /// [`Backend`](crate::Backend)'s.
-    pub metadata_cache_size: Option<Bytes>,
-    /// Creation options of the storage, if it must be created.
-    pub creation: Option<Creation>,
-}
-
 fields! {
-    impl ImageField for Image {
-        format: Format,
-        slice: Slice,
-        data_file: DataFile,
-        encryption: Encryption,
-        authentication: Authentication,
-        reservations: Reservations,
-        fd_group: FdGroup,
-        metadata_cache_size: MetadataCacheSize;
-        // The protocol has fields of its own; no configuration names the creation options.
-        without protocol, backing, creation
+    /// An image: a format node on a protocol node, with what lies below it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Image of ImageField {
+        /// Format; unset is raw for libvirt and probed by QEMU's `-drive`.
+        pub format: Option<Format> = Format,
+        /// Where the bytes are.
+        pub protocol: Protocol,
+        /// What lies below.
+        pub backing: Backing,
+        /// The part of the storage that the image is; the rest is somebody else's.
+        pub slice: Option<Slice> = Slice,
+        /// Where a qcow2 image has its data, if not in itself; libvirt `<dataStore>` (10.10), QEMU
+        /// `data-file`.
+        pub data_file: Option<Box<Image>> = DataFile,
+        /// How the image is encrypted.
+        pub encryption: Option<Encryption> = Encryption,
+        /// How QEMU logs in to the server that has the image.
+        pub authentication: Option<Authentication> = Authentication,
+        /// Who makes persistent reservations on the device.
+        pub reservations: Option<Reservations> = Reservations,
+        /// Descriptors that are passed to libvirt instead of the path; libvirt `source/@fdgroup` (9.0).
+        pub fd_group: Option<String> = FdGroup,
+        /// Largest qcow2 metadata cache of an image below the top one; libvirt
+        /// `backingStore/format/metadata_cache` (7.0). The top image's is the
+        /// [`Backend`](crate::Backend)'s.
+        pub metadata_cache_size: Option<Bytes> = MetadataCacheSize,
+        /// Creation options of the storage, if it must be created.
+        pub creation: Option<Creation>,
     }
 }
 
@@ -56,38 +43,6 @@ impl ImageField {
         match NetworkSource::kind_of(self) {
             Some(kind) => Some(kind),
             None => Image::kind_of(self),
-        }
-    }
-}
-
-// Not derived: a derived one is inlined into every crate that clones images, 8 KB each time.
-impl Clone for Image {
-    fn clone(&self) -> Self {
-        let Self {
-            format,
-            protocol,
-            backing,
-            slice,
-            data_file,
-            encryption,
-            authentication,
-            reservations,
-            fd_group,
-            metadata_cache_size,
-            creation,
-        } = self;
-        Self {
-            format: *format,
-            protocol: protocol.clone(),
-            backing: backing.clone(),
-            slice: *slice,
-            data_file: data_file.clone(),
-            encryption: encryption.clone(),
-            authentication: authentication.clone(),
-            reservations: reservations.clone(),
-            fd_group: fd_group.clone(),
-            metadata_cache_size: *metadata_cache_size,
-            creation: creation.clone(),
         }
     }
 }

@@ -121,77 +121,52 @@ pub struct Cookie {
     pub value: String,
 }
 
-/// Storage that is reached over a network; libvirt `type='network'`.
-///
-/// The rows of vmdisk-fields say which protocol has which member; libvirt reads most of them for any protocol.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkSource {
-    /// Protocol.
-    pub protocol: NetworkProtocol,
-    /// Name on the server: an export, `target/lun`, `pool/image`, `volume/path`, a path.
-    pub name: Option<String>,
-    /// What follows the `?` of a URL (libvirt 6.2).
-    pub query: Option<String>,
-    /// Whether the connection is encrypted; nbd (libvirt 4.5), vxhs (3.8).
-    pub tls: Option<Switch>,
-    /// Name that the server's certificate must have; nbd (libvirt 8.2, QEMU 7.0).
-    pub tls_hostname: Option<String>,
-    /// The servers.
-    pub hosts: Vec<NetworkHost>,
-    /// Snapshot of an rbd image (libvirt 1.2.11).
-    pub snapshot: Option<String>,
-    /// Configuration file of Ceph (libvirt 1.2.11).
-    pub config_file: Option<String>,
-    /// Name under which an iSCSI target is addressed (libvirt 4.7).
-    pub initiator: Option<String>,
-    /// Whether a server's certificate is verified; https and ftps (libvirt 6.2).
-    pub ssl_verify: Option<Switch>,
-    /// Cookies for a web server (libvirt 6.2).
-    pub cookies: Vec<Cookie>,
-    /// How much is read ahead; http and ftp (libvirt 6.2).
-    pub readahead: Option<Bytes>,
-    /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
-    pub timeout: Option<u64>,
-    /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
-    pub user: Option<String>,
-    /// Group of files on NFS (libvirt 7.0).
-    pub group: Option<String>,
-    /// Who logs in over ssh (libvirt 9.8).
-    pub username: Option<String>,
-    /// File with the private key for ssh (libvirt 9.8).
-    pub keyfile: Option<String>,
-    /// Socket of the ssh agent (libvirt 9.8).
-    pub agent_socket: Option<String>,
-    /// File with the keys of known ssh servers (libvirt 9.8).
-    pub known_hosts: Option<String>,
-    /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
-    pub reconnect_delay: Option<u32>,
-}
-
 fields! {
-    impl ImageField for NetworkSource {
-        // In the order in which libvirt writes them.
-        name: NetworkName,
-        query: Query,
-        tls: Tls,
-        tls_hostname: TlsHostname,
-        hosts: Hosts,
-        snapshot: Snapshot,
-        config_file: ConfigFile,
-        initiator: Initiator,
-        ssl_verify: SslVerify,
-        cookies: Cookies,
-        readahead: Readahead,
-        timeout: Timeout,
-        user: User,
-        group: Group,
-        username: Username,
-        keyfile: KeyFile,
-        agent_socket: AgentSocket,
-        known_hosts: KnownHosts,
-        reconnect_delay: ReconnectDelay;
-        // Never unset.
-        without protocol
+    /// Storage that is reached over a network; libvirt `type='network'`.
+    ///
+    /// The rows of vmdisk-fields say which protocol has which member; libvirt reads most of them for any protocol.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct NetworkSource of ImageField {
+        /// Protocol.
+        pub protocol: NetworkProtocol,
+        /// Name on the server: an export, `target/lun`, `pool/image`, `volume/path`, a path.
+        pub name: Option<String> = NetworkName,
+        /// What follows the `?` of a URL (libvirt 6.2).
+        pub query: Option<String> = Query,
+        /// Whether the connection is encrypted; nbd (libvirt 4.5), vxhs (3.8).
+        pub tls: Option<Switch> = Tls,
+        /// Name that the server's certificate must have; nbd (libvirt 8.2, QEMU 7.0).
+        pub tls_hostname: Option<String> = TlsHostname,
+        /// The servers.
+        pub hosts: Vec<NetworkHost> = Hosts,
+        /// Snapshot of an rbd image (libvirt 1.2.11).
+        pub snapshot: Option<String> = Snapshot,
+        /// Configuration file of Ceph (libvirt 1.2.11).
+        pub config_file: Option<String> = ConfigFile,
+        /// Name under which an iSCSI target is addressed (libvirt 4.7).
+        pub initiator: Option<String> = Initiator,
+        /// Whether a server's certificate is verified; https and ftps (libvirt 6.2).
+        pub ssl_verify: Option<Switch> = SslVerify,
+        /// Cookies for a web server (libvirt 6.2).
+        pub cookies: Vec<Cookie> = Cookies,
+        /// How much is read ahead; http and ftp (libvirt 6.2).
+        pub readahead: Option<Bytes> = Readahead,
+        /// Seconds after which a request has failed; http and ftp (libvirt 6.2).
+        pub timeout: Option<u64> = Timeout,
+        /// Owner of files on NFS, a name or `+` and a number (libvirt 7.0).
+        pub user: Option<String> = User,
+        /// Group of files on NFS (libvirt 7.0).
+        pub group: Option<String> = Group,
+        /// Who logs in over ssh (libvirt 9.8).
+        pub username: Option<String> = Username,
+        /// File with the private key for ssh (libvirt 9.8).
+        pub keyfile: Option<String> = KeyFile,
+        /// Socket of the ssh agent (libvirt 9.8).
+        pub agent_socket: Option<String> = AgentSocket,
+        /// File with the keys of known ssh servers (libvirt 9.8).
+        pub known_hosts: Option<String> = KnownHosts,
+        /// Seconds during which a lost connection is made anew before requests fail; nbd (libvirt 9.2).
+        pub reconnect_delay: Option<u32> = ReconnectDelay,
     }
 }
 

@@ -185,40 +185,40 @@ pub trait Fields {
     }
 }
 
-/// Says which name each field of a struct has, once for reading and setting.
+/// Declares a struct, and which name of a field each member has: `pub cache: Option<CacheMode> = Cache,`.
 ///
-/// Every field of the struct is in the list, or the code does not compile. A struct inside is destructured; what
-/// no name reaches is named behind `without`.
+/// A member without a name is more than the value of one field. The fields of a struct in the struct are those of `inside`.
 #[macro_export]
 macro_rules! fields {
     (
-        impl $names:ident for $struct:ident {
-            $($name:ident: $field:ident),+
-            $(; inside $part:ident: $part_struct:ident { $($inner:ident: $inner_field:ident,)+ })*
-            $(; without $($without:ident),+)?
+        $(#[$meta:meta])*
+        pub struct $struct:ident of $names:ident {
+            $($(#[$name_meta:meta])* pub $name:ident: $type:ty $(= $field:ident)?,)+
         }
+        $(inside $part:ident: $part_struct:ident $inner:tt)*
+    ) => {
+        $(#[$meta])*
+        pub struct $struct { $($(#[$name_meta])* pub $name: $type,)+ }
+
+        $crate::fields! { @names $names of $struct { $($($name: $field,)?)+ } $($part: $part_struct $inner)* }
+    };
+    (
+        @names $names:ident of $struct:ident { $($name:ident: $field:ident,)+ }
+        $($part:ident: $part_struct:ident { $($inner:ident: $inner_field:ident),+ })*
     ) => {
         impl $crate::Fields for $struct {
             type Field = $names;
 
             fn field(&self, field: $names) -> Option<&dyn $crate::FieldType> {
-                let $struct {
-                    $($name,)+
-                    $($part: $part_struct { $($inner,)+ },)*
-                    $($($without: _,)+)?
-                } = self;
-                $(if matches!(field, $names::$field) { return Some($name); })+
+                $(let $part_struct { $($inner,)+ } = &self.$part;)*
+                $(if matches!(field, $names::$field) { return Some(&self.$name); })+
                 $($(if matches!(field, $names::$inner_field) { return Some($inner); })+)*
                 None
             }
 
             fn field_mut(&mut self, field: $names) -> Option<&mut dyn $crate::FieldType> {
-                let $struct {
-                    $($name,)+
-                    $($part: $part_struct { $($inner,)+ },)*
-                    $($($without: _,)+)?
-                } = self;
-                $(if matches!(field, $names::$field) { return Some($name); })+
+                $(let $part_struct { $($inner,)+ } = &mut self.$part;)*
+                $(if matches!(field, $names::$field) { return Some(&mut self.$name); })+
                 $($(if matches!(field, $names::$inner_field) { return Some($inner); })+)*
                 None
             }

@@ -15,101 +15,70 @@ use super::value::spec_words;
 
 section! {
     /// One disk: its backend, and how the guest sees it. Unset options are chosen.
-    pub struct DiskSpec {
+    #[derive(Default)]
+    pub struct DiskSpec of DiskField {
         /// The backend.
         backend: BackendSpec = "",
         /// Bus; default `virtio`, and `scsi` for a LUN, `sata` or `ide` for a CD drive.
         bus: Option<BusSpec> = "bus",
         /// Name of the disk in the configuration, such as `vda`; default: the next free one of the bus.
-        target: Option<String> = "target",
+        target: Option<String> = "target" as TargetDev,
         /// Kind of drive; default `disk`.
         media: Option<MediaSpec> = "media",
         /// Cache mode; default: the fastest safe mode for the host's storage.
-        cache: Option<CacheMode> = "cache",
+        cache: Option<CacheMode> = "cache" as Cache,
         /// Interface for requests to the host's kernel; the default fits the cache mode and the host.
-        io: Option<AioMode> = "io",
+        io: Option<AioMode> = "io" as Aio,
         /// Treatment of the guest's discards; default `unmap` if that frees space.
-        discard: Option<Discard> = "discard",
+        discard: Option<Discard> = "discard" as Discard,
         /// Whether writes of zeroes become cheaper requests; QEMU's default is `off`.
-        detect_zeroes: Option<DetectZeroes> = "detect-zeroes",
+        detect_zeroes: Option<DetectZeroes> = "detect-zeroes" as DetectZeroes,
         /// Whether data that the guest reads from the backing image is copied into the image; QEMU's default is `off`.
-        copy_on_read: Option<bool> = "copy-on-read",
+        copy_on_read: Option<bool> = "copy-on-read" as CopyOnRead,
         /// Whether qcow2 keeps discarded clusters (libvirt 9.5, QEMU 8.1).
-        discard_no_unref: Option<bool> = "discard-no-unref",
+        discard_no_unref: Option<bool> = "discard-no-unref" as DiscardNoUnref,
         /// Largest qcow2 metadata cache (libvirt 7.0).
-        metadata_cache_size: Option<Bytes> = "metadata-cache-size",
+        metadata_cache_size: Option<Bytes> = "metadata-cache-size" as MetadataCacheSize,
         /// Number of virtqueues; QEMU's default is one per vCPU, with current machine types.
-        queues: Option<u32> = "queues",
+        queues: Option<u32> = "queues" as Queues,
         /// Entries of a virtqueue; QEMU's default is 256.
-        queue_size: Option<u32> = "queue-size",
+        queue_size: Option<u32> = "queue-size" as QueueSize,
         /// Event loop: a number, several numbers, or `auto`.
         iothread: Option<IoThreadSpec> = "iothread",
         /// Sector size that the guest sees, in bytes.
-        logical_block_size: Option<Bytes> = "logical-block-size",
+        logical_block_size: Option<Bytes> = "logical-block-size" as LogicalBlockSize,
         /// Physical sector size, in bytes: the disk reads and writes a whole sector for a smaller write.
-        physical_block_size: Option<Bytes> = "physical-block-size",
+        physical_block_size: Option<Bytes> = "physical-block-size" as PhysicalBlockSize,
         /// Smallest discard that the disk offers, in bytes (libvirt 9.8).
-        discard_granularity: Option<Bytes> = "discard-granularity",
+        discard_granularity: Option<Bytes> = "discard-granularity" as DiscardGranularity,
         /// Effect of a failed write; QEMU's default is `enospace`.
-        error_policy: Option<ErrorPolicy> = "error-policy",
+        error_policy: Option<ErrorPolicy> = "error-policy" as ErrorPolicy,
         /// Effect of a failed read; QEMU's default is `report`.
-        read_error_policy: Option<ReadErrorPolicy> = "read-error-policy",
+        read_error_policy: Option<ReadErrorPolicy> = "read-error-policy" as ReadErrorPolicy,
         /// Serial number that the guest sees; unset by default.
-        serial: Option<String> = "serial",
+        serial: Option<String> = "serial" as Serial,
         /// World wide name, 16 hexadecimal digits.
-        wwn: Option<String> = "wwn",
+        wwn: Option<String> = "wwn" as Wwn,
         /// Vendor, at most 8 characters; SCSI only.
-        vendor: Option<String> = "vendor",
+        vendor: Option<String> = "vendor" as Vendor,
         /// Product, at most 16 characters on SCSI, 40 on IDE and SATA.
-        product: Option<String> = "product",
+        product: Option<String> = "product" as Product,
         /// Revolutions per minute, 1 for an SSD; SCSI, IDE and SATA only.
-        rotation_rate: Option<u32> = "rotation-rate",
+        rotation_rate: Option<u32> = "rotation-rate" as RotationRate,
         /// Whether it is shown as removable; USB and SCSI only.
-        removable: Option<bool> = "removable",
+        removable: Option<bool> = "removable" as Removable,
         /// Position in the boot order, from 1.
-        boot: Option<u32> = "boot",
+        boot: Option<u32> = "boot" as BootOrder,
         /// Whether the disk is read-only; default `false`. A CD drive is always read-only.
-        readonly: Option<bool> = "readonly",
+        readonly: Option<bool> = "readonly" as ReadOnly,
         /// Whether other guests use it at the same time; default `false`.
-        shareable: Option<bool> = "shareable",
+        shareable: Option<bool> = "shareable" as Shareable,
         /// Whether writes are discarded when the guest stops; default `false`.
-        transient: Option<bool> = "transient",
+        transient: Option<bool> = "transient" as Transient,
         /// Throttling.
         iotune: Option<IotuneSpec> = "iotune",
     }
     unknown keys: explain_unknown_key;
-}
-
-vmdisk_model::fields! {
-    impl DiskField for DiskSpec {
-        target: TargetDev,
-        cache: Cache,
-        io: Aio,
-        discard: Discard,
-        detect_zeroes: DetectZeroes,
-        copy_on_read: CopyOnRead,
-        discard_no_unref: DiscardNoUnref,
-        metadata_cache_size: MetadataCacheSize,
-        queues: Queues,
-        queue_size: QueueSize,
-        logical_block_size: LogicalBlockSize,
-        physical_block_size: PhysicalBlockSize,
-        discard_granularity: DiscardGranularity,
-        error_policy: ErrorPolicy,
-        read_error_policy: ReadErrorPolicy,
-        serial: Serial,
-        wwn: Wwn,
-        vendor: Vendor,
-        product: Product,
-        rotation_rate: RotationRate,
-        removable: Removable,
-        boot: BootOrder,
-        readonly: ReadOnly,
-        shareable: Shareable,
-        transient: Transient;
-        // Parts that are more than the value of one field of the disk.
-        without backend, bus, media, iothread, iotune
-    }
 }
 
 /// The intended key for a key in the wrong place, or from another tool.
@@ -161,35 +130,7 @@ impl DiskSpec {
     pub fn new(backend: impl Into<BackendSpec>) -> Self {
         DiskSpec {
             backend: backend.into(),
-            bus: None,
-            target: None,
-            media: None,
-            cache: None,
-            io: None,
-            discard: None,
-            detect_zeroes: None,
-            copy_on_read: None,
-            discard_no_unref: None,
-            metadata_cache_size: None,
-            queues: None,
-            queue_size: None,
-            iothread: None,
-            logical_block_size: None,
-            physical_block_size: None,
-            discard_granularity: None,
-            error_policy: None,
-            read_error_policy: None,
-            serial: None,
-            wwn: None,
-            vendor: None,
-            product: None,
-            rotation_rate: None,
-            removable: None,
-            boot: None,
-            readonly: None,
-            shareable: None,
-            transient: None,
-            iotune: None,
+            ..DiskSpec::default()
         }
     }
 }

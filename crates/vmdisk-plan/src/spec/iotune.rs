@@ -7,72 +7,47 @@ use super::section::section;
 section! {
     /// Throttling; a limit for both kinds of requests excludes limits for one kind.
     #[derive(Default)]
-    pub struct IotuneSpec {
+    pub struct IotuneSpec of LimitField {
         /// Bytes per second, reads and writes together.
-        total_bytes_sec: Option<Bytes> = "total-bytes-sec",
+        total_bytes_sec: Option<Bytes> = "total-bytes-sec" as TotalBytes,
         /// Bytes per second, reads.
-        read_bytes_sec: Option<Bytes> = "read-bytes-sec",
+        read_bytes_sec: Option<Bytes> = "read-bytes-sec" as ReadBytes,
         /// Bytes per second, writes.
-        write_bytes_sec: Option<Bytes> = "write-bytes-sec",
+        write_bytes_sec: Option<Bytes> = "write-bytes-sec" as WriteBytes,
         /// Burst in bytes per second, reads and writes together.
-        total_bytes_sec_max: Option<Bytes> = "total-bytes-sec-max",
+        total_bytes_sec_max: Option<Bytes> = "total-bytes-sec-max" as TotalBytesMax,
         /// Burst in bytes per second, reads.
-        read_bytes_sec_max: Option<Bytes> = "read-bytes-sec-max",
+        read_bytes_sec_max: Option<Bytes> = "read-bytes-sec-max" as ReadBytesMax,
         /// Burst in bytes per second, writes.
-        write_bytes_sec_max: Option<Bytes> = "write-bytes-sec-max",
+        write_bytes_sec_max: Option<Bytes> = "write-bytes-sec-max" as WriteBytesMax,
         /// Seconds that the burst of both may last.
-        total_bytes_sec_max_length: Option<u64> = "total-bytes-sec-max-length",
+        total_bytes_sec_max_length: Option<u64> = "total-bytes-sec-max-length" as TotalBytesMaxLength,
         /// Seconds that the burst of reads may last.
-        read_bytes_sec_max_length: Option<u64> = "read-bytes-sec-max-length",
+        read_bytes_sec_max_length: Option<u64> = "read-bytes-sec-max-length" as ReadBytesMaxLength,
         /// Seconds that the burst of writes may last.
-        write_bytes_sec_max_length: Option<u64> = "write-bytes-sec-max-length",
+        write_bytes_sec_max_length: Option<u64> = "write-bytes-sec-max-length" as WriteBytesMaxLength,
         /// Requests per second, reads and writes together.
-        total_iops_sec: Option<u64> = "total-iops-sec",
+        total_iops_sec: Option<u64> = "total-iops-sec" as TotalIops,
         /// Requests per second, reads.
-        read_iops_sec: Option<u64> = "read-iops-sec",
+        read_iops_sec: Option<u64> = "read-iops-sec" as ReadIops,
         /// Requests per second, writes.
-        write_iops_sec: Option<u64> = "write-iops-sec",
+        write_iops_sec: Option<u64> = "write-iops-sec" as WriteIops,
         /// Burst in requests per second, reads and writes together.
-        total_iops_sec_max: Option<u64> = "total-iops-sec-max",
+        total_iops_sec_max: Option<u64> = "total-iops-sec-max" as TotalIopsMax,
         /// Burst in requests per second, reads.
-        read_iops_sec_max: Option<u64> = "read-iops-sec-max",
+        read_iops_sec_max: Option<u64> = "read-iops-sec-max" as ReadIopsMax,
         /// Burst in requests per second, writes.
-        write_iops_sec_max: Option<u64> = "write-iops-sec-max",
+        write_iops_sec_max: Option<u64> = "write-iops-sec-max" as WriteIopsMax,
         /// Seconds that the burst of both may last.
-        total_iops_sec_max_length: Option<u64> = "total-iops-sec-max-length",
+        total_iops_sec_max_length: Option<u64> = "total-iops-sec-max-length" as TotalIopsMaxLength,
         /// Seconds that the burst of reads may last.
-        read_iops_sec_max_length: Option<u64> = "read-iops-sec-max-length",
+        read_iops_sec_max_length: Option<u64> = "read-iops-sec-max-length" as ReadIopsMaxLength,
         /// Seconds that the burst of writes may last.
-        write_iops_sec_max_length: Option<u64> = "write-iops-sec-max-length",
+        write_iops_sec_max_length: Option<u64> = "write-iops-sec-max-length" as WriteIopsMaxLength,
         /// Size of a request in bytes, above which it counts as several.
-        size_iops_sec: Option<Bytes> = "size-iops-sec",
+        size_iops_sec: Option<Bytes> = "size-iops-sec" as SizeIops,
         /// Name of a group that shares these limits.
-        group_name: Option<String> = "group-name",
-    }
-}
-
-vmdisk_model::fields! {
-    impl LimitField for IotuneSpec {
-        total_bytes_sec: TotalBytes,
-        read_bytes_sec: ReadBytes,
-        write_bytes_sec: WriteBytes,
-        total_iops_sec: TotalIops,
-        read_iops_sec: ReadIops,
-        write_iops_sec: WriteIops,
-        total_bytes_sec_max: TotalBytesMax,
-        read_bytes_sec_max: ReadBytesMax,
-        write_bytes_sec_max: WriteBytesMax,
-        total_iops_sec_max: TotalIopsMax,
-        read_iops_sec_max: ReadIopsMax,
-        write_iops_sec_max: WriteIopsMax,
-        size_iops_sec: SizeIops,
-        group_name: Group,
-        total_bytes_sec_max_length: TotalBytesMaxLength,
-        read_bytes_sec_max_length: ReadBytesMaxLength,
-        write_bytes_sec_max_length: WriteBytesMaxLength,
-        total_iops_sec_max_length: TotalIopsMaxLength,
-        read_iops_sec_max_length: ReadIopsMaxLength,
-        write_iops_sec_max_length: WriteIopsMaxLength
+        group_name: Option<String> = "group-name" as Group,
     }
 }
 

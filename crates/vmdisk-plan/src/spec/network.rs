@@ -14,12 +14,12 @@ use super::value::{Word, word_value};
 
 section! {
     /// A disk on a server, to which QEMU connects directly.
-    pub struct NetworkSpec {
+    pub struct NetworkSpec of ImageField {
         /// The protocol of the server.
         protocol: NetworkProtocol = "protocol",
         /// Name of the disk on the server: `pool/image` on rbd, `target/unit` on iscsi, `volume/path` on gluster, the
         /// export on nbd (default: the server's own), a path on the others.
-        name: Option<String> = "name",
+        name: Option<String> = "name" as NetworkName,
         /// The servers: exactly one; on gluster one or more; on rbd any number, and none where Ceph's configuration
         /// names them.
         hosts: Option<Vec<NetworkHostSpec>> = "hosts",
@@ -27,52 +27,33 @@ section! {
         /// `.qed`, `.vmdk`, `.vdi`, `.vhd`, `.vhdx` or `.vpc`.
         format: Option<Format> = "format",
         /// What follows the `?` of the address; http and https.
-        query: Option<String> = "query",
+        query: Option<String> = "query" as Query,
         /// Snapshot, which is only read; rbd.
-        snapshot: Option<String> = "snapshot",
+        snapshot: Option<String> = "snapshot" as Snapshot,
         /// Ceph's configuration on the host; rbd.
-        config_file: Option<String> = "config-file",
+        config_file: Option<String> = "config-file" as ConfigFile,
         /// Initiator name of this host; iscsi.
-        initiator: Option<String> = "initiator",
+        initiator: Option<String> = "initiator" as Initiator,
         /// Whether the connection is encrypted; nbd.
-        tls: Option<bool> = "tls",
+        tls: Option<bool> = "tls" as Tls,
         /// Name that the server's certificate must have; nbd with `tls` (QEMU 7.0, libvirt 8.2).
-        tls_hostname: Option<String> = "tls-hostname",
+        tls_hostname: Option<String> = "tls-hostname" as TlsHostname,
         /// Whether the server's certificate is verified; https and ftps, QEMU's default is yes.
-        ssl_verify: Option<bool> = "ssl-verify",
+        ssl_verify: Option<bool> = "ssl-verify" as SslVerify,
         /// Read-ahead, a multiple of 512 bytes; http, https, ftp and ftps, QEMU's default is 256 KiB.
-        readahead: Option<Bytes> = "readahead",
+        readahead: Option<Bytes> = "readahead" as Readahead,
         /// Timeout of a request in seconds, at most 10000; http, https, ftp and ftps, QEMU's default is 5.
-        timeout: Option<u64> = "timeout",
+        timeout: Option<u64> = "timeout" as Timeout,
         /// Seconds for which QEMU tries to restore a lost connection before requests fail; nbd (libvirt 9.2), QEMU's default is 0.
-        reconnect_delay: Option<u32> = "reconnect-delay",
+        reconnect_delay: Option<u32> = "reconnect-delay" as ReconnectDelay,
         /// The user on the server; nfs and ssh.
         identity: Option<NetworkIdentitySpec> = "identity",
         /// File with the keys of known servers; ssh (libvirt 9.8).
-        known_hosts: Option<String> = "known-hosts",
+        known_hosts: Option<String> = "known-hosts" as KnownHosts,
         /// Credentials; rbd, iscsi, http, https, ftp, ftps and ssh.
         auth: Option<AuthenticationSpec> = "auth",
         /// Whether the guest sees an emulated disk or the unit's own SCSI commands; iscsi, default `emulated`.
         access: Option<DeviceAccess> = "as",
-    }
-}
-
-vmdisk_model::fields! {
-    impl ImageField for NetworkSpec {
-        name: NetworkName,
-        query: Query,
-        snapshot: Snapshot,
-        config_file: ConfigFile,
-        initiator: Initiator,
-        tls: Tls,
-        tls_hostname: TlsHostname,
-        ssl_verify: SslVerify,
-        readahead: Readahead,
-        timeout: Timeout,
-        reconnect_delay: ReconnectDelay,
-        known_hosts: KnownHosts;
-        // Parts that are more than the value of one field of the source.
-        without protocol, hosts, format, identity, auth, access
     }
 }
 
@@ -92,27 +73,17 @@ section! {
 section! {
     /// The identity presented to the server.
     #[derive(Default)]
-    pub struct NetworkIdentitySpec {
+    pub struct NetworkIdentitySpec of ImageField {
         /// Owner of files on nfs: a name, or `+` and a number; QEMU without libvirt accepts only numbers.
-        user: Option<String> = "user",
+        user: Option<String> = "user" as User,
         /// Group of files on nfs, in the same way.
-        group: Option<String> = "group",
+        group: Option<String> = "group" as Group,
         /// User name for ssh; libvirt also requires a key or an agent.
-        username: Option<String> = "username",
+        username: Option<String> = "username" as Username,
         /// File with the private key for ssh (libvirt 9.8).
-        keyfile: Option<String> = "keyfile",
+        keyfile: Option<String> = "keyfile" as KeyFile,
         /// Socket of the ssh agent (libvirt 9.8).
-        agent_socket: Option<String> = "agent-socket",
-    }
-}
-
-vmdisk_model::fields! {
-    impl ImageField for NetworkIdentitySpec {
-        user: User,
-        group: Group,
-        username: Username,
-        keyfile: KeyFile,
-        agent_socket: AgentSocket
+        agent_socket: Option<String> = "agent-socket" as AgentSocket,
     }
 }
 

@@ -325,13 +325,14 @@ impl GroupSchema {
     }
 }
 
-/// Declares a group of keys: its type, and how it is read, written and described.
+/// Declares a group of keys: its type, and how it is read, written and described. A key that is the value of one field
+/// of the model says which: `as Cache`.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])+
         $(#[derive($derive:ident)])?
-        pub struct $name:ident {
-            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal, )*
+        pub struct $name:ident $(of $names:ident)? {
+            $( $(#[doc = $field_doc:literal])+ $field:ident: $type:ty = $key:literal $(as $of:ident)?, )*
         }
         $(unknown keys: $explain:path;)?
     ) => {
@@ -341,6 +342,8 @@ macro_rules! section {
         pub struct $name {
             $( $(#[doc = $field_doc])+ pub $field: $type, )*
         }
+
+        $crate::spec::section::section! { @names [$($names)?] $name { $($($field: $of,)?)* } }
 
         impl $name {
             /// Every key, in the order in which it is written.
@@ -391,6 +394,10 @@ macro_rules! section {
                 schema
             }
         }
+    };
+    (@names [] $name:ident { }) => {};
+    (@names [$names:ident] $name:ident $fields:tt) => {
+        vmdisk_model::fields! { @names $names of $name $fields }
     };
 }
 
