@@ -145,7 +145,7 @@ pub(crate) struct HostArgs {
 const FACTS_OF_HOSTS: &str = "Facts of the host, from `vmdisk facts`, in JSON or YAML. For guests that may run on several hosts, \
     repeat it, or name a directory or a quoted pattern such as 'facts/*.json'";
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(mut_arg("facts", |facts| facts.help(FACTS_OF_HOSTS)))]
 pub(crate) struct LintArgs {
     /// Files, directories, patterns, or - for standard input: libvirt XML, QEMU command lines, -readconfig files,
@@ -270,9 +270,10 @@ pub(crate) enum FailOnUnchecked {
     WithFacts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
     /// For people: location, reasons and fix.
+    #[default]
     Full,
     /// One line for each finding.
     Concise,
@@ -294,47 +295,6 @@ pub(crate) enum LintFormat {
     Prometheus,
     /// A page with the findings, the I/O paths as pictures and the fixes as diffs.
     Html,
-}
-
-impl LintArgs {
-    /// The arguments of a run over these inputs, with the default of every option.
-    pub(crate) fn of(paths: Vec<PathBuf>) -> Self {
-        LintArgs {
-            paths,
-            guests: GuestArgs::default(),
-            values: ValueArgs::default(),
-            host: HostArgs::default(),
-            hosts: Vec::new(),
-            fail_on: None,
-            exit_zero: false,
-            selection: SelectionArgs::default(),
-            configuration: ConfigurationArgs::default(),
-            exclude: Vec::new(),
-            given: Vec::new(),
-            baseline: None,
-            task: BaselineTask::Use,
-            cannot_fix: false,
-            format: LintFormat::Full,
-            output: None,
-            report: Vec::new(),
-            statistics: false,
-            show_settings: false,
-            show_files: false,
-            fix: false,
-            unsafe_fixes: false,
-            add_allowances: None,
-            diff: false,
-            try_qemu: None,
-            stdin_filename: None,
-            show_allowed: false,
-            jobs: None,
-            fail_on_unchecked: None,
-            max_facts_age: None,
-            skip_foreign: false,
-            verbose: false,
-            quiet: false,
-        }
-    }
 }
 
 impl LintFormat {

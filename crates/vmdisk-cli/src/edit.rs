@@ -52,7 +52,7 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         selection,
         configuration,
         cannot_fix: true,
-        ..LintArgs::of(Vec::new())
+        ..LintArgs::default()
     };
     let guest = Guest {
         name: &name,

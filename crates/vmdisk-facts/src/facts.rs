@@ -28,7 +28,7 @@ pub const SCHEMA_VERSION: &str = "1.0";
 /// Mounts, filesystems and block devices form a graph through short local ids (`m1`, `f1`, `b1`), so that
 /// each fact is written once. Sizes are bytes, versions are arrays, and a list holds what was collected:
 /// a path that is not in `files` is not collected, a path that does not exist is in `files` with `"present": false`.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// The identifier of the shape, [`SCHEMA`].
     #[serde(default = "our_schema")]
@@ -115,64 +115,6 @@ fn our_schema_version() -> String {
 /// Whether a group holds nothing, so that its key is left out.
 fn is_default<T: Default + PartialEq>(group: &T) -> bool {
     *group == T::default()
-}
-
-// Not derived: a derived one is inlined into every crate that clones facts, up to 60 KB each time.
-impl Clone for Facts {
-    fn clone(&self) -> Self {
-        let Self {
-            schema,
-            schema_version,
-            collector,
-            collected_at,
-            host,
-            redaction,
-            kernel,
-            cpu,
-            kvm,
-            limits,
-            memory,
-            qemu,
-            libvirt,
-            lsm,
-            security,
-            cgroups,
-            lvm_config,
-            services,
-            mounts,
-            filesystems,
-            dirs,
-            files,
-            blockdevs,
-            errors,
-        } = self;
-        Self {
-            schema: schema.clone(),
-            schema_version: schema_version.clone(),
-            collector: collector.clone(),
-            collected_at: collected_at.clone(),
-            host: host.clone(),
-            redaction: redaction.clone(),
-            kernel: kernel.clone(),
-            cpu: cpu.clone(),
-            kvm: kvm.clone(),
-            limits: limits.clone(),
-            memory: memory.clone(),
-            qemu: qemu.clone(),
-            libvirt: libvirt.clone(),
-            lsm: lsm.clone(),
-            security: security.clone(),
-            cgroups: cgroups.clone(),
-            lvm_config: lvm_config.clone(),
-            services: services.clone(),
-            mounts: mounts.clone(),
-            filesystems: filesystems.clone(),
-            dirs: dirs.clone(),
-            files: files.clone(),
-            blockdevs: blockdevs.clone(),
-            errors: errors.clone(),
-        }
-    }
 }
 
 impl Default for Facts {

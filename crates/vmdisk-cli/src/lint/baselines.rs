@@ -29,6 +29,7 @@ pub(crate) fn run(args: BaselineArgs, io: &mut Io<'_>, colors: Colors) -> Result
         skip_foreign,
     } = input;
     let args = LintArgs {
+        paths,
         host,
         selection,
         configuration,
@@ -38,7 +39,7 @@ pub(crate) fn run(args: BaselineArgs, io: &mut Io<'_>, colors: Colors) -> Result
         task,
         exit_zero: true,
         format: LintFormat::Concise,
-        ..LintArgs::of(paths)
+        ..LintArgs::default()
     };
     match task {
         BaselineTask::Create => create(args, force, io, colors),

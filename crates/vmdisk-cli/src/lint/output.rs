@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_run_without_inputs_says_why() {
-        let mut args = LintArgs::of(Vec::new());
+        let mut args = LintArgs::default();
         let mut inputs = Inputs::default();
         assert_eq!(
             why_nothing(&args, &inputs),

@@ -21,6 +21,7 @@ section! {
 
 section! {
     /// A raw file: the bytes are the disk.
+    #[derive(Default)]
     pub struct RawSpec {
         /// Absolute path on the host.
         path: String = "path",
@@ -37,6 +38,7 @@ section! {
 
 section! {
     /// A qcow2 image.
+    #[derive(Default)]
     pub struct Qcow2Spec {
         /// Absolute path on the host.
         path: String = "path",
@@ -138,6 +140,7 @@ section! {
 
 section! {
     /// A block device of the host: a whole disk, a partition, or anything else that exists.
+    #[derive(Default)]
     pub struct DeviceSpec {
         /// Path of the device, preferably a persistent name, such as one below /dev/disk/by-id.
         path: String = "path",
@@ -205,7 +208,13 @@ macro_rules! backends {
             }
         } )+
 
-        impl BackendSpec {
+        impl Default for BackendSpec {
+    fn default() -> Self {
+        EmptySpec {}.into()
+    }
+}
+
+impl BackendSpec {
             /// The keys that say which backend it is.
             pub const KINDS: &'static [&'static str] = &[$($key,)+];
 

@@ -162,24 +162,16 @@ fn storage_of(
     let backend = match (protocol, format) {
         (Protocol::File { path }, Format::Raw) if data_file.is_none() => RawSpec {
             path: path.clone(),
-            size: None,
-            preallocation: None,
-            nocow: None,
             encryption,
+            ..RawSpec::default()
         }
         .into(),
         (Protocol::File { path }, Format::Qcow2) => Qcow2Spec {
             path: path.clone(),
-            size: None,
-            preallocation: None,
-            cluster_size: None,
-            extended_l2: None,
-            lazy_refcounts: None,
-            backing: None,
             backing_chain,
             data_file,
             encryption,
-            nocow: None,
+            ..Qcow2Spec::default()
         }
         .into(),
         (Protocol::HostDevice { path }, format)
