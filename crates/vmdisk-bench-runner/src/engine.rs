@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::engines::workspace::Workspace;
 use crate::{Cancel, CellId, CellView, EngineKind, Error, Measurement};
 
 /// The context of one batch.
@@ -27,6 +28,9 @@ pub trait Engine {
     /// Returns the kind of this engine.
     fn kind(&self) -> EngineKind;
 
+    /// Returns the storage of its configurations, if it has any.
+    fn workspace(&self) -> Option<&Workspace>;
+
     /// Returns names and versions of its programs for the record, given all its cells; called once, before the first
     /// round.
     ///
@@ -47,13 +51,21 @@ pub trait Engine {
     fn overhead(&self, batch: &[CellView<'_>]) -> Duration;
 
     /// Returns the largest number of bytes that files take at once, by directory, given all cells of the engine.
-    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)>;
+    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
+        let workspace = self.workspace();
+        workspace.map_or_else(Vec::new, |workspace| workspace.space(cells, 1))
+    }
 
     /// Creates the storage of one configuration, once.
     ///
     /// # Errors
     /// If it cannot be created; the cells are then left out with this reason.
-    fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error>;
+    fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
+        match self.workspace() {
+            Some(workspace) => workspace.prepare(cells, cancel),
+            None => cancel.check(),
+        }
+    }
 
     /// Measures the cells of one batch in this order and emits a result for each.
     ///
@@ -70,5 +82,7 @@ pub trait Engine {
     ///
     /// # Errors
     /// If something could not be removed: all such failures in one text.
-    fn cleanup(&mut self) -> Result<(), Error>;
+    fn cleanup(&mut self) -> Result<(), Error> {
+        self.workspace().map_or(Ok(()), Workspace::clear)
+    }
 }

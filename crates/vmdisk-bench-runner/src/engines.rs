@@ -14,7 +14,7 @@ mod socket;
 mod storage;
 mod storage_daemon;
 mod version;
-mod workspace;
+pub(crate) mod workspace;
 
 pub use workspace::{KernelSource, Workspace};
 

@@ -128,6 +128,21 @@ impl Error {
         }
     }
 
+    /// Creates an error for a text that is malformed, with the line where it is known.
+    pub(crate) fn malformed(
+        text: impl Into<String>,
+        line: Option<usize>,
+        message: impl fmt::Display,
+    ) -> Self {
+        Error::Malformed {
+            place: TextLocation {
+                text: text.into(),
+                line,
+            },
+            message: message.to_string(),
+        }
+    }
+
     /// Creates an error of a program.
     pub fn program(program: impl Into<String>, detail: impl fmt::Display) -> Self {
         Error::Program {

@@ -12,9 +12,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CellId, Ended, EngineKind, Error, Measurement, PlanRecord, Round, Settings, TextLocation,
-};
+use crate::{CellId, Ended, EngineKind, Error, Measurement, PlanRecord, Round, Settings};
 
 /// Version of the run's header, journal and result on disk.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -320,13 +318,7 @@ fn make_directory(directory: &Path) -> Result<(), Error> {
 }
 
 fn malformed(path: &Path, line: Option<usize>, message: &impl std::fmt::Display) -> Error {
-    Error::Malformed {
-        place: TextLocation {
-            text: path.display().to_string(),
-            line,
-        },
-        message: message.to_string(),
-    }
+    Error::malformed(path.display().to_string(), line, message)
 }
 
 #[cfg(test)]

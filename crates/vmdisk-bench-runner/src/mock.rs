@@ -1,7 +1,7 @@
 //! An engine without a disk: it returns preset numbers, for tests of everything around engines.
 
+use crate::engines::workspace::Workspace;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::method::Random;
@@ -116,6 +116,10 @@ impl Engine for Mock {
         EngineKind::Mock
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
     fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         Ok(BTreeMap::from([("mock".to_owned(), "1".to_owned())]))
     }
@@ -126,14 +130,6 @@ impl Engine for Mock {
 
     fn overhead(&self, _batch: &[CellView<'_>]) -> Duration {
         Duration::ZERO
-    }
-
-    fn space(&self, _cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        Vec::new()
-    }
-
-    fn prepare(&mut self, _cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        cancel.check()
     }
 
     fn run(
@@ -157,10 +153,6 @@ impl Engine for Mock {
                 cancel.cancel();
             }
         }
-        Ok(())
-    }
-
-    fn cleanup(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }

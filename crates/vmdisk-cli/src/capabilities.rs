@@ -12,7 +12,7 @@ use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 use crate::args::{CapabilitiesArgs, CapabilitiesFormat};
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{deliver, pretty_json};
 use crate::qemu;
 use crate::stop::Stop;
 
@@ -135,10 +135,7 @@ fn json(target: &Target, asked: Option<&Introspection>) -> String {
             .map(|row| known_bug(row, target))
             .collect(),
     };
-    let mut text =
-        serde_json::to_string_pretty(&envelope).expect("text, numbers and lists can be written");
-    text.push('\n');
-    text
+    pretty_json(&envelope)
 }
 
 fn capability(row: &CapabilityRow, target: &Target) -> Capability {

@@ -13,6 +13,14 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Clean, or with findings.
+    pub(crate) const fn clean_if(is_clean: bool) -> Self {
+        match is_clean {
+            true => Exit::Clean,
+            false => Exit::Findings,
+        }
+    }
+
     /// The number the process ends with.
     pub const fn code(self) -> u8 {
         match self {

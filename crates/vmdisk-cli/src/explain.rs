@@ -13,7 +13,7 @@ use vmdisk::rules::RULES;
 use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{deliver, pretty_json};
 use crate::parsers::rules_of;
 use crate::stop::Stop;
 use search::Page;
@@ -65,7 +65,7 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
             text
         }
         (PageFormat::Markdown, page) => with_others(page, &others),
-        (PageFormat::Json, Some(Page::Rule(rule))) => json(&data(rule)),
+        (PageFormat::Json, Some(Page::Rule(rule))) => pretty_json(&data(rule)),
         (PageFormat::Json, _) => {
             let message = format!("no page of a rule fits `{words}` best");
             return Err(Stop::new(message).help("use `--format markdown`, or name a rule"));
@@ -163,7 +163,7 @@ pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     }
     let text = match args.format {
         TextFormat::Text => table(&rules),
-        TextFormat::Json => json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
+        TextFormat::Json => pretty_json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
     };
     deliver(io, None, &text)?;
     Ok(Exit::Clean)
@@ -186,11 +186,4 @@ fn table(rules: &[&Rule]) -> String {
         );
     }
     out
-}
-
-fn json(value: &impl Serialize) -> String {
-    let mut text =
-        serde_json::to_string_pretty(value).expect("rules hold only text and lists of text");
-    text.push('\n');
-    text
 }

@@ -3,6 +3,8 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::atomic;
 use crate::contents::Contents;
 use crate::io::Io;
@@ -31,6 +33,13 @@ pub(crate) fn deliver_with(
             stream.end()
         }
     }
+}
+
+/// A value as JSON with a line end, for values whose maps have texts as keys.
+pub(crate) fn pretty_json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("its keys are texts");
+    text.push('\n');
+    text
 }
 
 /// Standard output, for data that is written in pieces.

@@ -15,7 +15,7 @@ use crate::config;
 use crate::exit::Exit;
 use crate::image;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{deliver, pretty_json};
 use crate::render::statistics;
 use crate::stop::Stop;
 
@@ -51,10 +51,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
 pub fn generate_schemas() -> Vec<(String, String)> {
     let named = |format: &SchemaFormat| {
         let name = format.to_possible_value()?.get_name().to_owned();
-        let mut text = serde_json::to_string_pretty(&generate(*format))
-            .expect("a schema holds only text, numbers, lists and maps");
-        text.push('\n');
-        Some((name, text))
+        Some((name, pretty_json(&generate(*format))))
     };
     let formats = SchemaFormat::value_variants().iter();
     formats.filter_map(named).collect()

@@ -10,25 +10,14 @@ macro_rules! wire_enum {
             $($(#[$variant_meta:meta])* $variant:ident = $wire:literal,)+
         }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$variant_meta])* $variant,)+
+        vmdisk_source::words! {
+            $(#[$meta])*
+            pub enum $name as as_wire { $($(#[$variant_meta])* $variant = $wire,)+ }
         }
 
         impl $name {
-            /// Every value, in the order of declaration.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
-
             /// Every spelling, in the order of [`Self::ALL`].
             pub const WORDS: &'static [&'static str] = &[$($wire,)+];
-
-            /// The spelling.
-            pub const fn as_wire(self) -> &'static str {
-                match self {
-                    $($name::$variant => $wire,)+
-                }
-            }
 
             /// The value with this spelling, if there is one.
             pub fn from_wire(word: &str) -> Option<Self> {
@@ -36,12 +25,6 @@ macro_rules! wire_enum {
                     $($wire => Some($name::$variant),)+
                     _ => None,
                 }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_wire())
             }
         }
     };

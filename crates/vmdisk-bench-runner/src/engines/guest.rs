@@ -296,6 +296,10 @@ impl Engine for Guest {
         EngineKind::Guest
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.workspace)
+    }
+
     fn versions(&mut self, cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
@@ -417,10 +421,6 @@ impl Engine for Guest {
             self.boot(cells, context, emit)?;
         }
         Ok(())
-    }
-
-    fn cleanup(&mut self) -> Result<(), Error> {
-        self.workspace.clear()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::counters::Counters;
@@ -12,8 +12,7 @@ use super::storage::PreparedStorage;
 use super::workspace::Workspace;
 use crate::programs;
 use crate::{
-    Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
-    Storage,
+    CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext, Storage,
 };
 
 /// fio on the host.
@@ -92,6 +91,10 @@ impl Engine for HostFio {
         EngineKind::HostFio
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.workspace)
+    }
+
     fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let InstalledFio { version, io_engine } = fio::installed()?;
         self.io_engine = io_engine;
@@ -115,14 +118,6 @@ impl Engine for HostFio {
         Duration::from_millis(500)
     }
 
-    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workspace.space(cells, 1)
-    }
-
-    fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workspace.prepare(cells, cancel)
-    }
-
     fn run(
         &mut self,
         batch: &[CellView<'_>],
@@ -130,9 +125,5 @@ impl Engine for HostFio {
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         one_by_one(batch, context, emit, |cell| self.measure(cell, context))
-    }
-
-    fn cleanup(&mut self) -> Result<(), Error> {
-        self.workspace.clear()
     }
 }

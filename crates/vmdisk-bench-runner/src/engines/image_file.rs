@@ -231,12 +231,7 @@ mod tests {
             );
             let plan = read_plan(&text, "t", &PlanOptions::default()).unwrap();
             let file = tempfile::NamedTempFile::new().unwrap();
-            let storage = PreparedStorage {
-                path: file.path().to_owned(),
-                offset: 0,
-                length: 1 << 20,
-                kind: StorageKind::File,
-            };
+            let storage = PreparedStorage::new(file.path().to_owned(), 1 << 20, StorageKind::File);
             fill(&plan.configurations[0], &storage, seed, &Cancel::new()).unwrap();
             fs::read(file.path()).unwrap()
         };

@@ -29,6 +29,15 @@ pub(crate) enum StorageKind {
 }
 
 impl PreparedStorage {
+    pub(crate) fn new(path: impl Into<PathBuf>, length: u64, kind: StorageKind) -> Self {
+        PreparedStorage {
+            path: path.into(),
+            offset: 0,
+            length,
+            kind,
+        }
+    }
+
     /// Returns a note for readers of the figures.
     pub(crate) fn notes(&self) -> Option<String> {
         match self.kind {

@@ -1,7 +1,6 @@
 //! qemu-storage-daemon: QEMU's block layer, driven by fio over NBD.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use vmdisk_facts::Target;
@@ -17,8 +16,7 @@ use super::version;
 use super::workspace::Workspace;
 use crate::programs::{self, ProcessorTime};
 use crate::{
-    Cancel, CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext,
-    Storage,
+    CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext, Storage,
 };
 
 /// qemu-storage-daemon with fio as its client.
@@ -113,6 +111,10 @@ impl Engine for StorageDaemon {
         EngineKind::StorageDaemon
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.workspace)
+    }
+
     fn versions(&mut self, _cells: &[CellView<'_>]) -> Result<BTreeMap<String, String>, Error> {
         let (text, target) = version::of_qemu(PROGRAM)?;
         self.target = target;
@@ -143,14 +145,6 @@ impl Engine for StorageDaemon {
         Duration::from_secs(1)
     }
 
-    fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
-        self.workspace.space(cells, 1)
-    }
-
-    fn prepare(&mut self, cells: &[CellView<'_>], cancel: &Cancel) -> Result<(), Error> {
-        self.workspace.prepare(cells, cancel)
-    }
-
     fn run(
         &mut self,
         batch: &[CellView<'_>],
@@ -158,9 +152,5 @@ impl Engine for StorageDaemon {
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         one_by_one(batch, context, emit, |cell| self.measure(cell, context))
-    }
-
-    fn cleanup(&mut self) -> Result<(), Error> {
-        self.workspace.clear()
     }
 }

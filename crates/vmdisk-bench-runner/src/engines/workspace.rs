@@ -431,12 +431,7 @@ fn existing(path: &Path, size: u64) -> Result<PreparedStorage, Error> {
     if length < 1 << 20 {
         return Err(refused("it has less than 1 MiB".to_owned()));
     }
-    Ok(PreparedStorage {
-        path: path.to_owned(),
-        offset: 0,
-        length,
-        kind: StorageKind::Existing,
-    })
+    Ok(PreparedStorage::new(path, length, StorageKind::Existing))
 }
 
 fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
@@ -521,14 +516,13 @@ impl State {
                 "it is read-only",
             ));
         }
-        Ok(PreparedStorage {
-            path: path.to_owned(),
-            offset: 0,
-            length: size,
-            kind: StorageKind::Socket {
+        Ok(PreparedStorage::new(
+            path,
+            size,
+            StorageKind::Socket {
                 queues: disk.queues,
             },
-        })
+        ))
     }
 
     fn make(
@@ -543,12 +537,7 @@ impl State {
                 let name = self.name("disk");
                 let scratch = self.scratch(&parent, *no_cow)?;
                 let path = image_file::create(scratch, &name, configuration, cancel)?;
-                Ok(PreparedStorage {
-                    path,
-                    offset: 0,
-                    length: size,
-                    kind: StorageKind::File,
-                })
+                Ok(PreparedStorage::new(path, size, StorageKind::File))
             }
             Storage::Device {
                 path,
@@ -580,12 +569,7 @@ impl State {
                     chunk_bytes: *chunk_bytes,
                     zero: *zero,
                 })?;
-                Ok(PreparedStorage {
-                    path,
-                    offset: 0,
-                    length: size,
-                    kind: StorageKind::Device,
-                })
+                Ok(PreparedStorage::new(path, size, StorageKind::Device))
             }
             Storage::Existing { path } => existing(path, size),
             Storage::Socket { path } => self.socket(path, size),

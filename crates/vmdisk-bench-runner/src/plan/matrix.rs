@@ -13,7 +13,7 @@ use super::factor::{self, Factor, Words};
 use super::limits::{Limits, NoMeaning};
 use super::meaning::meaning;
 use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
-use crate::{EngineKind, Error, TextLocation};
+use crate::{EngineKind, Error};
 
 /// Maximum size of a plan, in bytes.
 pub const MAX_PLAN_BYTES: usize = 256 * 1024;
@@ -148,25 +148,16 @@ fn half() -> f64 {
 /// # Errors
 /// The first syntax error with its line, or all invalid values.
 pub fn read_plan(text: &str, called: &str, options: &PlanOptions) -> Result<Plan, Error> {
-    let wrong = |message: String| Error::Malformed {
-        place: TextLocation {
-            text: called.to_owned(),
-            line: None,
-        },
-        message,
-    };
+    let wrong = |message: String| Error::malformed(called, None, message);
     if text.len() > MAX_PLAN_BYTES {
         return Err(wrong(format!(
             "a plan must be at most {MAX_PLAN_BYTES} bytes, found {}",
             text.len()
         )));
     }
-    let malformed = |span: Span, message: String| Error::Malformed {
-        place: TextLocation {
-            text: called.to_owned(),
-            line: Some(LineIndex::new(text).position(text, span.start).line),
-        },
-        message,
+    let malformed = |span: Span, message: String| {
+        let line = LineIndex::new(text).position(text, span.start).line;
+        Error::malformed(called, Some(line), message)
     };
     let document =
         read_yaml(text, MAX_VALUES).map_err(|error| malformed(error.span, error.message))?;

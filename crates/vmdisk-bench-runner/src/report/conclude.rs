@@ -9,7 +9,7 @@ use super::{latency, remarks};
 use crate::method::{complete_rounds, geometric_mean};
 use crate::{
     CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Phase, Round, SCHEMA_VERSION, Sample,
-    Summary, TextLocation, Values,
+    Summary, Values,
 };
 
 impl BenchResult {
@@ -18,13 +18,7 @@ impl BenchResult {
     /// # Errors
     /// If entries name cells that the plan does not have, or the plan is inconsistent.
     pub fn of(header: Header, entries: Vec<Entry>) -> Result<Self, Error> {
-        let wrong = |message: String| Error::Malformed {
-            place: TextLocation {
-                text: "the run's journal".to_owned(),
-                line: None,
-            },
-            message,
-        };
+        let wrong = |message: String| Error::malformed("the run's journal", None, message);
         if let Some(problem) = header.problem() {
             return Err(wrong(problem));
         }
@@ -93,13 +87,7 @@ impl BenchResult {
     /// # Errors
     /// If the text is not a result, or has another version.
     pub fn from_json(text: &str, called: &str) -> Result<Self, Error> {
-        let wrong = |line: Option<usize>, message: String| Error::Malformed {
-            place: TextLocation {
-                text: called.to_owned(),
-                line,
-            },
-            message,
-        };
+        let wrong = |line, message: String| Error::malformed(called, line, message);
         let written: ResultFile = serde_json::from_str(text)
             .map_err(|error| wrong(Some(error.line()), error.to_string()))?;
         if written.schema_version != SCHEMA_VERSION {

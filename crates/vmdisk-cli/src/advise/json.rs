@@ -125,9 +125,7 @@ pub(super) fn write(advice: &StorageAdvice) -> String {
             })
             .collect(),
     };
-    let mut out = Vec::new();
-    escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
-    String::from_utf8(out).expect("JSON is UTF-8")
+    escaped_json::text(&envelope)
 }
 
 fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candidate<'a> {

@@ -93,9 +93,7 @@ impl Envelope {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut out = Vec::new();
-        escaped_json::pretty(&mut out, self).expect("writing to a Vec cannot fail");
-        String::from_utf8(out).expect("JSON is UTF-8")
+        escaped_json::text(self)
     }
 }
 

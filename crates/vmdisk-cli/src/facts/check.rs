@@ -48,9 +48,5 @@ pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         let _ = writeln!(text, "{}", sanitize::line(&found));
     }
     deliver(io, None, &text)?;
-    Ok(if complaints.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::clean_if(complaints.is_empty()))
 }

@@ -15,7 +15,7 @@ use crate::facts_file::read_facts;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{deliver, pretty_json};
 use crate::sanitize;
 use crate::stop::Stop;
 
@@ -149,19 +149,10 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     }
     let text = match format {
         TextFormat::Text => difference.in_lines().text(!domains.is_empty()),
-        TextFormat::Json => {
-            let mut text = serde_json::to_string_pretty(&difference)
-                .expect("a difference holds only text and lists");
-            text.push('\n');
-            text
-        }
+        TextFormat::Json => pretty_json(&difference),
     };
     deliver(io, None, &text)?;
-    Ok(if difference.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::clean_if(difference.is_empty()))
 }
 
 impl Difference {

@@ -1,5 +1,7 @@
 //! Findings about an image and its backing chain.
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use vmdisk::Severity;
 use vmdisk::image::chain::{End, MAX_IMAGES, ResolvedName, place};
 use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header, ImageFormat};
@@ -10,22 +12,30 @@ use super::look::{DataFile, Image, Link};
 /// Longer chains are reported: each layer is another table to look up and another cache.
 pub(crate) const LONG_CHAIN: usize = 8;
 
-/// One thing to say about an image.
-#[derive(Debug, PartialEq, Eq)]
+/// One thing that is wrong.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
 pub(crate) struct ImageFinding {
-    /// What kind of thing, for programs.
+    /// What kind of thing; `header` is a defect of a header.
     pub(crate) name: &'static str,
+    /// `error`, `warning` or `advice`.
+    #[serde(serialize_with = "word")]
+    #[schemars(with = "String")]
     pub(crate) severity: Severity,
     /// The image it is about.
     pub(crate) image: String,
-    /// Where in it, in bytes from its beginning.
+    /// Where in it, in bytes.
     pub(crate) offset: Option<u64>,
     /// The mistake.
     pub(crate) message: String,
-    /// What follows from it.
+    /// What follows.
     pub(crate) note: Option<String>,
     /// The remedy.
     pub(crate) help: Option<String>,
+}
+
+fn word<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(severity.as_str())
 }
 
 impl ImageFinding {

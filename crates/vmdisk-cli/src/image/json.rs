@@ -11,6 +11,7 @@ use vmdisk_collect::without_secrets;
 use super::finding::{ImageFinding, at, shown};
 use super::look::{DataFile as Data, Image as Looked, Link as LookedLink};
 use super::shown::Shown;
+use crate::output::pretty_json;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -18,27 +19,27 @@ const SCHEMA_VERSION: &str = "1.0";
 /// The result of one `vmdisk image` run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "vmdisk image report, version 1", rename = "ImageReport")]
-struct Envelope {
+struct Envelope<'a> {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
     /// The images in the order of the arguments, without the unreadable ones.
-    images: Vec<Image>,
+    images: Vec<Image<'a>>,
     /// The unreadable images.
-    failed: Vec<Failed>,
+    failed: &'a [Failed],
 }
 
 /// An unreadable image.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Failed {
+pub(super) struct Failed {
     /// The given path.
-    path: String,
+    pub(super) path: String,
     /// Why not.
-    reason: String,
+    pub(super) reason: String,
 }
 
 /// An image and its backing chain.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Image {
+struct Image<'a> {
     /// The given path.
     path: String,
     /// Whether the files it names were looked at (`--chain`).
@@ -48,7 +49,7 @@ struct Image {
     /// Why there are no more.
     end: ChainEnd,
     /// The mistake.
-    findings: Vec<JsonImageFinding>,
+    findings: &'a [ImageFinding],
 }
 
 /// One image of a chain. Names that are not UTF-8 are shown escaped, credentials as `redacted`.
@@ -170,51 +171,22 @@ struct ChainEnd {
     to: Option<usize>,
 }
 
-/// One thing that is wrong.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
-struct JsonImageFinding {
-    /// What kind of thing; `header` is a defect of a header.
-    name: &'static str,
-    /// `error`, `warning` or `advice`.
-    severity: &'static str,
-    /// The image it is about.
-    image: String,
-    /// Where in it, in bytes.
-    offset: Option<u64>,
-    /// The mistake.
-    message: String,
-    /// What follows.
-    note: Option<String>,
-    /// The remedy.
-    help: Option<String>,
-}
-
 /// The JSON Schema of the report.
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope)
 }
 
 /// The report as text.
-pub(super) fn write(images: &[Shown], failed: &[(String, String)]) -> String {
+pub(super) fn write(images: &[Shown], failed: &[Failed]) -> String {
     let envelope = Envelope {
         schema_version: SCHEMA_VERSION,
         images: images.iter().map(image).collect(),
-        failed: failed
-            .iter()
-            .map(|(path, reason)| Failed {
-                path: path.clone(),
-                reason: reason.clone(),
-            })
-            .collect(),
+        failed,
     };
-    let mut text = serde_json::to_string_pretty(&envelope)
-        .expect("a report holds only text, numbers, lists and maps");
-    text.push('\n');
-    text
+    pretty_json(&envelope)
 }
 
-fn image(seen: &Shown) -> Image {
+fn image(seen: &Shown) -> Image<'_> {
     let Shown {
         path,
         image,
@@ -234,7 +206,7 @@ fn image(seen: &Shown) -> Image {
             .map(|(depth, one)| link(depth, one))
             .collect(),
         end: chain_end(end),
-        findings: findings.iter().map(finding).collect(),
+        findings,
     }
 }
 
@@ -370,26 +342,5 @@ fn chain_end(end: &End) -> ChainEnd {
         End::NotOpened => told("not-opened", None, None),
         End::Unresolvable => told("unresolvable", None, None),
         End::TooDeep => told("too-deep", None, None),
-    }
-}
-
-fn finding(said: &ImageFinding) -> JsonImageFinding {
-    let ImageFinding {
-        name,
-        severity,
-        image,
-        offset,
-        message,
-        note,
-        help,
-    } = said;
-    JsonImageFinding {
-        name,
-        severity: severity.as_str(),
-        image: image.clone(),
-        offset: *offset,
-        message: message.clone(),
-        note: note.clone(),
-        help: help.clone(),
     }
 }

@@ -16,6 +16,7 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::render::message::{Message, MessagePlace};
 use crate::stop::Stop;
+use json::Failed;
 use shown::Shown;
 
 /// Runs the command.
@@ -38,7 +39,10 @@ pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
                     findings,
                 });
             }
-            Err(error) => failed.push((path, error.to_string())),
+            Err(error) => failed.push(Failed {
+                path,
+                reason: error.to_string(),
+            }),
         }
     }
     let text = match args.format {
@@ -46,9 +50,9 @@ pub(crate) fn run(args: &ImageArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         TextFormat::Json => json::write(&shown, &failed),
     };
     deliver(io, args.output.as_deref(), &text)?;
-    for (path, why) in &failed {
+    for Failed { path, reason } in &failed {
         let place = MessagePlace::new(path.clone(), None);
-        let message = Message::error(format!("could not be read: {why}")).at(place);
+        let message = Message::error(format!("could not be read: {reason}")).at(place);
         io.say(&message.render(colors.stderr));
     }
     let mut findings = shown.iter().flat_map(|shown| &shown.findings);

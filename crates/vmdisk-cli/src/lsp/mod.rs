@@ -22,9 +22,5 @@ pub(crate) fn run(args: &LspArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
     let mut files = Files::new(args, io, colors);
     let output = io::BufWriter::new(output);
     let end = vmdisk_lsp::serve(input, output, &mut files).map_err(failed)?;
-    Ok(if end.is_orderly {
-        Exit::Clean
-    } else {
-        Exit::Findings
-    })
+    Ok(Exit::clean_if(end.is_orderly))
 }

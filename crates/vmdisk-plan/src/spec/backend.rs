@@ -87,12 +87,7 @@ impl SpecValue for Vec<BackingSpec> {
             reader.refuse(message).help = Some("write `[{path: …, format: …}]`".to_owned());
             return None;
         };
-        let mut images = Vec::with_capacity(items.len());
-        for (nth, item) in items.into_iter().enumerate() {
-            let below = reader.at().index(nth);
-            images.push(reader.inside(below, |reader| BackingSpec::read(item.value, reader)));
-        }
-        images.into_iter().collect()
+        reader.items(items, BackingSpec::read)
     }
 
     fn write(&self) -> Value {
@@ -108,6 +103,7 @@ impl SpecValue for Vec<BackingSpec> {
 
 section! {
     /// A thick logical volume.
+    #[derive(Default)]
     pub struct LvmSpec {
         /// Volume group.
         group: String = "group",
@@ -120,6 +116,7 @@ section! {
 
 section! {
     /// A thin logical volume.
+    #[derive(Default)]
     pub struct LvmThinSpec {
         /// Volume group.
         group: String = "group",

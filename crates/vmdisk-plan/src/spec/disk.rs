@@ -202,15 +202,7 @@ impl SpecValue for IoThreadSpec {
                     reader.refuse("the list of iothreads is empty");
                     return None;
                 }
-                let mut numbers = Vec::with_capacity(items.len());
-                for (at, item) in items.into_iter().enumerate() {
-                    let below = reader.at().index(at);
-                    numbers.push(reader.inside(below, |reader| u32::read(item.value, reader)));
-                }
-                numbers
-                    .into_iter()
-                    .collect::<Option<_>>()
-                    .map(IoThreadSpec::Several)
+                reader.items(items, u32::read).map(IoThreadSpec::Several)
             }
             // A one-liner has no lists.
             Value::Text(text) if text.contains('+') => {

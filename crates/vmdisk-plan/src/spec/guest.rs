@@ -150,14 +150,7 @@ impl SpecValue for IoThreadCount {
         match node {
             Value::Text(word) if word == "auto" => Some(IoThreadCount::Auto),
             Value::List(items) => {
-                let mut threads = Vec::with_capacity(items.len());
-                for (at, item) in items.into_iter().enumerate() {
-                    let below = reader.at().index(at);
-                    threads.push(
-                        reader.inside(below, |reader| IoThreadOptions::read(item.value, reader)),
-                    );
-                }
-                let threads: Option<Vec<_>> = threads.into_iter().collect();
+                let threads = reader.items(items, IoThreadOptions::read);
                 threads.map(IoThreadCount::Each)
             }
             node => u32::read(node, reader).map(IoThreadCount::Number),

@@ -164,12 +164,7 @@ impl SpecValue for Vec<NetworkHostSpec> {
             reader.refuse("the list of servers is empty");
             return None;
         }
-        let mut hosts = Vec::with_capacity(items.len());
-        for (nth, item) in items.into_iter().enumerate() {
-            let below = reader.at().index(nth);
-            hosts.push(reader.inside(below, |reader| read_host(item.value, reader)));
-        }
-        hosts.into_iter().collect()
+        reader.items(items, read_host)
     }
 
     fn write(&self) -> Value {

@@ -7,7 +7,7 @@ use super::limits::narrow;
 use super::node::{describe, shortened};
 use super::suggest::nearest;
 use super::{SpecError, SpecPath};
-use vmdisk_document::{Entry, Value};
+use vmdisk_document::{Entry, Node, Value};
 
 /// Maximum number of errors reported at once.
 const MAX_ERRORS: usize = 100;
@@ -51,6 +51,19 @@ impl Reader {
         let value = read(self);
         self.at = above;
         value
+    }
+
+    /// Reads the items of a list; `None` after an error in one of them was noted, and all were read.
+    pub(crate) fn items<T>(
+        &mut self,
+        items: Vec<Node>,
+        mut read: impl FnMut(Value, &mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = items.into_iter().enumerate().map(|(nth, item)| {
+            let below = self.at.index(nth);
+            self.inside(below, |reader| read(item.value, reader))
+        });
+        items.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Notes that the value here is wrong.

@@ -272,20 +272,16 @@ macro_rules! spec_words {
             $( $(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $alias:literal)*, )+
         }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $( $(#[$variant_meta])* $variant, )+ }
-
-        impl $name {
-            /// Every value, in the order of declaration.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+        vmdisk_source::words! {
+            $(#[$meta])*
+            pub enum $name as as_str { $( $(#[$variant_meta])* $variant = $word, )+ }
         }
 
         impl $crate::spec::value::Word for $name {
             const ALL_WORDS: &'static [&'static str] = &[$($word, $($alias,)*)+];
 
             fn word(self) -> &'static str {
-                match self { $( $name::$variant => $word, )+ }
+                self.as_str()
             }
 
             fn from_word(word: &str) -> Option<Self> {
@@ -297,12 +293,6 @@ macro_rules! spec_words {
         }
 
         $crate::spec::value::word_value!($name);
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str($crate::spec::value::Word::word(*self))
-            }
-        }
     };
 }
 

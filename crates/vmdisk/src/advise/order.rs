@@ -45,10 +45,14 @@ const CRITERIA: [&str; 10] = [
     "fewer facts are missing about what is wanted",
     "what is wanted has a lower price",
     "the place has room for the whole disk",
-    "its drives do not rotate",
-    "its form fits the load better",
+    NO_ROTATION,
+    FORM_FITS,
     "more space is free there",
 ];
+
+const NO_ROTATION: &str = "its drives do not rotate";
+
+const FORM_FITS: &str = "its form fits the load better";
 
 type Rank = [u64; CRITERIA.len()];
 
@@ -183,56 +187,32 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
     ]
 }
 
-/// The forms by the load, the best first. Allocated storage has no cost at the first write, a raw file no tables, and a
-/// sparse file takes no space that a guest may never need.
+/// The place of each form in the order for a database or a sequential load, for a mixed load and for a boot disk: small
+/// fits well. Allocated storage has no cost at the first write, a raw file no tables, and a sparse file takes no space
+/// that a guest may never need.
+const PLACES: [(StorageForm, [u64; 3]); 12] = [
+    (StorageForm::Raw, [5, 0, 0]),
+    (StorageForm::ThinVolume, [4, 1, 3]),
+    (StorageForm::Volume, [1, 2, 5]),
+    (StorageForm::RawFalloc, [3, 3, 4]),
+    (StorageForm::Qcow2Metadata, [8, 4, 2]),
+    (StorageForm::Qcow2, [9, 5, 1]),
+    (StorageForm::RawFull, [2, 6, 7]),
+    (StorageForm::Qcow2Falloc, [7, 7, 6]),
+    (StorageForm::Qcow2Full, [6, 8, 8]),
+    (StorageForm::WholeDisk, [0, 9, 11]),
+    (StorageForm::RawCopied, [10, 10, 9]),
+    (StorageForm::Qcow2Copied, [11, 11, 10]),
+];
+
 fn place_of(form: StorageForm, load: DiskLoad) -> u64 {
-    use StorageForm as F;
-    let order: [F; 12] = match load {
-        DiskLoad::Database | DiskLoad::Sequential => [
-            F::WholeDisk,
-            F::Volume,
-            F::RawFull,
-            F::RawFalloc,
-            F::ThinVolume,
-            F::Raw,
-            F::Qcow2Full,
-            F::Qcow2Falloc,
-            F::Qcow2Metadata,
-            F::Qcow2,
-            F::RawCopied,
-            F::Qcow2Copied,
-        ],
-        DiskLoad::Mixed => [
-            F::Raw,
-            F::ThinVolume,
-            F::Volume,
-            F::RawFalloc,
-            F::Qcow2Metadata,
-            F::Qcow2,
-            F::RawFull,
-            F::Qcow2Falloc,
-            F::Qcow2Full,
-            F::WholeDisk,
-            F::RawCopied,
-            F::Qcow2Copied,
-        ],
-        DiskLoad::Boot => [
-            F::Raw,
-            F::Qcow2,
-            F::Qcow2Metadata,
-            F::ThinVolume,
-            F::RawFalloc,
-            F::Volume,
-            F::Qcow2Falloc,
-            F::RawFull,
-            F::Qcow2Full,
-            F::RawCopied,
-            F::Qcow2Copied,
-            F::WholeDisk,
-        ],
+    let nth = match load {
+        DiskLoad::Database | DiskLoad::Sequential => 0,
+        DiskLoad::Mixed => 1,
+        DiskLoad::Boot => 2,
     };
-    let place = order.iter().position(|other| *other == form);
-    place.unwrap_or(order.len()) as u64
+    let row = PLACES.iter().find(|(of, _)| *of == form);
+    row.map_or(PLACES.len() as u64, |(_, places)| places[nth])
 }
 
 /// The first criterion in which one candidate is better than the next.
@@ -257,7 +237,7 @@ fn in_favour(intent: &StorageIntent, best: &StorageCandidate) -> String {
         reasons.push("flushed data survives a crash of the host");
     }
     if best.is_fast == Some(true) {
-        reasons.push(CRITERIA[7]);
+        reasons.push(NO_ROTATION);
     }
     reasons.push(match best.form {
         StorageForm::Raw | StorageForm::RawCopied => {
@@ -299,7 +279,7 @@ fn alternative(
     let candidate = &candidates[*best];
     let mut why = match want {
         Some(want) => candidate.mechanism(want).text().to_owned(),
-        None => CRITERIA[8].to_owned(),
+        None => FORM_FITS.to_owned(),
     };
     let is_error = |finding: &&Diagnostic| finding.severity == Severity::Error;
     if let Some(error) = candidate.findings.iter().find(is_error) {

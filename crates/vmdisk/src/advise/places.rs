@@ -377,19 +377,14 @@ impl StoragePlace<'_> {
                     volume,
                     size,
                     pool: Some(pool.clone()),
-                    pool_size: None,
-                    chunk_size: None,
-                    zero: None,
+                    ..LvmThinSpec::default()
                 }
                 .into(),
             ),
             StorageOfPlace::WholeDisk => {
-                let path = self.name.clone();
                 let device = DeviceSpec {
-                    path,
-                    access: None,
-                    format: None,
-                    backing_chain: None,
+                    path: self.name.clone(),
+                    ..DeviceSpec::default()
                 };
                 one(StorageForm::WholeDisk, device.into())
             }
@@ -412,7 +407,7 @@ impl StoragePlace<'_> {
                 size,
                 preallocation: Some(preallocation),
                 nocow,
-                encryption: None,
+                ..RawSpec::default()
             }
             .into(),
         };
@@ -422,14 +417,8 @@ impl StoragePlace<'_> {
                 path: path("qcow2"),
                 size,
                 preallocation: Some(preallocation),
-                cluster_size: None,
-                extended_l2: None,
-                lazy_refcounts: None,
-                backing: None,
-                backing_chain: None,
-                data_file: None,
-                encryption: None,
                 nocow,
+                ..Qcow2Spec::default()
             }
             .into(),
         };

@@ -4,7 +4,8 @@ use crate::rules::Rule;
 use vmdisk_model::FieldPath;
 
 /// A fix that was undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the fix of {} was undone: {why}", rule.name)]
 pub struct FailedFix {
     /// The rule whose fix it is.
     pub rule: &'static Rule,
@@ -17,13 +18,16 @@ pub struct FailedFix {
 }
 
 /// Why a fix was undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FixFailure {
     /// The finding is reported all the same.
+    #[error("the finding is still reported after the fix")]
     StillReported,
     /// The result cannot be read; the reader's message.
+    #[error("the result cannot be read: {0}")]
     Unreadable(String),
     /// A finding appears that was not there before.
+    #[error("{} would be reported after it: {title}", rule.name)]
     NewFinding {
         /// The rule that reports it.
         rule: &'static Rule,
@@ -31,25 +35,3 @@ pub enum FixFailure {
         title: String,
     },
 }
-
-impl std::fmt::Display for FixFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FixFailure::StillReported => f.write_str("the finding is still reported after the fix"),
-            FixFailure::Unreadable(why) => write!(f, "the result cannot be read: {why}"),
-            FixFailure::NewFinding { rule, title } => {
-                write!(f, "{} would be reported after it: {title}", rule.name)
-            }
-        }
-    }
-}
-
-impl std::error::Error for FixFailure {}
-
-impl std::fmt::Display for FailedFix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the fix of {} was undone: {}", self.rule.name, self.why)
-    }
-}
-
-impl std::error::Error for FailedFix {}

@@ -83,9 +83,7 @@ pub fn to_json(file: &str, decisions: &Decisions) -> String {
             .map(|it| disk(decisions, it))
             .collect(),
     };
-    let mut out = Vec::new();
-    escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
-    String::from_utf8(out).expect("JSON is UTF-8")
+    escaped_json::text(&envelope)
 }
 
 fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {

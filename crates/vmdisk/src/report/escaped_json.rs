@@ -13,6 +13,13 @@ pub fn pretty(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// A value with line ends and indentation, and a line end after it.
+pub fn text(value: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    pretty(&mut out, value).expect("writing to a Vec cannot fail");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
 /// Writes a value in one line, with a line end after it.
 pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(&mut *out, value, Layout::new(None))?;

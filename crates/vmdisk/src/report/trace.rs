@@ -71,9 +71,7 @@ pub fn to_json(file: &str, domain: Option<&str>, guest: &GuestTrace) -> String {
         disks: guest.disks.iter().map(disk).collect(),
         findings: guest.others.iter().map(|it| finding(None, it)).collect(),
     };
-    let mut out = Vec::new();
-    escaped_json::pretty(&mut out, &envelope).expect("writing to a Vec cannot fail");
-    String::from_utf8(out).expect("JSON is UTF-8")
+    escaped_json::text(&envelope)
 }
 
 fn disk(traced: &DiskTrace) -> Disk<'_> {

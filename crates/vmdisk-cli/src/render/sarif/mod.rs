@@ -20,13 +20,13 @@ use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::report::run::RunReport;
 use model::{
     Artifact, ArtifactChange, ArtifactLocation, AutomationDetails, BaseLocation, Configuration,
-    Driver, Fix, HostClasses, Invocation, Location, LogicalLocation, Markdown, Notification,
-    PhysicalLocation, Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties,
-    RuleProperties, RuleReference, Run, RunProperties, Suppression, Text, Tool,
+    Driver, Fix, Invocation, Location, LogicalLocation, Markdown, Notification, PhysicalLocation,
+    Region, Replacement, ReportingDescriptor, ResultItem, ResultProperties, RuleProperties,
+    RuleReference, Run, RunProperties, Suppression, Text, Tool,
 };
+use vmdisk::report::Classes;
 use vmdisk::report::Fingerprints;
 use vmdisk::report::escaped_json::{self, Each};
-use vmdisk::report::{ClassNames, Classes};
 
 /// The directory that relative paths start from.
 const BASE: &str = "%SRCROOT%";
@@ -372,21 +372,8 @@ fn result<'a>(
             }),
             domain: report.domain.as_deref(),
             disk: disk.as_ref().and_then(|disk| disk.target.as_deref()),
-            hosts: found_on.map(|(classes, found)| host_classes(classes, found)),
+            hosts: found_on.map(|(classes, found)| classes.names_of(found)),
         },
-    }
-}
-
-fn host_classes<'a>(classes: &'a Classes<'_>, found: &FoundOn) -> HostClasses<'a> {
-    let ClassNames {
-        affected,
-        not_affected,
-        not_checked,
-    } = classes.names_of(found);
-    HostClasses {
-        affected,
-        not_affected,
-        not_checked,
     }
 }
 
@@ -425,25 +412,23 @@ fn suppression<'a>(
     report: &DocumentReport,
     by: &'a AllowedBy,
 ) -> Suppression<'a> {
-    match by {
-        AllowedBy::InFile { reason, span } => Suppression {
-            kind: "inSource",
-            status: "accepted",
-            justification: reason.as_deref(),
-            location: Some(at.location(Some(region_of_span(&report.text, &report.lines, *span)))),
-        },
-        AllowedBy::Ignored => Suppression {
-            kind: "external",
-            status: "accepted",
-            justification: Some("ignored on the command line"),
-            location: None,
-        },
-        AllowedBy::Baseline => Suppression {
-            kind: "external",
-            status: "accepted",
-            justification: Some("known in the baseline"),
-            location: None,
-        },
+    let (kind, justification, location) = match by {
+        AllowedBy::InFile { reason, span } => {
+            let region = region_of_span(&report.text, &report.lines, *span);
+            (
+                "inSource",
+                reason.as_deref(),
+                Some(at.location(Some(region))),
+            )
+        }
+        AllowedBy::Ignored => ("external", Some("ignored on the command line"), None),
+        AllowedBy::Baseline => ("external", Some("known in the baseline"), None),
+    };
+    Suppression {
+        kind,
+        status: "accepted",
+        justification,
+        location,
     }
 }
 

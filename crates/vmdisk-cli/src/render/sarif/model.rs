@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use vmdisk::report::ClassNames;
 
 use vmdisk::report::escaped_json::Each;
 
@@ -162,16 +163,7 @@ pub(super) struct ResultProperties<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disk: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) hosts: Option<HostClasses<'a>>,
-}
-
-/// On which classes of hosts something was found.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct HostClasses<'a> {
-    pub(super) affected: Vec<&'a str>,
-    pub(super) not_affected: Vec<&'a str>,
-    pub(super) not_checked: Vec<&'a str>,
+    pub(super) hosts: Option<ClassNames<'a>>,
 }
 
 /// Messages of a run other than its results.
