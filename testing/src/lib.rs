@@ -2,6 +2,7 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+mod cases;
 mod editor;
 mod kvm;
 mod loop_device;
@@ -9,6 +10,7 @@ mod loop_device;
 use std::path::Path;
 use std::process::{Command, Output};
 
+pub use cases::{Case, cases, cases_file, check_reports};
 pub use editor::Editor;
 pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;

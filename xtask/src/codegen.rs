@@ -1,6 +1,6 @@
 //! Generated files: `docs/rules/`, `docs/schema/` with its copies in the command, `docs/direct-io.md`, the table of
 //! QEMU's properties from the recordings, the table of meanings from the documentation of the model, and the types of the
-//! Python module.
+//! Python module and of the npm package.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use vmdisk::facts::{Introspection, MemberTable};
 use vmdisk::rules::{Example, Group, RULES, Rule};
 
-use crate::{direct_io, meanings, python_stub, repository};
+use crate::{direct_io, meanings, repository, stubs};
 
 /// The published schemas, and the copies that the command prints: a package has only files of its own folder.
 const SCHEMA_FOLDERS: [&str; 2] = ["docs/schema", "crates/vmdisk-cli/src/schemas"];
@@ -71,10 +71,9 @@ fn generate() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     );
     files.insert(PathBuf::from(meanings::PATH), meanings::table()?);
     let schemas = vmdisk_cli::generate_schemas();
-    files.insert(
-        PathBuf::from(python_stub::PATH),
-        python_stub::stub(&schemas)?,
-    );
+    for (path, language) in stubs::FILES {
+        files.insert(PathBuf::from(path), stubs::stub(&schemas, language)?);
+    }
     for (name, text) in schemas {
         for folder in SCHEMA_FOLDERS {
             files.insert(PathBuf::from(format!("{folder}/{name}.json")), text.clone());

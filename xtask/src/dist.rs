@@ -1,4 +1,5 @@
-//! Files of a release: a tarball, a Debian package and a Python wheel, all with the same binary, and their trial.
+//! Files of a release: a tarball, a Debian package and a Python wheel, all with the same binary, the packages for npm and
+//! Go, and the trial of those with the binary.
 //!
 //! The archives are written by `tar`, `dpkg-deb` and Python's `zipfile`, whose users have them anyway. A wheel with a
 //! binary is a zip with four files of text, which needs no build system.
@@ -13,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{race, repository};
+use crate::{race, repository, wasm};
 
 /// The version of everything.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -85,7 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         package(&parts, &folder)?,
         wheel(&parts, &folder)?,
     ];
-    for file in files.iter().flatten() {
+    let portable = match arguments.binary {
+        None => wasm::packages(&folder, VERSION)?,
+        Some(_) => Vec::new(),
+    };
+    for file in files.iter().flatten().chain(&portable) {
         let name = file
             .file_name()
             .context("it has a name")?
@@ -204,6 +209,14 @@ fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
         install(&repository().join(name), &root.join(name), 0o644)?;
     }
     let file = folder.join(format!("{name}.tar.gz"));
+    archive(stage.path(), &file)?;
+    Ok(file)
+}
+
+/// Packs what is in a directory: the same files are the same archive.
+pub(crate) fn archive(stage: &Path, file: &Path) -> anyhow::Result<()> {
+    let names = fs::read_dir(stage)?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<_> = names.collect::<anyhow::Result<_>>()?;
     let mut tar = Command::new("tar");
     tar.args([
         "--sort=name",
@@ -211,15 +224,10 @@ fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
         "--owner=0",
         "--group=0",
         "--numeric-owner",
+        "-czf",
     ]);
-    output(
-        tar.arg("-czf")
-            .arg(&file)
-            .arg("-C")
-            .arg(stage.path())
-            .arg(&name),
-    )?;
-    Ok(file)
+    output(tar.arg(file).arg("-C").arg(stage).args(names))?;
+    Ok(())
 }
 
 /// Writes `vmdisk_VERSION_amd64.deb`.
@@ -348,9 +356,13 @@ fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn install_all(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(crate) fn install_all(from: &Path, to: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if entry.path().is_dir() {
+            install_all(&entry.path(), &to.join(entry.file_name()))?;
+            continue;
+        }
         install(&entry.path(), &to.join(entry.file_name()), 0o644)?;
     }
     Ok(())
@@ -369,7 +381,7 @@ fn has(program: &str) -> anyhow::Result<bool> {
 }
 
 /// Runs a program and returns its output.
-fn output(command: &mut Command) -> anyhow::Result<String> {
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     if !output.status.success() {
         bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));

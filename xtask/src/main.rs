@@ -19,12 +19,13 @@ mod meanings;
 mod memory;
 mod mutants;
 mod new_rule;
-mod python_stub;
 mod qemus;
 mod race;
 mod random;
+mod stubs;
 mod target_diff;
 mod type_names;
+mod wasm;
 
 use std::path::PathBuf;
 
@@ -132,6 +133,8 @@ enum Chore {
     TargetDiff(target_diff::Arguments),
     /// Find public types of two crates that have one name
     TypeNames,
+    /// Build the library in WebAssembly, for the packages for npm and Go
+    Wasm(wasm::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -167,6 +170,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::TypeNames => type_names::run(),
+        Chore::Wasm(arguments) => wasm::run(&arguments),
         Chore::Dist(arguments) => dist::run(&arguments),
         Chore::Editor { rounds } => editor::run(rounds),
         Chore::Race {

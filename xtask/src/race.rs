@@ -121,7 +121,7 @@ pub(crate) fn build_libraries() -> anyhow::Result<PathBuf> {
 
 /// The flags of the compiler for a binary that names no directory of this host: messages of a panic name the sources of
 /// crates, which lie below cargo's home.
-fn release_flags() -> anyhow::Result<String> {
+pub(crate) fn release_flags() -> anyhow::Result<String> {
     Ok(format!(
         "--remap-path-prefix={}=/cargo",
         cargo_home()?.display()
@@ -214,7 +214,7 @@ fn one_small_file(files: &[String]) -> anyhow::Result<String> {
     Ok(sized.first().context("at least one file")?.1.clone())
 }
 
-fn target_folder() -> PathBuf {
+pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 

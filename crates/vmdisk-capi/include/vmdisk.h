@@ -6,6 +6,7 @@
 #ifndef VMDISK_H
 #define VMDISK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -30,6 +31,12 @@ void vmdisk_host_free(VmdiskHost *host);
 
 /* Frees a text that one of these functions returned; NULL is allowed. */
 void vmdisk_free(char *text);
+
+#ifdef __wasm__
+/* Room for a text of this many bytes, and the zero byte after it, which is there; to be freed with vmdisk_free. Callers of
+ * WebAssembly have no other way to pass a text. */
+char *vmdisk_alloc(size_t bytes);
+#endif
 
 /* All of the following read `text`: libvirt's XML, a QEMU command line or a spec. `host` is the host that runs the guest, or
  * NULL. `options` is NULL or an object: {"name": "web1.xml", "target": "qemu=9.2,libvirt=10.0", "policy": "multi-tenant",

@@ -8,7 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use vmdisk_testing::{installed, needed, run};
+use vmdisk::calls::{self, CallOptions};
+use vmdisk_testing::{Case, cases, cases_file, check_reports, installed, needed, run};
 
 /// A directory with the package, as it is installed, and with the examples of the guide.
 fn package() -> tempfile::TempDir {
@@ -66,6 +67,39 @@ fn the_module_does_what_the_guide_says() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn python_gets_the_report_of_each_fixture() {
+    const EACH: &str = "import json, sys
+from vmdisk._vmdisk import Host, call
+parts = open('cases', newline='', encoding='utf-8').read().split(chr(0))
+for name, text, facts in zip(parts[::3], parts[1::3], parts[2::3]):
+    report = call('lint', text, Host.parse(facts) if facts else None, json.dumps({'name': name}))
+    sys.stdout.buffer.write(report.encode() + bytes(1))
+";
+    let program = &pythons()[0];
+    if needed(installed(program)).is_none() {
+        return;
+    }
+    let place = package();
+    let cases = cases();
+    std::fs::write(place.path().join("cases"), cases_file(&cases)).unwrap();
+    let mut each = Command::new(program);
+    each.args(["-c", EACH]).current_dir(place.path());
+    let done = each.env("PYTHONPATH", place.path()).output().unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    check_reports(&cases, &done.stdout, |case: &Case| {
+        let host = case.facts.as_deref();
+        let host = host.map(|facts| vmdisk::Host::parse(facts).unwrap());
+        let mut options = CallOptions::default();
+        options.name.clone_from(&case.name);
+        calls::lint(&case.text, host.as_ref(), &options).unwrap()
+    });
 }
 
 #[test]

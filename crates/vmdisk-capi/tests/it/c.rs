@@ -1,11 +1,4 @@
 //! The C interface from C, and with arguments that no program should pass.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    unsafe_code,
-    reason = "tests call as C does"
-)]
-
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,7 +9,9 @@ use vmdisk_capi::{
     VmdiskHost, vmdisk_abi_version, vmdisk_convert, vmdisk_decide, vmdisk_fix, vmdisk_free,
     vmdisk_host_free, vmdisk_host_parse, vmdisk_lint, vmdisk_plan, vmdisk_trace, vmdisk_version,
 };
-use vmdisk_testing::{installed, needed};
+use vmdisk_testing::{cases, cases_file, check_reports, installed, needed};
+
+use crate::{output, report, target};
 
 const UNSAFE: &str = "<disk type='file'><driver name='qemu' type='raw' cache='unsafe' io='io_uring'/><source file='/a'/><target dev='vda'/></disk>";
 const FACTS: &str = "{\"schema_version\": \"1.0\", \"limits\": {\"io_uring_disabled\": 2}}";
@@ -116,15 +111,39 @@ fn the_header_declares_what_the_library_exports() {
     exported.extend(called(&source, '='));
     exported.sort();
     assert_eq!(called(&header, '('), exported);
-    assert_eq!(exported.len(), 11, "{exported:?}");
+    assert_eq!(exported.len(), 12, "{exported:?}");
 }
 
 /// The shared library, which cargo builds with this test, under the names that an installation has.
 fn install(folder: &Path) {
-    let program = std::env::current_exe().unwrap();
-    let built = program.parent().unwrap().join("libvmdisk_capi.so");
+    let built = target().join("debug/deps/libvmdisk_capi.so");
     std::fs::copy(&built, folder.join("libvmdisk.so.1")).unwrap();
     std::os::unix::fs::symlink("libvmdisk.so.1", folder.join("libvmdisk.so")).unwrap();
+}
+
+/// Compiles a program in a directory, beside the library.
+fn compile(source: &Path, place: &Path, name: &str) {
+    install(place);
+    let mut compile = Command::new("cc");
+    compile.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
+    compile.arg(source).arg("-o").arg(place.join(name));
+    compile.arg("-I").arg(folder().join("include"));
+    output(compile.arg("-L").arg(place).arg("-lvmdisk"));
+}
+
+#[test]
+fn c_gets_the_report_of_each_fixture() {
+    if needed(installed("cc")).is_none() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    compile(&folder().join("tests/it/each.c"), place.path(), "each");
+    let cases = cases();
+    std::fs::write(place.path().join("cases"), cases_file(&cases)).unwrap();
+    let mut each = Command::new(place.path().join("each"));
+    each.arg(place.path().join("cases"));
+    let printed = output(each.env("LD_LIBRARY_PATH", place.path()));
+    check_reports(&cases, &printed, report);
 }
 
 #[test]
@@ -134,24 +153,9 @@ fn the_example_is_compiled_and_run() {
     }
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { place.path().join(name) };
-    install(place.path());
     let source = folder().join("examples/lint.c");
     assert!(std::fs::read_to_string(&source).unwrap().lines().count() < 60);
-    let mut compile = Command::new("cc");
-    compile.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
-    compile.arg(source).arg("-o").arg(path("lint"));
-    compile
-        .arg("-I")
-        .arg(folder().join("include"))
-        .arg("-L")
-        .arg(place.path())
-        .arg("-lvmdisk");
-    let done = compile.output().unwrap();
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+    compile(&source, place.path(), "lint");
     std::fs::write(path("a.xml"), UNSAFE).unwrap();
     std::fs::write(path("broken.xml"), "<disk").unwrap();
     std::fs::write(path("facts.json"), FACTS).unwrap();

@@ -1,0 +1,65 @@
+// Checks the package.
+import assert from "node:assert/strict";
+import { load, commandLine, VmdiskError } from "vmdisk";
+
+const UNSAFE = `<domain type='kvm'><name>web1</name><memory>1</memory><os><type>hvm</type></os><devices>
+<disk type='file' device='disk'><driver name='qemu' type='raw' cache='unsafe' io='io_uring'/><source file='/srv/a.img'/>
+<target dev='vda' bus='virtio'/></disk></devices></domain>`;
+const FACTS = '{"schema_version": "1.0", "limits": {"io_uring_disabled": 2}}';
+const rules = (report) => report.findings.map((found) => found.rule);
+
+const vmdisk = await load();
+assert.match(vmdisk.version, /^\d+\.\d+\.\d+$/);
+const host = vmdisk.host(FACTS);
+const report = vmdisk.lint(UNSAFE, { host, name: "a.xml" });
+assert(rules(report).includes("cache-unsafe") && rules(report).includes("io-uring-disabled"));
+assert.equal(report.inputs[0].path, "a.xml");
+assert(!rules(vmdisk.lint(UNSAFE)).includes("io-uring-disabled"));
+
+const fixed = vmdisk.fix(UNSAFE, { host });
+assert(fixed.text.includes("cache='writeback'") && fixed.text.includes("io='threads'"));
+assert.equal(fixed.report.summary.fixed, 2);
+const open = UNSAFE.replace(" cache='unsafe' io='io_uring'", "");
+const decided = vmdisk.decide(open, { host });
+assert(decided.text.includes(" cache='") && decided.decisions.disks[0].choices[0].reason);
+assert.equal(vmdisk.trace(UNSAFE).disks[0].target, "vda");
+const { text: line, losses } = vmdisk.convert(UNSAFE, { target: "qemu=9.2" });
+assert(line.includes("-blockdev") && Array.isArray(losses));
+assert(vmdisk.convert(line).text.includes("<domain"));
+assert(vmdisk.plan("version: 1\ndisks: [{raw: {path: /srv/a.img, size: 1G}}]").argv.includes("-blockdev"));
+
+const words = commandLine(["qemu-system-x86_64", "-drive", "file=/srv/it's my disk.img,if=virtio,cache=unsafe"]);
+const { start, end } = vmdisk.lint(words).findings.find((found) => found.rule === "cache-unsafe").place;
+assert.equal(words.slice(start.offset, end.offset), "unsafe");
+
+const refused = (run) => {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  assert.fail("nothing is thrown");
+};
+const broken = refused(() => vmdisk.lint("<disk>\n <x\n"));
+assert(broken instanceof VmdiskError && broken.start.line >= 1);
+assert.match(refused(() => vmdisk.lint(UNSAFE, { target: "quemu=1" })).message, /quemu/);
+assert.match(refused(() => vmdisk.lint(UNSAFE, { policy: "mine" })).message, /policy/);
+assert.match(refused(() => vmdisk.lint(UNSAFE, { polity: "lab" })).message, /unknown field/);
+assert.match(refused(() => vmdisk.host("[")).message, /JSON/);
+assert.match(refused(() => vmdisk.decide("version: 1\ndisks: [{raw: {path: /a, size: 1G}}]")).message, /spec/);
+assert(refused(() => vmdisk.lint(UNSAFE, { host: {} })) instanceof TypeError);
+assert(refused(() => vmdisk.lint(null)) instanceof TypeError);
+for (const nonsense of ["", "\0", "<".repeat(10000), "[".repeat(10000), "\ud800", "<domain/>".repeat(3), "<a>".repeat(100000)]) {
+  try {
+    vmdisk.lint(nonsense);
+  } catch (error) {
+    assert(error instanceof VmdiskError && !error.message.includes("bug"), error.stack);
+  }
+}
+// Memory is freed, and hosts whose object is gone, too.
+const memory = () => process.memoryUsage().arrayBuffers;
+const before = memory();
+for (let round = 0; round < 2000; round += 1) vmdisk.lint(UNSAFE, { host });
+assert(memory() - before < 20 * 1024 * 1024, `${before} ${memory()}`);
+assert.deepEqual(vmdisk.lint(UNSAFE, { host, name: "a.xml" }), report);
+console.log("the package is as documented");
