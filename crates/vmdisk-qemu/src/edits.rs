@@ -220,10 +220,10 @@ impl PutPlan<'_> {
         };
         match field {
             DiskField::Cache if top.is_some_and(is_drive) => {
-                self.set_cache_of_drive(nth, top?, CacheMode::from_wire(value)?)
+                self.set_cache_of_drive(nth, top?, self.cache_mode(nth, value)?)
             }
             DiskField::Cache => {
-                let switches = CacheMode::from_wire(value)?.switches();
+                let switches = self.cache_mode(nth, value)?.switches();
                 self.put_cache(top?, switches.direct, switches.no_flush)?;
                 if top != bottom {
                     self.put_cache(bottom?, switches.direct, switches.no_flush)?;
@@ -279,6 +279,16 @@ impl PutPlan<'_> {
                 )
             }
             _ => self.set_property(nth, field, value),
+        }
+    }
+
+    /// The cache mode to set; `cache.direct=on` stays where only the flushes are wrong.
+    fn cache_mode(&self, nth: usize, value: &str) -> Option<CacheMode> {
+        match CacheMode::from_wire(value)? {
+            CacheMode::Writeback if self.slots.direct_unsafe.contains(&nth) => {
+                Some(CacheMode::None)
+            }
+            mode => Some(mode),
         }
     }
 

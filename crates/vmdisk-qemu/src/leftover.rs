@@ -9,6 +9,7 @@ use crate::members::Members;
 use crate::parse::{Parsed, READCONFIG};
 use crate::syntax::hole::Hole;
 use crate::syntax::option::{UNKNOWN_WORD, WrittenOption};
+use crate::syntax::properties::Property;
 use crate::syntax::start::CommandLineForm;
 use crate::syntax::text::Text;
 
@@ -240,6 +241,7 @@ impl Leftovers {
             }
             Some(interface) => {
                 self.part(option, &format!("if={interface}"), true);
+                self.mark_unknown(drive.get("if").is_some_and(Property::is_open));
             }
         }
     }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use vmdisk_model::{Bytes, DiskField, DomainField, FieldPath, ImageField, Switch};
+use vmdisk_model::{Bytes, DiskField, DomainField, FieldPath, Format, ImageField, Switch};
 use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
 use vmdisk_rule::{Problem, Rule, Severity};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
 
+use crate::blockdev::read::format_of;
 use crate::document::UnmodeledProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
@@ -220,6 +221,20 @@ impl<'a> Notes<'a> {
         });
     }
 
+    /// Reports a format that QEMU does not have.
+    pub(crate) fn report_format(&mut self, at: FieldPath, property: &Property) {
+        let text = property.value.as_str();
+        // For `help`, QEMU lists its formats, and ends.
+        if property.is_open() || matches!(text, "help" | "?") {
+            return;
+        }
+        let meant = Format::of_common_word(text).and_then(Format::qemu_driver);
+        let help = meant.map(|meant| format!("did you mean `{meant}`?"));
+        let message = format!("format `{text}` is not known");
+        self.problem(&INVALID_VALUE, at, property.span, message)
+            .help = help;
+    }
+
     /// A value from a list of words.
     pub(crate) fn word<T>(
         &mut self,
@@ -332,6 +347,11 @@ impl<'a> Notes<'a> {
                 && let Some(members) = index.properties(number)
             {
                 let at = FieldPath::Domain(DomainField::Devices);
+                let is_drive = index.options()[number].name == "drive";
+                let format = members.get("format").filter(|_| is_drive);
+                if let Some(format) = format.filter(|it| format_of(it).is_none()) {
+                    self.report_format(at, format);
+                }
                 self.report_twice(members.properties(), at, true);
             }
         }

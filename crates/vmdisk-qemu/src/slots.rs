@@ -1,6 +1,6 @@
 //! The options of disks and controllers, kept for edits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use vmdisk_source::{Edit, Span};
 
@@ -21,6 +21,8 @@ pub(crate) struct Slots {
     /// The objects that hold the guest's memory.
     pub(crate) memory: Vec<usize>,
     pub(crate) options: BTreeMap<usize, SlotOption>,
+    /// Disks that bypass the page cache and ignore flushes, which is no mode.
+    pub(crate) direct_unsafe: HashSet<usize>,
 }
 
 /// An option, reduced to the needs of edits.

@@ -219,6 +219,15 @@ fn report(
         .chain(spec_mistakes(document, options.fleet))
         .chain(refusals)
     {
+        if document.compares_unknown(&diagnostic) {
+            report.not_checked.push(NotChecked {
+                rule: diagnostic.rule,
+                at: diagnostic.at,
+                missing: Missing::new("a variable", Missing::OPEN_VALUE),
+                hosts: Vec::new(),
+            });
+            continue;
+        }
         diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
         match diagnostic.allowed_by {
             Some(_) => report.allowed.push(diagnostic),

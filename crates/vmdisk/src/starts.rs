@@ -57,6 +57,22 @@ impl Document {
         others.iter().filter(|other| other.is_unknown)
     }
 
+    /// True if a finding compares values of one name that need not be the same: of two calls of `mktemp`, two lines of `read`.
+    pub(crate) fn compares_unknown(&self, finding: &Diagnostic) -> bool {
+        let Source::QemuCommandLine(source) = &self.source else {
+            return false;
+        };
+        let places = finding.related.iter().map(|it| it.place.span);
+        let places: BTreeSet<Span> = places.chain([finding.place.span]).collect();
+        let holes = places.iter().flat_map(|it| source.holes_in(*it));
+        let holes: Vec<_> = holes.filter(|it| !it.is_stable()).collect();
+        let is_repeated = |(nth, hole): (usize, &&vmdisk_qemu::Hole)| {
+            let mut others = holes[..nth].iter();
+            others.any(|it| it.name == hole.name && !std::ptr::eq(*it, *hole))
+        };
+        !finding.related.is_empty() && holes.iter().enumerate().any(is_repeated)
+    }
+
     /// Names the variables of what was not checked, and adds the unknown words, whose disks were not.
     pub(crate) fn name_variables(&self, not_checked: &mut Vec<NotChecked>) {
         let Source::QemuCommandLine(source) = &self.source else {

@@ -316,3 +316,86 @@ fn two_functions_of_a_card_in_one_port_are_no_error_and_a_disk_is() {
     let disk = found(&format!("{line} -device virtio-blk-pci,drive=a,bus=rp1\n"));
     assert!(disk[0].contains("error[slot-taken]"), "{disk:?}");
 }
+
+#[test]
+fn options_of_a_base_node_are_carried_or_refused() {
+    let line = |base: &str, top: &str| {
+        format!(
+            "qemu-system-x86_64 -name n -M q35 -m 1G -blockdev driver=file,node-name=base,filename=/b.img{base} \
+             -blockdev driver=file,node-name=f,filename=/o.qcow2{top} -blockdev driver=qcow2,node-name=d,file=f,backing=base \
+             -device virtio-blk-pci,drive=d\n"
+        )
+    };
+    let both = ",cache.direct=on,aio=native";
+    for (base, top, named) in [
+        ("", "", [].as_slice()),
+        (both, both, &[]),
+        (both, "", &["`cache.direct`", "`aio`"]),
+        ("", both, &["`cache.direct`", "`aio`"]),
+        (",cache.no-flush=on", "", &["`cache.no-flush`"]),
+    ] {
+        let place = Place::with(&[("a.sh", &line(base, top))]);
+        for to in ["qemu", "libvirt-xml"] {
+            let run = place.run(&["convert", "--to", to, "a.sh"]);
+            let code = if named.is_empty() { 0 } else { 2 };
+            assert_eq!(run.code, code, "{base} {top}: {run:?}");
+            let count = run.stderr.matches("backing image 1").count();
+            assert_eq!(count, named.len(), "{run:?}");
+            assert!(named.iter().all(|it| run.stderr.contains(it)), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_format_that_does_not_exist_is_reported_with_and_without_a_device() {
+    let device = " -device virtio-blk-pci,drive=d";
+    for (format, device, count) in [
+        ("bogus", "", 1),
+        ("bogus", device, 1),
+        ("raw", "", 0),
+        ("help", "", 0),
+        ("$F", "", 0),
+    ] {
+        let rules = found(&format!(
+            "qemu-system-x86_64 -m 1G -drive file=/a.img,format={format},if=none,id=d{device}\n"
+        ));
+        let reported = rules
+            .iter()
+            .filter(|it| it.contains("[invalid-value]"))
+            .count();
+        assert_eq!(reported, count, "{format}{device}: {rules:?}");
+    }
+}
+
+#[test]
+fn linux_aio_without_flushes_stays_direct() {
+    for drive in [
+        "-drive file=/a.raw,format=raw,if=virtio,cache.direct=on,cache.no-flush=on,aio=native",
+        "-drive file=/a.raw,format=raw,if=virtio,cache=unsafe,cache.direct=on,aio=native",
+        "-blockdev driver=file,node-name=f,filename=/a.raw,cache.direct=on,cache.no-flush=on,aio=native \
+         -device virtio-blk-pci,drive=f",
+    ] {
+        let text = format!("qemu-system-x86_64 -m 1G {drive}\n");
+        let rules = found(&text);
+        assert!(
+            rules.iter().any(|it| it.contains("[cache-unsafe]")),
+            "{rules:?}"
+        );
+        assert!(
+            !rules.iter().any(|it| it.contains("native-without-direct")),
+            "{rules:?}"
+        );
+        let place = Place::with(&[("a.sh", &text)]);
+        let convert = place.run(&["convert", "--to", "disk-xml", "a.sh"]);
+        assert_eq!(convert.code, 2, "{convert:?}");
+        assert!(convert.stderr.contains("`aio`"), "{convert:?}");
+        let fixed = place.run(&["lint", "--no-config", "--fix", "a.sh"]);
+        assert_eq!(fixed.code, 0, "{fixed:?}");
+        let after = place.read("a.sh");
+        assert!(
+            after.contains("cache.direct=on") && after.contains("aio=native"),
+            "{after}"
+        );
+        assert!(!after.contains("no-flush=on"), "{after}");
+    }
+}

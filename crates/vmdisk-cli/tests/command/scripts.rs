@@ -264,3 +264,47 @@ fn a_dollar_sign_in_single_quotes_is_text() {
     let convert = place.run(&["convert", "--without", "hda", "--to", "disk-xml", "a.sh"]);
     assert!(convert.stdout.contains("/srv/cost$5.img"), "{convert:?}");
 }
+
+#[test]
+fn values_of_one_name_are_compared_only_where_they_are_the_same() {
+    let two = |file: &str| format!("-drive file={file},format=raw,if=virtio ").repeat(2);
+    for (before, file, count) in [
+        ("", "$(mktemp)", 0),
+        ("T=$(mktemp)", "$T", 1),
+        ("", "$1", 1),
+        ("", "$IMG", 1),
+        ("if x; then T=/a; else T=/b; fi", "$T", 2),
+        ("read -r T", "$T", 0),
+    ] {
+        let text = format!(
+            "#!/bin/bash\n{before}\nqemu-system-x86_64 -m 1G {}\n",
+            two(file)
+        );
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        let found = run.stdout.matches("[duplicate-disk-source]").count();
+        assert_eq!(found, count, "{before} {file}: {run:?}");
+    }
+    let text = "for n in a b; do A+=(-drive \"file=$(find $n),format=raw,if=virtio\"); done\n\
+        qemu-system-x86_64 -m 1G \"${A[@]}\"\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["lint", "--no-config", "-v", "a.sh"]);
+    assert_eq!(
+        run.stdout.matches("[duplicate-disk-source]").count(),
+        0,
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("duplicate-disk-source"), "{run:?}");
+}
+
+#[test]
+fn an_interface_with_a_hole_may_be_a_disk() {
+    let text = "qemu-system-x86_64 -m 1G -drive file=/a,format=raw,if=virtio$RO\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["lint", "--no-config", "-v", "a.sh"]);
+    assert!(
+        run.stderr
+            .contains("not checked: invalid-value: a variable"),
+        "{run:?}"
+    );
+}

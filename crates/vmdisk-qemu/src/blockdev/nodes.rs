@@ -1,7 +1,7 @@
 //! The settings of a disk's nodes.
 
 use vmdisk_model::{
-    Backend, BackendSource, CacheMode, CacheSwitches, DiskField, FieldPath, Switch,
+    AioMode, Backend, BackendSource, CacheMode, CacheSwitches, DiskField, FieldPath, Switch,
 };
 
 use crate::notes::Notes;
@@ -58,9 +58,15 @@ impl Nodes {
         };
         let mode = CacheMode::from_switches(switches);
         if mode.is_none() {
-            // Dropped flushes matter more than the page cache.
+            // Dropped flushes matter more than the page cache. Linux AIO is not refused with both.
             let at = FieldPath::Disk(nth, DiskField::Cache);
             notes.keep(at, "cache.no-flush", notes.span_around(at));
+            if switches.direct && self.backend.aio == Some(AioMode::Native) {
+                let at = FieldPath::Disk(nth, DiskField::Aio);
+                notes.keep(at, "aio", notes.span_around(at));
+                self.backend.aio = None;
+            }
+            notes.slots_mut().direct_unsafe.insert(nth);
         }
         self.backend.cache = mode.or(Some(CacheMode::Unsafe));
     }

@@ -1,7 +1,7 @@
 //! Reads the nodes of a disk: a chain of images under filters.
 
 use vmdisk_model::{
-    Backend, BackendSource, Backing, DetectZeroes, Discard, DiskField, Encryption,
+    AioMode, Backend, BackendSource, Backing, DetectZeroes, Discard, DiskField, Encryption,
     EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol, Slice, Switch,
 };
 use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
@@ -53,7 +53,17 @@ pub(crate) struct Chain {
     pub(crate) top: Option<(NodeSwitches, usize)>,
     /// The protocol node of the top image.
     pub(crate) bottom: Option<(NodeSwitches, usize)>,
+    /// The protocol nodes of the images below the top.
+    pub(super) below: Vec<BelowNode>,
     pub(crate) has_format: bool,
+}
+
+/// A protocol node below the top image.
+pub(super) struct BelowNode {
+    pub(super) depth: usize,
+    pub(super) option: usize,
+    pub(super) switches: NodeSwitches,
+    pub(super) aio: Option<AioMode>,
 }
 
 /// The image below an image.
@@ -86,6 +96,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             nth,
             top: None,
             bottom: None,
+            below: Vec::new(),
             has_format: false,
         };
         let node = self.read_filters(nth, node, &mut backend);
@@ -109,15 +120,39 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             bottom.discard
         };
         backend.is_read_only = top.read_only.is_some_and(is_on);
+        let direct = bottom.direct.or(top.direct.map(|_| Switch::Off)).map(is_on);
+        let no_flush = top.no_flush.or(bottom.no_flush).map(is_on);
+        // The model has one cache mode and one `aio` for all images of a disk.
+        for node in chain.below.iter().filter(|it| !it.switches.is_inline) {
+            let switch = |value: Option<Switch>| value.is_some_and(is_on);
+            let differs = [
+                (
+                    "cache.direct",
+                    switch(node.switches.direct) != direct.unwrap_or_default(),
+                ),
+                (
+                    "cache.no-flush",
+                    switch(node.switches.no_flush) != no_flush.unwrap_or_default(),
+                ),
+                (
+                    "aio",
+                    node.aio.unwrap_or(AioMode::Threads) != backend.aio.unwrap_or(AioMode::Threads),
+                ),
+            ];
+            let at = FieldPath::Image(nth, node.depth, ImageField::Image);
+            for (key, _) in differs.iter().filter(|(_, differs)| *differs) {
+                self.notes.keep(at, *key, self.index.span(node.option));
+            }
+        }
         let is_read_only_below =
             chain.has_format && !backend.is_read_only && bottom.read_only.is_some_and(is_on);
         Nodes {
             backend,
             is_read_only_below,
             // The node that opens the file decides.
-            direct: bottom.direct.or(top.direct.map(|_| Switch::Off)).map(is_on),
+            direct,
             // The node that receives a flush first decides.
-            no_flush: top.no_flush.or(bottom.no_flush).map(is_on),
+            no_flush,
         }
     }
 
@@ -449,15 +484,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     fn read_format(&mut self, nth: usize, depth: usize, driver: &Property, format: Option<Format>) {
         let at = FieldPath::Image(nth, depth, ImageField::Format);
         self.notes.record_value(at, driver);
-        let text = driver.value.as_str();
-        // QEMU lists its formats, and ends.
-        let is_question = matches!(text, "help" | "?");
-        if format.is_none() && !driver.is_open() && !is_question {
-            let message = format!("format `{text}` is not known");
-            let meant = Format::of_common_word(text).and_then(Format::qemu_driver);
-            let help = meant.map(|meant| format!("did you mean `{meant}`?"));
-            let problem = self.notes.problem(&INVALID_VALUE, at, driver.span, message);
-            problem.help = help;
+        if format.is_none() {
+            self.notes.report_format(at, driver);
         }
     }
 
@@ -585,7 +613,7 @@ const DATA_KEYS: [&str; 9] = [
 ];
 
 /// The format that a `driver`, or the `format` of a drive, names.
-fn format_of(property: &Property) -> Option<Format> {
+pub(crate) fn format_of(property: &Property) -> Option<Format> {
     match (property.key.as_str(), property.value.as_str()) {
         // Without a format above it, a protocol is raw.
         ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),

@@ -7,7 +7,7 @@ use vmdisk_model::{
 };
 use vmdisk_rule::reading::MISSING_VALUE;
 
-use super::read::{Chain, NodeReader, NodeSwitches, slice_of};
+use super::read::{BelowNode, Chain, NodeReader, NodeSwitches, slice_of};
 use crate::index::NodeAt;
 use crate::object::helper::read_reservations;
 use crate::syntax::properties::Property;
@@ -159,14 +159,23 @@ impl<'a> NodeReader<'_, 'a> {
                 .take("aio")
                 .filter(|_| self.index.is_drive(node.option))
         };
-        if let Some(property) = aio.or_else(of_drive) {
-            let at = FieldPath::Disk(nth, DiskField::Aio);
-            let aio = self
-                .notes
-                .word(at, property, AioMode::WORDS, AioMode::from_wire);
-            if depth == 0 {
-                backend.aio = aio;
-            }
+        let aio = aio.or_else(of_drive).and_then(|property| {
+            let at = match depth {
+                0 => FieldPath::Disk(nth, DiskField::Aio),
+                below => FieldPath::Image(nth, below, ImageField::Image),
+            };
+            self.notes
+                .word(at, property, AioMode::WORDS, AioMode::from_wire)
+        });
+        if depth == 0 {
+            backend.aio = aio.or(backend.aio);
+        } else {
+            chain.below.push(BelowNode {
+                depth,
+                option: node.option,
+                switches,
+                aio,
+            });
         }
         // The value that readers and writers of disks share, which is QEMU's default.
         if node

@@ -94,6 +94,14 @@ impl Expander<'_> {
                     self.take(length);
                     self.at = (self.at + 1).min(self.end);
                 }
+                '$' if has_quotes && !self.is_quoted && self.text().starts_with("$'") => {
+                    let text = &self.text()[2..];
+                    let length = text.find('\'').unwrap_or(text.len());
+                    let plain = text[..length].replace("\\n", "\n").replace("\\t", "\t");
+                    let span = self.source.span(self.at..self.at + length + 2);
+                    self.word().push_escape(&plain, span);
+                    self.at = (self.at + length + 3).min(self.end);
+                }
                 '"' if has_quotes => {
                     self.word();
                     self.is_quoted = !self.is_quoted;
@@ -181,15 +189,17 @@ impl Expander<'_> {
             }
             return;
         }
+        let separators = self.shell.separators();
+        let is_separator = |letter: char| separators.contains(letter);
         for (nth, word) in words.iter().enumerate() {
             if nth > 0 {
                 self.end_word();
             }
             let text = word.as_str();
             let mut at = 0;
-            for field in text.split_inclusive([' ', '\t', '\n']) {
-                let bare = field.trim_end_matches([' ', '\t', '\n']);
-                if !bare.is_empty() {
+            for field in text.split_inclusive(is_separator) {
+                let bare = field.strip_suffix(is_separator).unwrap_or(field);
+                if !bare.is_empty() || !field.trim().is_empty() {
                     self.push(word, at..at + bare.len(), is_whole, site);
                 }
                 if bare.len() < field.len() {
@@ -240,8 +250,7 @@ impl Expander<'_> {
                 .and_then(|it| it.strip_suffix("))"))
             {
                 let expression = expression.to_owned();
-                let number = super::arithmetic::evaluate(&expression, self.shell);
-                return Some(match number {
+                return Some(match self.shell.number(&expression) {
                     Some(number) => Value::word(literal(&number.to_string())),
                     None => self.hole(start, "it is computed from an unknown value"),
                 });
@@ -334,7 +343,7 @@ impl Expander<'_> {
                 self.shell.bytes += words.len();
                 return Ok(Some(match name {
                     "@" => Value::list_of(words),
-                    _ => Value::word(joined(&words)),
+                    _ => Value::word(self.shell.starred(&words)),
                 }));
             }
             "#" if rest.is_none() => {
@@ -351,6 +360,8 @@ impl Expander<'_> {
                 None => Ok(Some(Value::word(Text::empty(0)))),
             };
         }
+        let other = self.shell.references.get(name).cloned();
+        let name = other.as_deref().unwrap_or(name);
         if !matches!(index, "" | "@" | "*") && self.shell.maps.contains(name) {
             let index = index.trim_matches(['"', '\'']);
             return match index.contains('$') {
@@ -359,6 +370,9 @@ impl Expander<'_> {
             };
         }
         let Some(mut value) = self.shell.get(name) else {
+            if name == "IFS" {
+                return Ok(Some(Value::word(literal(" \t\n"))));
+            }
             let is_skipped = self.shell.skipped.contains(name);
             return Ok(is_skipped.then(|| Value::word(Text::empty(0))));
         };
@@ -375,7 +389,7 @@ impl Expander<'_> {
             let nth = nth.ok_or_else(|| Value::unknown("its index is unknown"))?;
             value.words = value.words.get(nth).into_iter().cloned().collect();
         } else if index == "*" && self.is_quoted {
-            value = Value::word(joined(&value.words));
+            value = Value::word(self.shell.starred(&value.words));
         }
         Ok(Some(value))
     }
@@ -384,7 +398,8 @@ impl Expander<'_> {
     fn braces(&mut self, start: usize, inner: Range<usize>) -> Value {
         let text = self.source.as_str()[inner.clone()].to_owned();
         let counts = text.len() > 1 && text.starts_with('#');
-        let body = &text[usize::from(counts)..];
+        let is_indirect = text.starts_with('!');
+        let body = &text[usize::from(counts || is_indirect)..];
         let length = match body.chars().next() {
             Some(first) if is_start_of_name(first) => name_length(body),
             Some(first) if first.is_ascii_digit() => body
@@ -400,7 +415,19 @@ impl Expander<'_> {
         {
             (index, rest) = (&after[..end], &after[end + 1..]);
         }
-        let found = self.find(name, index);
+        let mut found = self.find(name, index);
+        if is_indirect {
+            found = match found {
+                Ok(Some(value)) if value.is_list && !self.shell.maps.contains(name) => {
+                    let indices = (0..value.words.len()).map(|it| literal(&it.to_string()));
+                    Ok(Some(Value::list_of(indices.collect())))
+                }
+                Ok(Some(value)) if !value.is_list && !value.words.iter().any(Text::has_hole) => {
+                    self.find(joined(&value.words).as_str(), "")
+                }
+                _ => return self.hole(start, "its form is not known here"),
+            };
+        }
         if counts {
             return match found {
                 Ok(Some(value)) if rest.is_empty() => {
@@ -423,6 +450,12 @@ impl Expander<'_> {
         };
         let operand = inner.end - operand.len()..inner.end;
         let has_value = match &found {
+            Ok(Some(value)) if has_colon && self.shell.is_of_caller(value) => {
+                if !matches!(operator, "-" | "=") {
+                    return value.clone();
+                }
+                false
+            }
             Ok(Some(value)) => {
                 !has_colon || value.words.iter().any(|word| !word.as_str().is_empty())
             }
@@ -508,18 +541,26 @@ fn closed(text: &str, open: char, close: char) -> Option<usize> {
 
 /// `${NAME%pattern}` and its like.
 fn changed(value: Value, rest: &str) -> Option<Value> {
+    if value.is_list && !rest.starts_with(':') {
+        let word = |word: Text| changed(Value::word(word), rest)?.words.pop();
+        let words: Option<Vec<Text>> = value.words.into_iter().map(word).collect();
+        return words.map(Value::list_of);
+    }
     let [word] = value.words.as_slice() else {
         return None;
     };
     let text = word.as_str();
-    if word.has_hole() || vmdisk_source::has_expansion(rest) {
+    if word.has_hole() || rest.contains(['$', '`']) {
         return None;
     }
     let bare = |pattern: &str| pattern.replace(['"', '\''], "");
     let ends = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let part = |range: Range<usize>| Some(Value::word(word.part(range)));
-    let (operator, pattern) =
-        rest.split_at(rest.find(|c| !"%#/^,:".contains(c)).unwrap_or(rest.len()));
+    let (operator, pattern) = rest.split_at(match rest.strip_prefix('/') {
+        // `/#` and `/%` are an operator and an anchor.
+        Some(after) => 1 + usize::from(after.starts_with('/')),
+        None => rest.find(|c| !"%#^,:".contains(c)).unwrap_or(rest.len()),
+    });
     let pattern = bare(pattern);
     match operator {
         "%" => part(
@@ -544,6 +585,24 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
         ),
         "/" | "//" => {
             let (from, to) = pattern.split_once('/').unwrap_or((&pattern, ""));
+            // `${NAME/#a/b}` and `${NAME/%a/b}` replace the beginning and the end.
+            let anchored = match from.split_at_checked(1) {
+                Some(("#", from)) => {
+                    Some(text.strip_prefix(from).map(|rest| format!("{to}{rest}")))
+                }
+                Some(("%", from)) => {
+                    Some(text.strip_suffix(from).map(|rest| format!("{rest}{to}")))
+                }
+                _ => None,
+            };
+            if let Some(replaced) = anchored
+                && !from.contains(['*', '?', '[', '\\'])
+            {
+                return Some(match replaced {
+                    Some(text) => Value::word(literal(&text)),
+                    None => value,
+                });
+            }
             if from.is_empty() || from.contains(['*', '?', '[', '\\', '#', '%']) {
                 return None;
             }

@@ -122,6 +122,11 @@ pub struct Hole {
 }
 
 impl Hole {
+    /// True if each expansion of this name has the same value: the caller, or a branch before both, sets it.
+    pub fn is_stable(&self) -> bool {
+        self.is_of_caller() || self.choice.is_some()
+    }
+
     /// True if only the caller sets it, who may leave it out.
     pub(crate) fn is_of_caller(&self) -> bool {
         self.assumed == Some("")

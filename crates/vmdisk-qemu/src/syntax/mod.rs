@@ -15,6 +15,7 @@ pub(crate) mod properties;
 mod script;
 mod script_text;
 mod shell_commands;
+mod shell_input;
 mod shell_output;
 mod shell_state;
 pub(crate) mod shell_words;

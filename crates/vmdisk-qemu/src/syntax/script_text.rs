@@ -41,6 +41,22 @@ impl Script {
         }
     }
 
+    /// The text that the token at `at` gives to a command as its input: its range, and whether it is quoted.
+    pub(super) fn input(&self, at: usize) -> Option<(Range<usize>, TokenKind)> {
+        match self.tokens.get(at)?.kind {
+            TokenKind::InputWord => Some((self.tokens[at].range.clone(), TokenKind::InputWord)),
+            TokenKind::Input(nth) => {
+                let mut documents = self.tokens.iter().filter_map(|it| match it.kind {
+                    TokenKind::Document { is_quoted } => Some((it.range.clone(), is_quoted)),
+                    _ => None,
+                });
+                let (range, is_quoted) = documents.nth(nth)?;
+                Some((range, TokenKind::Document { is_quoted }))
+            }
+            _ => None,
+        }
+    }
+
     /// True if a command of these tokens writes into a file or to another stream.
     pub(super) fn has_redirection(&self, tokens: Range<usize>) -> bool {
         let text = self.text.as_str();

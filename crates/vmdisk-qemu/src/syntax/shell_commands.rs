@@ -8,7 +8,7 @@ use super::expansion::{self, Mode};
 use super::hole::Command;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_output::braces;
-use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined};
+use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined, literal};
 use super::shell_words::TokenKind;
 use super::text::Text;
 
@@ -52,12 +52,18 @@ impl Shell {
         let mut words: Vec<Text> = Vec::new();
         let mut assigned = Vec::new();
         let (mut is_first, first) = (true, *at);
+        let mut input = None;
         self.has_assumed = false;
         while let Some(token) = script.tokens.get(*at) {
             match &token.kind {
                 TokenKind::Word => {}
                 TokenKind::Output => {
                     self.has_output |= live;
+                    *at += 1;
+                    continue;
+                }
+                TokenKind::Input(_) | TokenKind::InputWord => {
+                    input = self.input_of(script, *at, live).or(input);
                     *at += 1;
                     continue;
                 }
@@ -86,11 +92,20 @@ impl Shell {
             }
             match parts {
                 Some((name, ..)) if declares => {
-                    self.declare(&word[name.clone()], words[0].as_str());
-                    if words.iter().any(|it| it.as_str() == "-A") {
-                        self.maps.insert(word[name].to_owned());
+                    let name = &word[name];
+                    self.declare(name, words[0].as_str());
+                    let has = |option: &str| words.iter().any(|it| it.as_str() == option);
+                    if has("-A") {
+                        self.maps.insert(name.to_owned());
                     }
                     self.assign(script, position, is_list);
+                    if has("-n")
+                        && let Some(value) = self.variables.get(name)
+                        && let [other] = value.words.as_slice()
+                    {
+                        let other = other.as_str().to_owned();
+                        self.references.insert(name.to_owned(), other);
+                    }
                 }
                 Some(_) => assigned.push((position, is_list)),
                 None if declares && !word.starts_with('-') => {
@@ -109,16 +124,31 @@ impl Shell {
             self.forget_output();
         }
         // Before a program, assignments are only for its environment.
-        let is_own = |name: &Text| self.functions.contains_key(name.as_str());
+        let separators = self.variables.get("IFS").cloned();
+        let is_read = words.first().is_some_and(|it| it.as_str() == "read");
+        let is_own = |name: &Text| is_read || self.functions.contains_key(name.as_str());
         if words.first().is_none_or(is_own) {
             for (position, is_list) in assigned {
                 self.assign(script, position, is_list);
             }
         }
-        match words.is_empty() {
-            true => (Flow::Next, live.then_some(true)),
-            false => self.run(words),
+        if words.is_empty() {
+            return (Flow::Next, live.then_some(true));
         }
+        let has_input = input.is_some();
+        let outer = if has_input {
+            std::mem::replace(&mut self.input, input)
+        } else {
+            None
+        };
+        let done = self.run(words);
+        if has_input {
+            self.input = outer;
+        }
+        if is_read {
+            self.put("IFS", separators);
+        }
+        done
     }
 
     pub(super) fn declare(&mut self, name: &str, declaring: &str) {
@@ -138,14 +168,15 @@ impl Shell {
     pub(super) fn assign(&mut self, script: &Rc<Script>, position: usize, is_list: bool) {
         let token = &script.tokens[position];
         let raw = &script.text.as_str()[token.range.clone()];
-        let Some((name, adds, value)) = assignment(raw) else {
+        let Some((written, adds, value)) = assignment(raw) else {
             return;
         };
-        let index = raw[name.end..value.start].split_once('[');
+        let index = raw[written.end..value.start].split_once('[');
         let index = index
             .and_then(|(_, rest)| rest.split_once(']'))
             .map(|(it, _)| it.to_owned());
-        let name = &raw[name];
+        let other = self.references.get(&raw[written.clone()]).cloned();
+        let name = other.as_deref().unwrap_or(&raw[written]);
         let offset = token.range.start;
         self.has_assumed = false;
         if is_list {
@@ -269,7 +300,12 @@ impl Shell {
     }
 
     pub(super) fn number(&mut self, text: &str) -> Option<i64> {
-        arithmetic::evaluate(text, self)
+        if !text.contains("${") && !text.contains("$(") {
+            return arithmetic::evaluate(text, self);
+        }
+        let text = self.one(&literal(text), 0..text.len(), Mode::Document);
+        let text = text.as_str().to_owned();
+        arithmetic::evaluate(&text, self)
     }
 
     /// Runs a command with known and unknown words.
@@ -289,7 +325,11 @@ impl Shell {
             "export" | "readonly" | "local" | "declare" | "typeset" => return next,
             "echo" => {
                 self.capture(name, rest);
-                return (Flow::Next, None);
+                return next;
+            }
+            "printf" if !self.sets(name, rest) => {
+                self.capture(name, rest);
+                return next;
             }
             "exit" => return (Flow::Exit, None),
             "return" => return (Flow::Return, None),
@@ -306,6 +346,9 @@ impl Shell {
             }
             "eval" => return (self.nested(joined(rest), true), None),
             _ => {}
+        }
+        if matches!(name, "read" | "mapfile" | "readarray") {
+            return (Flow::Next, self.reads(name, rest));
         }
         if self.sets(name, rest) {
             let is_certain = matches!(name, "set" | "shift" | "unset");
@@ -384,21 +427,22 @@ impl Shell {
                 }
                 self.read_file = Some(file);
             }
-            "read" | "mapfile" | "readarray" | "getopts" => {
-                self.assumed = (name == "getopts").then_some(false);
+            "getopts" => {
+                self.assumed = Some(false);
                 for word in rest {
-                    self.set_unknown(word.as_str(), &format!("`{name}` sets it"));
+                    self.set_unknown(word.as_str(), "`getopts` sets it");
                 }
             }
             "printf" => {
-                if let [option, variable, format, values @ ..] = rest
-                    && option.as_str() == "-v"
-                {
-                    let variable = variable.as_str().to_owned();
-                    match expansion::printf(format, values) {
-                        Some(text) => self.set_word(&variable, text),
-                        None => self.set_unknown(&variable, "`printf` sets it"),
-                    }
+                let [option, variable, format, values @ ..] = rest else {
+                    return false;
+                };
+                if option.as_str() != "-v" {
+                    return false;
+                }
+                match expansion::printf(format, values) {
+                    Some(text) => self.set_word(variable.as_str(), text),
+                    None => self.set_unknown(variable.as_str(), "`printf` sets it"),
                 }
             }
             _ => return false,

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use vmdisk_source::Span;
 
+use super::arithmetic::Numbers;
 use super::expansion::printf;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{Shell, joined, literal};
@@ -38,12 +39,15 @@ impl Shell {
 
     /// Adds the output of a program to that of the open substitution.
     pub(super) fn capture(&mut self, name: &str, arguments: &[Text]) {
-        let output = printed(name, arguments);
+        let output = match (name, arguments) {
+            ("cat", []) => self.input.take(),
+            _ => printed(name, arguments),
+        };
         if let Some(capture) = self.captures.last_mut() {
             match (capture, output) {
                 (Some(capture), Some(output)) => {
                     capture.push_part(&output, 0..output.as_str().len());
-                    if name != "printf" {
+                    if name == "echo" && arguments.first().is_none_or(|it| it.as_str() != "-n") {
                         capture.push_escape("\n", Span::empty(output.whole().end));
                     }
                 }
@@ -51,6 +55,17 @@ impl Shell {
             }
         }
     }
+}
+
+/// The name of `expr` and numbers are all that it reads.
+struct NoNumbers;
+
+impl Numbers for NoNumbers {
+    fn number(&mut self, _: &str) -> Option<i64> {
+        None
+    }
+
+    fn assign(&mut self, _: &str, _: Option<i64>) {}
 }
 
 /// What a program prints, if that follows from its arguments.
@@ -63,10 +78,16 @@ fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
         moved
     };
     match (name, words.as_slice()) {
-        ("echo", ["-n" | "-e" | "-E" | "-ne" | "-en", ..]) => None,
         ("echo", words) => {
-            let is_plain = !words.iter().any(|word| word.contains('\\'));
-            is_plain.then(|| joined(arguments))
+            let has_option = matches!(words, ["-n" | "-e" | "-E", ..]);
+            let words = &arguments[usize::from(has_option)..];
+            let is_plain = |word: &Text| !word.as_str().contains('\\');
+            words.iter().all(is_plain).then(|| joined(words))
+        }
+        ("expr", [a, operator, b]) if is_known => {
+            let number =
+                super::arithmetic::evaluate(&format!("{a} {operator} {b}"), &mut NoNumbers);
+            Some(text(&number?.to_string()))
         }
         ("printf", [_, ..]) if is_known => {
             let line = arguments[0].as_str().strip_suffix("\\n");

@@ -1,5 +1,6 @@
 //! The variables of a script, known and unknown, on the way that the evaluation takes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -117,6 +118,10 @@ pub(super) struct Shell {
     pub(super) assumed: Option<bool>,
     /// The output of each open substitution so far, as far as it is known.
     pub(super) captures: Vec<Option<Text>>,
+    /// The rest of the input of the open command, if it is known.
+    pub(super) input: Option<Text>,
+    /// The variables that others are names for.
+    pub(super) references: HashMap<String, String>,
     /// Variables whose elements have names.
     pub(super) maps: HashSet<String>,
     /// Variables that the script sets only where it was not followed.
@@ -138,6 +143,26 @@ pub(super) struct Shell {
 }
 
 impl Shell {
+    /// The characters between fields.
+    pub(super) fn separators(&self) -> Cow<'static, str> {
+        let set = self.variables.get("IFS").filter(|it| it.unknown.is_none());
+        match set.and_then(|it| it.words.first()) {
+            Some(word) => word.as_str().to_owned().into(),
+            None => " \t\n".into(),
+        }
+    }
+
+    /// Words with the first separator between them: `$*`.
+    pub(super) fn starred(&self, words: &[Text]) -> Text {
+        joined_by(words, self.separators().get(..1).unwrap_or_default())
+    }
+
+    /// True for a value that is empty without the caller's arguments and variables.
+    pub(super) fn is_of_caller(&self, value: &Value) -> bool {
+        let is_empty = |it: &Text| self.out.assumed_text(it).is_some_and(|it| it.is_empty());
+        value.words.iter().any(Text::has_hole) && value.words.iter().all(is_empty)
+    }
+
     /// The last unknown expansion.
     pub(super) fn last_hole(&mut self) -> Option<&mut Hole> {
         self.out.holes.last_mut()
@@ -388,11 +413,15 @@ pub(super) fn literal(text: &str) -> Text {
 
 /// Words with spaces between them.
 pub(super) fn joined(words: &[Text]) -> Text {
+    joined_by(words, " ")
+}
+
+fn joined_by(words: &[Text], separator: &str) -> Text {
     let start = words.first().map_or(0, |word| word.whole().start);
     let mut all = Text::empty(start);
     for (nth, word) in words.iter().enumerate() {
         if nth > 0 {
-            all.push_escape(" ", Span::empty(word.whole().start));
+            all.push_escape(separator, Span::empty(word.whole().start));
         }
         all.push_part(word, 0..word.as_str().len());
     }

@@ -51,6 +51,10 @@ pub(crate) enum TokenKind {
     },
     /// A redirection of the output into a file.
     Output,
+    /// The place of `<<WORD`, whose lines are the document with this number.
+    Input(usize),
+    /// The word after `<<<`.
+    InputWord,
 }
 
 /// The parts of a script, for an evaluation that follows its structure.
@@ -80,6 +84,10 @@ struct Splitter<'t> {
     word_start: usize,
     /// The words that end the documents which start on the next line, each with whether it is quoted.
     documents: Vec<(String, bool)>,
+    /// The number of documents so far.
+    inputs: usize,
+    /// True for the word after `<<<`.
+    is_input: bool,
 }
 
 impl<'t> Splitter<'t> {
@@ -99,6 +107,8 @@ impl<'t> Splitter<'t> {
             tokens: None,
             word_start: 0,
             documents: Vec::new(),
+            inputs: 0,
+            is_input: false,
         }
     }
 
@@ -149,6 +159,9 @@ impl<'t> Splitter<'t> {
         if let Some(word) = self.word.take() {
             if self.drops_word {
                 self.drops_word = false;
+                if std::mem::take(&mut self.is_input) {
+                    self.token(TokenKind::InputWord, self.word_start..self.at);
+                }
             } else {
                 let at = self.source.span(self.at..self.at).start;
                 self.counted.word(at)?;
@@ -312,8 +325,11 @@ impl<'t> Splitter<'t> {
                 let word = word.into_iter().next().unwrap_or_default();
                 let bare = word.replace(['\'', '"', '\\'], "");
                 self.documents.push((bare.clone(), bare != word));
+                self.token(TokenKind::Input(self.inputs), start..self.at);
+                self.inputs += 1;
                 self.at = source.len() - rest.len();
             }
+            "<<<" => self.is_input = true,
             ">" | ">>" => self.token(TokenKind::Output, start..self.at),
             _ => {}
         }
@@ -341,11 +357,15 @@ impl<'t> Splitter<'t> {
 
     /// True at `((` of a command or after `for`.
     fn is_arithmetic(&self) -> bool {
-        let is_for = || matches!(self.words.as_slice(), [word] if word.as_str() == "for");
+        let keywords = [
+            "!", "do", "elif", "else", "for", "if", "then", "until", "while",
+        ];
+        let is_keyword =
+            || matches!(self.words.as_slice(), [.., word] if keywords.contains(&word.as_str()));
         self.tokens.is_some()
             && self.peek(1) == Some(b'(')
             && self.word.is_none()
-            && (self.words.is_empty() || is_for())
+            && (self.words.is_empty() || is_keyword())
     }
 
     /// Length of parentheses that open `ahead` bytes from here, with those within.
