@@ -25,7 +25,12 @@ const TOGETHER: usize = 12;
 
 /// Words in place of values, which the findings show to be none: `__NAME__`, `TBD`.
 fn words(document: &Document, report: &LintReport) -> Vec<Span> {
-    const REFUSED: [&str; 3] = ["invalid-value", "target-name-refused", "relative-path"];
+    const REFUSED: [&str; 4] = [
+        "identity-refused",
+        "invalid-value",
+        "relative-path",
+        "target-name-refused",
+    ];
     if !matches!(document.source, Source::LibvirtXml(_)) {
         return Vec::new();
     }
@@ -45,10 +50,11 @@ fn words(document: &Document, report: &LintReport) -> Vec<Span> {
         .collect()
 }
 
-/// True for `__NAME__`, `#NAME#`, `[NAME]` and words in capitals.
+/// True for `__NAME__`, `#NAME#`, `[NAME]`, `<name>`, `your-name` and words in capitals.
 fn is_word(text: &str) -> bool {
+    let text = text.replace("&lt;", "<").replace("&gt;", ">");
     let text = text.trim();
-    let is_mark = |c: char| "_#@%[](){}!-~^*?.".contains(c);
+    let is_mark = |c: char| "_#@%[](){}!-~^*?.<>|`".contains(c);
     let inner = text.trim_matches(is_mark);
     let is_in_name = |c: char| c.is_alphanumeric() || " _-.".contains(c);
     let is_wrapped = text.starts_with(is_mark)
@@ -61,7 +67,16 @@ fn is_word(text: &str) -> bool {
         it.len() > 2 && it.starts_with(|c: char| c.is_ascii_uppercase()) && it.chars().all(is_in)
     };
     let has_name = text.split("__").skip(1).step_by(2).any(is_caps);
-    is_wrapped || is_caps(inner) || has_name
+    let is_joint = |c: char| "_- ".contains(c);
+    let mut parts = inner.split(is_joint);
+    let is_yours = parts.clone().count() > 1
+        && (parts
+            .next()
+            .is_some_and(|it| it.eq_ignore_ascii_case("your"))
+            || parts
+                .next_back()
+                .is_some_and(|it| it.eq_ignore_ascii_case("here")));
+    is_wrapped || is_caps(inner) || has_name || is_yours
 }
 
 /// Alternatives, each of a choice.

@@ -345,6 +345,9 @@ fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() 
         ("raw", "DISK0", "vda"),
         ("raw", "DISK_PATH", "TBD"),
         ("FORMAT", "/srv/__NAME__.img", "#DEV#"),
+        ("&lt;format&gt;", "&lt;path to image&gt;", "vda"),
+        ("[% format %]", "||image||", "`dev`"),
+        ("raw", "path-here", "your-dev"),
     ] {
         let report = lint_text(&disk(format, path, target), target);
         let found = found(&report);
@@ -356,6 +359,8 @@ fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() 
     for (format, path, target, rule) in [
         ("RAW", "/srv/a", "vda", "invalid-value"),
         ("raw", "images/a.img", "vda", "relative-path"),
+        ("raw", "here", "vda", "relative-path"),
+        ("raw", "sphere", "your", "target-name-refused"),
         ("raw", "/srv/a", "disk1", "target-name-refused"),
         ("qcow3", "/srv/__NAME__", "vda", "invalid-value"),
     ] {

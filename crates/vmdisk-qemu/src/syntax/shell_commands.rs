@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::arithmetic;
 use super::expansion::{self, Mode};
 use super::hole::Command;
+use super::program::is_program_variable;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_output::braces;
 use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined, literal};
@@ -134,6 +135,16 @@ impl Shell {
         }
         if words.is_empty() {
             return (Flow::Next, live.then_some(true));
+        }
+        // `$QEMU` names itself, whatever makes its value unknown.
+        let name = script.word(first).map(|it| it.trim_matches('"').to_owned());
+        if let Some(name) = name.filter(|it| is_program_variable(it))
+            && let Some((end, hole)) = words[0].hole_at(0)
+            && end == words[0].as_str().len()
+        {
+            let reason = self.out.holes[hole as usize].reason.clone();
+            let place = words[0].whole();
+            words[0] = self.hole(&name, place, reason);
         }
         let has_input = input.is_some();
         let outer = if has_input {
