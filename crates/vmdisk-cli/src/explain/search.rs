@@ -100,7 +100,7 @@ pub(super) struct Answer {
 pub(super) fn search(query: &str) -> Answer {
     let pages = pages();
     let quoted = by_message(query, &pages);
-    let (ranked, fits, is_phrase) = by_words(query, &pages);
+    let (ranked, fits, is_phrase) = by_words(&reason(query), &pages);
     let fits = fits || !quoted.is_empty();
     let mut found = quoted;
     for page in ranked {
@@ -141,7 +141,7 @@ fn by_message(query: &str, pages: &[Page]) -> Vec<Page> {
         with.map_or(0.0, |with| (1.0 + total / *with as f64).ln())
     };
     let sum = |words: &[String]| words.iter().map(weight).sum::<f64>();
-    let asked = literals(query);
+    let asked = literals(&reason(query));
     let known: Vec<String> = asked
         .iter()
         .filter(|word| weight(word) > 0.0)
@@ -167,6 +167,42 @@ fn by_message(query: &str, pages: &[Page]) -> Vec<Page> {
         }
     }
     best
+}
+
+/// What programs print before the reason of a failure: it says nothing about the reason.
+const AROUND: [&str; 10] = [
+    "internal error:",
+    "unsupported configuration:",
+    "xml error:",
+    "error:",
+    "requested operation is not valid:",
+    "operation not supported:",
+    "operation failed:",
+    "process exited while connecting to monitor:",
+    "qemu unexpectedly closed the monitor:",
+    "early end of file from monitor, possible problem:",
+];
+
+/// The reason in a pasted failure, without the program, the option and the kinds of errors around it.
+fn reason(message: &str) -> String {
+    let mut reason = message.to_lowercase();
+    for around in AROUND {
+        // A message that is nothing else stays.
+        let rest = reason.replace(around, " ");
+        if !rest.trim().is_empty() {
+            reason = rest;
+        }
+    }
+    let start = reason.find("qemu-system-").or(reason.find("qemu-img: "));
+    let option = start.and_then(|start| {
+        let (before, line) = reason.split_at(start);
+        let (_, mut rest) = line.split_once(": ")?;
+        if rest.starts_with('-') {
+            rest = rest.split_once(": ").map_or(rest, |(_, rest)| rest);
+        }
+        Some(format!("{before} {rest}"))
+    });
+    option.unwrap_or(reason)
 }
 
 /// The words of a message in order, without names: paths, numbers, and what stands for them.
@@ -245,7 +281,7 @@ const SYNONYMS: &[&[&str]] = &[
     &["migrate", "migration", "move"],
     &["windows", "win10", "win11"],
     &["queue", "multiqueue"],
-    &["nocow", "chattr"],
+    &["nocow", "nodatacow", "chattr"],
     &["refuse", "fail", "error", "cannot", "unable"],
     &["snapshot", "checkpoint", "savevm"],
     &["boot", "start"],
@@ -313,9 +349,10 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
         asked.insert(near.map_or(stem.clone(), str::to_owned), others);
     }
     let meant: BTreeSet<&String> = asked.values().flatten().collect();
-    let rarity = |stem: &str| {
-        let with = pages_with.get(stem).copied().unwrap_or(1) as f64;
-        (1.0 + bags.len() as f64 / with).ln()
+    // A word that no page has says little about which one is meant.
+    let rarity = |stem: &str| match pages_with.get(stem) {
+        Some(with) => (1.0 + bags.len() as f64 / *with as f64).ln(),
+        None => 2.0,
     };
     let all: f64 = asked.keys().map(|stem| rarity(stem)).sum();
     let mut found = Vec::new();
@@ -332,21 +369,31 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
         }
         let phrase = bag.phrases.iter().map(|phrase| {
             let is_asked = |stem: &String| asked.contains_key(stem) || meant.contains(stem);
-            let exact = phrase
-                .iter()
-                .filter(|stem| asked.contains_key(*stem))
-                .count() as f64;
-            match !phrase.is_empty() && phrase.iter().all(is_asked) {
-                true => (exact + 0.6 * (phrase.len() as f64 - exact)) / asked.len().max(1) as f64,
-                false => 0.0,
+            if phrase.is_empty() || !phrase.iter().all(is_asked) {
+                return 0.0;
             }
+            // The share of the query that the phrase is, by the weight of the words.
+            let parts = asked.iter().map(|(stem, others)| {
+                let is_meant = || others.iter().any(|other| phrase.contains(other));
+                match phrase.contains(stem) {
+                    true => rarity(stem),
+                    false if is_meant() => 0.6 * rarity(stem),
+                    false => 0.0,
+                }
+            });
+            parts.sum::<f64>() / all.max(f64::MIN_POSITIVE)
         });
         let mut phrase = phrase.fold(0.0, f64::max);
         // A heading in words, not a name, is a phrase too.
         let title: BTreeSet<String> = stems_of(bag.page.title()).collect();
         let is_heading = bag.page.summary().is_none() && asked.len() > 1;
         if is_heading && asked.keys().all(|stem| title.contains(stem)) {
-            phrase = 1.2;
+            // A few words of a long heading may be the subject of another page.
+            phrase = phrase.max(if 2 * asked.len() > title.len() {
+                1.2
+            } else {
+                0.9
+            });
         }
         let score = score + 2.0 * all * phrase;
         let fits = phrase >= 0.5 || covered >= 0.6 * all;
@@ -378,17 +425,19 @@ fn synonyms(stem: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The stems of a text, without words that every text has.
 fn stems_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    const COMMON: [&str; 47] = [
-        "a", "about", "after", "all", "am", "an", "and", "are", "as", "at", "be", "because", "by",
-        "can", "do", "does", "for", "from", "get", "has", "have", "how", "i", "if", "in", "is",
-        "it", "its", "my", "not", "of", "on", "or", "should", "so", "that", "the", "to", "use",
-        "using", "what", "when", "why", "with", "work", "works", "you",
+    const COMMON: [&str; 54] = [
+        "a", "about", "after", "all", "am", "an", "and", "any", "are", "as", "at", "be", "because",
+        "by", "can", "do", "does", "for", "from", "get", "has", "have", "how", "i", "if", "in",
+        "is", "it", "its", "my", "not", "of", "on", "or", "should", "so", "that", "the", "to",
+        "use", "using", "versus", "very", "vs", "want", "was", "what", "when", "which", "why",
+        "with", "work", "works", "you",
     ];
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .filter(|word| !COMMON.contains(&word.as_str()))
         .map(|word| stemmed(&word))
+        .filter(|stem| !COMMON.contains(&stem.as_str()))
 }
 
 /// A word without the endings of plurals and verbs.
