@@ -60,8 +60,8 @@ impl<'a> Guests<'a> {
 
     /// Adds the guest of an input.
     pub(crate) fn add(&mut self, number: usize, result: &mut InputResult) {
-        let settings = &self.plan.settings[self.plan.of_input[number]];
-        match &mut self.by_source[settings.source] {
+        let source = self.source(number);
+        match &mut self.by_source[source] {
             OnHost::Known(_, guests) => {
                 if let Some(needs) = result.needs.take() {
                     guests.add(number, *needs);
@@ -75,6 +75,11 @@ impl<'a> Guests<'a> {
             }
             OnHost::Unknown(..) => {}
         }
+    }
+
+    /// The number of the source of an input.
+    pub(crate) fn source(&self, number: usize) -> usize {
+        self.plan.settings[self.plan.of_input[number]].source
     }
 
     /// The inputs about whose guests there is something to report, in their order.

@@ -12,7 +12,7 @@ mod show_files;
 mod show_settings;
 mod trial;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZero;
 
 use vmdisk::{FixScope, LintOptions};
@@ -20,6 +20,7 @@ use vmdisk::{FixScope, LintOptions};
 use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
 use crate::atomic;
+use crate::baseline::task::BaselineTask;
 use crate::baseline::{known, report};
 use crate::color::Colors;
 use crate::config::settings::{self, Plan, Settings};
@@ -132,6 +133,7 @@ fn check(
         tester: tester.as_ref(),
         has_outputs: args.output.is_some() || !args.report.is_empty(),
         needs: output::needs(args, sources.hosts.is_some()),
+        says_once: args.task == BaselineTask::Use,
         stream: is_printed.then_some(&renderers[0]),
         threads: threads(args, inputs.files.len()),
     };
@@ -183,7 +185,7 @@ fn gather(
 ) -> Result<(Vec<InputReport>, Option<String>), Stop> {
     let mut reports: Vec<InputReport> = Vec::with_capacity(inputs.files.len());
     let mut first_of = vec![0; inputs.files.len()];
-    let mut fixed = None;
+    let (mut fixed, mut said) = (None, HashSet::new());
     let mut print = |text: &str| match &mut stream {
         Some(stream) => stream.write(|out| out.write_all(text.as_bytes())),
         None => Ok(()),
@@ -194,6 +196,11 @@ fn gather(
             holds_ours[search] = true;
         }
         guests.add(number, &mut result);
+        let host = guests.source(number);
+        let of_input = result.reports.iter_mut();
+        if run.says_once && of_input.fold(false, |any, it| it.drop_said(host, &mut said) | any) {
+            result = run.printed(result);
+        }
         first_of[number] = reports.len();
         reports.extend(result.reports);
         fixed = fixed.take().or(result.fixed);

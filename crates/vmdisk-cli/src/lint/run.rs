@@ -75,6 +75,8 @@ pub(crate) struct Run<'a> {
     pub(crate) needs: ReportNeeds,
     /// True if the run writes outputs to files, which must not replace a disk.
     pub(crate) has_outputs: bool,
+    /// True if advice about a host is given once, with its first guest.
+    pub(crate) says_once: bool,
     /// The report that is printed during the run.
     pub(crate) stream: Option<&'a Renderer<'a>>,
     pub(crate) threads: usize,

@@ -1,6 +1,6 @@
 //! The report about one input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::model::BackendSource;
@@ -133,6 +133,20 @@ impl InputReport {
         report.not_checked = places.collect();
         report.unchecked_rules.extend(more.unchecked_rules);
         Ok(())
+    }
+
+    /// Drops advice about a host that is said already; true if there was some. What a baseline knows is known of each
+    /// input.
+    pub(crate) fn drop_said(&mut self, host: usize, said: &mut HashSet<(usize, String)>) -> bool {
+        let (false, Ok(report)) = (self.has_baseline, &mut self.outcome) else {
+            return false;
+        };
+        let before = report.findings.len();
+        report.findings.retain(|finding| {
+            let is_of_host = finding.rule.is_about_host && finding.severity <= Severity::Advice;
+            !is_of_host || said.insert((host, finding.title.clone()))
+        });
+        report.findings.len() < before
     }
 
     /// Drops what counting does not need.

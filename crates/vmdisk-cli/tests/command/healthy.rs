@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::{finish, vmdisk};
 
-/// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it.
-const GUESTS: [&[&str]; 8] = [
+/// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it. The last ten are
+/// what `virt-install --print-xml` of Debian 12 writes for these systems.
+const GUESTS: [&[&str]; 18] = [
     &["virt-install.xml"],
     &["gnome-boxes.xml"],
     &["kubevirt.xml"],
@@ -14,6 +15,16 @@ const GUESTS: [&[&str]; 8] = [
     &["multipass.args"],
     &["terraform.xml", "terraform-pool.xml"],
     &["proxmox.args"],
+    &["virt-install-centos-stream9.xml"],
+    &["virt-install-debian11.xml"],
+    &["virt-install-fedora37.xml"],
+    &["virt-install-freebsd13-1.xml"],
+    &["virt-install-generic.xml"],
+    &["virt-install-opensuse15-4.xml"],
+    &["virt-install-rhel9-1.xml"],
+    &["virt-install-ubuntu22-04.xml"],
+    &["virt-install-win10.xml"],
+    &["virt-install-win2k22.xml"],
 ];
 
 #[test]
@@ -60,32 +71,76 @@ const TARGETS: [&str; 4] = [
 #[test]
 fn guests_of_common_tools_are_healthy_on_distributions_with_at_most_one_advice() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let hosts = TARGETS.map(|target| ["--target", target]);
     for guest in GUESTS {
-        for target in TARGETS {
-            let fixed = ["lint", "--format", "json", "--target", target];
-            let run = finish(vmdisk(&directory, fixed.iter().chain(guest)), b"");
+        for host in hosts.into_iter().chain([["--facts", "host.facts.json"]]) {
+            let fixed = ["lint", "--format", "json"];
+            let run = finish(
+                vmdisk(&directory, fixed.iter().chain(&host).chain(guest)),
+                b"",
+            );
             let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
             let findings = report["findings"].as_array().unwrap();
-            let severities: Vec<(&str, &str)> = findings
-                .iter()
-                .map(|it| {
-                    (
-                        it["severity"].as_str().unwrap(),
-                        it["rule"].as_str().unwrap(),
-                    )
-                })
-                .collect();
+            let word = |it: &serde_json::Value, key| it[key].as_str().unwrap().to_owned();
+            let found = |it| (word(it, "severity"), word(it, "rule"), word(it, "subject"));
+            let found: Vec<(String, String, String)> = findings.iter().map(found).collect();
             // A guest of a newer machine type cannot start on an older QEMU.
-            let above = severities.iter().filter(|(severity, rule)| {
-                *severity != "advice"
-                    && !matches!(*rule, "machine-missing-in-qemu" | "unsupported-by-target")
+            let above = found.iter().filter(|(severity, rule, _)| {
+                severity != "advice"
+                    && !matches!(
+                        rule.as_str(),
+                        "machine-missing-in-qemu" | "unsupported-by-target"
+                    )
             });
-            assert_eq!(above.count(), 0, "{guest:?} {target}: {severities:?}");
-            let advice = severities
-                .iter()
-                .filter(|(severity, _)| *severity == "advice");
-            assert!(advice.count() <= 1, "{guest:?} {target}: {severities:?}");
+            assert_eq!(above.count(), 0, "{guest:?} {host:?}: {found:?}");
+            // Advice about the host is given once for all guests.
+            for subject in ["guest", "host"] {
+                let advice = found
+                    .iter()
+                    .filter(|(severity, _, of)| severity == "advice" && of == subject);
+                assert!(advice.count() <= 1, "{guest:?} {host:?}: {found:?}");
+            }
         }
+    }
+}
+
+#[test]
+fn advice_about_a_host_is_given_once_for_all_its_guests() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let guests = GUESTS
+        .into_iter()
+        .flatten()
+        .filter(|name| name.starts_with("virt-install-"));
+    let fixed = ["lint", "--format", "concise", "--target", TARGETS[0]];
+    let run = finish(vmdisk(&directory, fixed.iter().chain(guests)), b"");
+    let about = run
+        .stdout
+        .matches("advice[qcow2-discard-corruption]")
+        .count();
+    assert_eq!((run.code, about), (0, 1), "{run:#?}");
+    // A baseline knows it of each guest, so that one guest alone has nothing new.
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.xml", "b.xml"] {
+        let guest = directory.join("virt-install-debian11.xml");
+        std::fs::copy(guest, folder.path().join(name)).unwrap();
+    }
+    let target = ["--target", TARGETS[0]];
+    let create = ["baseline", "create", "--baseline", "known.json"];
+    let made = finish(
+        vmdisk(
+            folder.path(),
+            create.iter().chain(&target).chain(&["a.xml", "b.xml"]),
+        ),
+        b"",
+    );
+    assert_eq!(made.code, 0, "{made:#?}");
+    let lint = ["lint", "--format", "concise", "--baseline", "known.json"];
+    for inputs in [&["a.xml", "b.xml"][..], &["b.xml"]] {
+        let run = finish(
+            vmdisk(folder.path(), lint.iter().chain(&target).chain(inputs)),
+            b"",
+        );
+        assert!(!run.stdout.contains("advice["), "{run:#?}");
     }
 }
 

@@ -11,14 +11,16 @@ declare_rule! {
     /// Discards can corrupt a qcow2 image with this version of QEMU.
     ///
     /// ## What it reports
-    /// Reports a guest with writable qcow2 images with `discard='unmap'`, once, if the target is a QEMU before 10.0.11, or from
-    /// 10.1 to 11.0.1. It is advice, because the bug is rare and belongs to the host's QEMU; with `detect_zeroes='unmap'`, which
-    /// makes each write of zeroes a discard, it is a warning. An image whose header shows another format is not reported.
+    /// Reports writable qcow2 images with `discard='unmap'` if the target is a QEMU before 10.0.11, or from 10.1 to 11.0.1:
+    /// once for a guest, and in a run with several guests of a host once for the host. It is advice, because the bug is rare
+    /// and belongs to the host's QEMU; with `detect_zeroes='unmap'`, which makes each write of zeroes a discard, it is a
+    /// warning for each guest. An image whose header shows another format is not reported.
     ///
     /// ## Why it matters
     /// A discard, or a write of zeroes that becomes one, can meet a copy-on-write in flight on the same cluster, and
     /// the newer data is lost. Both must happen at the same moment, so this is rare, but nothing reports it.
-    /// Distributions may have backported the fix; Debian's 7.2.22 does not have it.
+    /// Distributions may have backported the fix: Debian's 7.2.22 does not have it, and Debian's 10.0.11 does. The packages of
+    /// Ubuntu and RHEL were not examined.
     ///
     /// ## Use instead
     /// Update QEMU: 10.0.11 or a later 10.0, or 11.0.2 or later. Until then use `discard='ignore'`, and
@@ -94,6 +96,7 @@ declare_rule! {
     name: "qcow2-discard-corruption",
     group: Group::DataSafety,
     severity: Severity::Advice,
+    is_about_host: true,
     evidence: &[
         Evidence::measured("QEMU's own iotest 046 fails with `Pattern verification failed` on 5.2.0 and 7.2.22, and passes on 10.0.13 and 11.1.3", "qemu-io with concurrent aio_write and discard on a qcow2 overlay, Linux 6.18"),
         Evidence::Source("QEMU stable 10.0.11 and 11.0.2: qcow2: Fix corruption on discard during write with COW; Fix data loss on zero write with detect-zeroes=unmap"),
@@ -130,16 +133,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     } else {
         ignore.into()
     };
-    let more = match affected.len() - 1 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let finding = report.finding(
         at,
         phrase!(
-            "QEMU {qemu} can corrupt a qcow2 image when the guest discards: {disk}{more}",
+            "QEMU {qemu} can corrupt a qcow2 image when the guest discards",
             qemu = qemu.to_string(),
-            more,
         ),
     );
     finding
@@ -154,6 +152,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             fixed = fixed.join(", "),
             instead,
         ));
+    match affected.len() - 1 {
+        0 => {}
+        1 => drop(finding.note("so can another disk of the guest")),
+        more => drop(finding.note(format!("so can {more} more disks of the guest"))),
+    }
     if detects_zeroes {
         finding
             .severity(Severity::Warning)
