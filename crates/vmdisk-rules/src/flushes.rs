@@ -26,8 +26,8 @@ impl Lost<'_> {
     }
 }
 
-/// The layers that lose flushes for some reasons, of all disks whose data stays. A missing fact that could show one is
-/// not checked. Disks that drop flushes anyway are left out, except for memory and deleted files, which lose all data.
+/// The layers that lose flushes for some reasons, of all disks whose data stays, also of those that drop flushes
+/// themselves (`cache-unsafe`). A missing fact that could show one is not checked.
 pub(crate) fn lost<'a>(
     context: &Context<'a>,
     report: &mut Report,
@@ -35,11 +35,7 @@ pub(crate) fn lost<'a>(
     what: &'static str,
 ) -> Vec<Lost<'a>> {
     let mut found = Vec::new();
-    for (index, disk, image, path) in host::kept(context) {
-        let keeps_nothing = losses.contains(&FlushLoss::Memory);
-        if !keeps_nothing && disk.backend.effective_cache().switches().no_flush {
-            continue;
-        }
+    for (index, _, image, path) in host::kept(context) {
         let Some(facts) = host::facts(context, report, host::image_of(index), what) else {
             break;
         };

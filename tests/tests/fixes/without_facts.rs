@@ -33,12 +33,7 @@ fn guests() -> Vec<(String, String)> {
 
 /// What a fix can lead to, because its mistake hid it or only facts show it: the rule whose fix it is, the new rule, and
 /// the reason why the fix is still offered.
-const HIDDEN: [(&str, &str, &str); 6] = [
-    (
-        "cache-unsafe",
-        "overlay-volatile",
-        "the disk dropped flushes anyway",
-    ),
+const HIDDEN: [(&str, &str, &str); 5] = [
     (
         "discard-on-one-node",
         "qcow2-discard-corruption",

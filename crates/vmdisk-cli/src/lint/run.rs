@@ -444,6 +444,7 @@ mod tests {
             compares_guests: true,
         };
         let run = Run {
+            says_once: false,
             companions: &Companions::new(&inputs, &read_before),
             // The job of the second input is missing.
             jobs: &[job],

@@ -36,6 +36,30 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```xml,reported,hidden,facts-unsafe-mounts
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <source file='/srv/nobarrier/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-unsafe-mounts
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <source file='/srv/zfs-async/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-layers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='unsafe'/>
+    ///   <source file='/srv/volatile/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
     /// ## Not reported
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>

@@ -12,7 +12,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, whose image is on a file system with the mount option `nobarrier`,
-    /// `barrier=0` or `barrier=none`, at any layer: also below an overlay or a loop device. The rule does not report `cache='unsafe'` and transient disks, which drop flushes
+    /// `barrier=0` or `barrier=none`, at any layer: also below an overlay or a loop device. The rule does not report transient disks, which drop flushes
     /// anyway.
     ///
     /// ## Why it matters

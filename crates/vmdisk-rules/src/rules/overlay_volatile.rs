@@ -11,7 +11,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, whose image is on an overlay that is mounted with `volatile`; newer kernels
-    /// print `fsync=volatile`. The rule does not report `cache='unsafe'` and transient disks, which drop flushes anyway.
+    /// print `fsync=volatile`. The rule does not report transient disks, which drop flushes anyway.
     ///
     /// ## Why it matters
     /// The kernel returns from `fsync` at once, and nothing of the overlay is written for it. After a crash of the host, any

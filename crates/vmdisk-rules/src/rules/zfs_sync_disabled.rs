@@ -11,7 +11,7 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, whose image is on a ZFS dataset or is a ZFS volume with
-    /// `sync=disabled`. The rule does not report `cache='unsafe'` and transient disks, which drop flushes anyway.
+    /// `sync=disabled`. The rule does not report transient disks, which drop flushes anyway.
     ///
     /// ## Why it matters
     /// With `sync=disabled`, ZFS returns from a flush at once, and writes the data with its next transaction group,
