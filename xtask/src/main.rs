@@ -117,6 +117,8 @@ enum Chore {
     },
     /// Record the default interface of the machines of all installed QEMUs, which must be of one version
     Interfaces,
+    /// Write target/playground/index.html: a page without a server that checks configurations as one types
+    Playground,
     /// Compare the speed of `vmdisk lint -j1` with `xmllint` on 1,000 generated domains
     Race {
         /// Number of rounds; each runs every command once
@@ -170,6 +172,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::TypeNames => type_names::run(),
+        Chore::Playground => wasm::playground(),
         Chore::Wasm(arguments) => wasm::run(&arguments),
         Chore::Dist(arguments) => dist::run(&arguments),
         Chore::Editor { rounds } => editor::run(rounds),

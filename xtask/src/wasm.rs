@@ -1,10 +1,10 @@
-//! The library in WebAssembly, and the packages for npm and Go that run it.
+//! The library in WebAssembly, the packages for npm and Go that run it, and the playground, a page with all of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 use crate::dist::output;
 use crate::{race, repository};
@@ -17,6 +17,20 @@ pub(crate) struct Arguments {
 }
 
 const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Facts of the playground, by the words of its list.
+const HOSTS: [(&str, &str); 10] = [
+    ("xfs on NVMe", "xfs-nvme"),
+    ("btrfs with checksums, Linux 6.1", "btrfs-checksums-6.1"),
+    ("btrfs with checksums, Linux 6.18", "btrfs-checksums-6.18"),
+    ("btrfs without copy-on-write", "btrfs-nocow-6.18"),
+    ("thin LVM, 64 KiB chunks", "lvm-thin-64k"),
+    ("thin LVM, nearly full", "lvm-thin-nearly-full"),
+    ("a disk with 4096-byte sectors", "disk-4kn"),
+    ("LUKS without discards", "luks-without-discards"),
+    ("a degraded RAID", "md-degraded"),
+    ("io_uring disabled", "io-uring-disabled"),
+];
 
 /// Builds the library, and writes it as target/wasm/vmdisk.wasm.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -82,4 +96,44 @@ pub(crate) fn packages(folder: &Path, version: &str) -> anyhow::Result<Vec<PathB
         files.push(file);
     }
     Ok(files)
+}
+
+/// Writes target/playground/index.html, a page that needs no other file.
+pub(crate) fn playground() -> anyhow::Result<()> {
+    let wasm = build()?;
+    let read =
+        |path: &str| fs::read_to_string(repository().join(path)).with_context(|| path.to_owned());
+    let hosts = HOSTS.iter().map(|(label, name)| {
+        let facts = read(&format!("fixtures/facts/{name}.json"))?;
+        Ok(serde_json::json!({"label": label, "name": name, "facts": facts}))
+    });
+    let hosts: Vec<serde_json::Value> = hosts.collect::<anyhow::Result<_>>()?;
+    // A text of a script must not end it.
+    let hosts = serde_json::to_string(&hosts)?.replace("</", "<\\/");
+    let packed = format!("gzip -9nc '{}' | base64 -w0", wasm.display());
+    let packed = output(Command::new("sh").args(["-c", &packed]))?;
+    // A script that is not a module runs from file://, too.
+    let loader = read("bindings/npm/vmdisk.js")?
+        .replace("\nexport ", "\n")
+        .replace("import.meta.url", "location.href");
+    let page = read("bindings/playground/page.html")?
+        .replace("/*STYLE*/", &read("bindings/playground/page.css")?)
+        .replace("/*LOADER*/", &loader)
+        .replace("/*PAGE*/", &read("bindings/playground/page.js")?)
+        .replace("\"HOSTS\"", &hosts)
+        .replace("WASM", &packed);
+    let folder = race::target_folder().join("playground");
+    fs::create_dir_all(&folder)?;
+    let file = folder.join("index.html");
+    fs::write(&file, page)?;
+    let size = output(
+        Command::new("sh").args(["-c", &format!("gzip -9nc '{}' | wc -c", file.display())]),
+    )?;
+    println!(
+        "{:>9} bytes  {} ({} compressed)",
+        fs::metadata(&file)?.len(),
+        file.display(),
+        size.trim()
+    );
+    Ok(())
 }

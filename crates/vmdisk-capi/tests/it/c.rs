@@ -73,6 +73,32 @@ fn null_and_bytes_that_are_not_text_are_refused() {
 }
 
 #[test]
+fn too_many_disks_deep_nesting_and_odd_texts_are_results() {
+    let many = format!(
+        "<domain><devices>{}</devices></domain>",
+        "<disk/>".repeat(20_001)
+    );
+    let nested = "<disk>".repeat(100_000);
+    let brackets = "[".repeat(100_000);
+    for (text, expected) in [
+        (many.as_str(), "more than 20000 disks"),
+        (&nested, "{\"error\":{"),
+        (&brackets, "{\"error\":{"),
+        ("", "{\"error\":{"),
+        ("<domain/>", "\"findings\""),
+        ("<disk><target dev='\u{ffff}'/></disk>", "{"),
+    ] {
+        let text = CString::new(text).unwrap();
+        for function in FUNCTIONS {
+            let result = taken(unsafe { function(text.as_ptr(), null(), null()) });
+            assert!(!result.contains("bug in vmdisk"), "{result:.300}");
+        }
+        let report = taken(unsafe { vmdisk_lint(text.as_ptr(), null(), null()) });
+        assert!(report.contains(expected), "{expected}: {report:.300}");
+    }
+}
+
+#[test]
 fn results_are_those_of_the_library() {
     let facts = CString::new(FACTS).unwrap();
     let mut error = null_mut();

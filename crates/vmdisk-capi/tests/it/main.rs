@@ -9,6 +9,7 @@
 mod c;
 mod go;
 mod node;
+mod playground;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

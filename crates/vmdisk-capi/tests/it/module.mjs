@@ -56,6 +56,8 @@ for (const nonsense of ["", "\0", "<".repeat(10000), "[".repeat(10000), "\ud800"
     assert(error instanceof VmdiskError && !error.message.includes("bug"), error.stack);
   }
 }
+const million = `<domain><devices>${"<disk/>".repeat(1e6)}</devices></domain>`;
+assert.match(refused(() => vmdisk.lint(million)).message, /more than 20000 disks/);
 // Memory is freed, and hosts whose object is gone, too.
 const memory = () => process.memoryUsage().arrayBuffers;
 const before = memory();
