@@ -28,6 +28,16 @@ pub(super) const fn target_bus(bus: BusSpec) -> TargetBus {
     }
 }
 
+/// True if a drive for such media can be on the bus.
+pub(super) const fn fits(media: MediaSpec, bus: BusSpec) -> bool {
+    use BusSpec::{Fdc, Ide, Sata, Scsi, Usb, VirtioScsi};
+    match media {
+        MediaSpec::Disk => !matches!(bus, Fdc),
+        MediaSpec::Floppy => matches!(bus, Fdc),
+        MediaSpec::Cdrom => matches!(bus, Sata | Ide | Scsi | VirtioScsi | Usb),
+    }
+}
+
 /// True if the guest is to see the host's SCSI device itself.
 pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
     match &disk.backend {
@@ -99,11 +109,16 @@ impl Planner<'_> {
         let board = self.domain.board();
         let at = SpecPath::disk(index).key("bus");
         if board.has_bus(bus) == Some(false) {
+            let media = self.spec.disks[index].media();
             let buses = BusSpec::ALL
                 .iter()
-                .filter(|other| board.has_bus(target_bus(**other)) == Some(true));
+                .filter(|other| board.has_bus(target_bus(**other)) == Some(true))
+                .filter(|other| fits(media, **other));
             let buses: Vec<String> = buses.map(|bus| format!("`bus: {bus}`")).collect();
-            let help = format!("write {}", buses.join(" or "));
+            let help = match buses[..] {
+                [] => format!("use another machine: this one has no bus for a {media} drive"),
+                _ => format!("write {}", buses.join(" or ")),
+            };
             let message = format!("machine {} has no bus {bus}", board.name());
             self.refuse(at, message).help = Some(help);
         }

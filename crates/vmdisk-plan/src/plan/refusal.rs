@@ -6,7 +6,7 @@ use vmdisk_model::{
     Switch, TargetBus,
 };
 
-use super::bus::{is_lun, target_bus};
+use super::bus::{fits, is_lun, target_bus};
 use super::choice::Chosen;
 use super::planner::Planner;
 use crate::spec::{BackendSpec, BusSpec, DiskSpec, MediaSpec, SpecPath};
@@ -96,32 +96,13 @@ impl Planner<'_> {
             self.refuse(at.key("empty"), "only a CD or floppy drive can be empty")
                 .help = Some("write `media: cdrom` or `media: floppy`".to_owned());
         }
-        let (fits, help) = match media {
-            MediaSpec::Disk => (
-                bus != Some(BusSpec::Fdc),
-                "a floppy controller has floppy drives",
-            ),
-            MediaSpec::Floppy => (
-                matches!(bus, None | Some(BusSpec::Fdc)),
-                "a floppy drive needs bus fdc",
-            ),
-            MediaSpec::Cdrom => (
-                matches!(
-                    bus,
-                    None | Some(
-                        BusSpec::Sata
-                            | BusSpec::Ide
-                            | BusSpec::Scsi
-                            | BusSpec::VirtioScsi
-                            | BusSpec::Usb
-                    )
-                ),
-                "a CD drive needs bus sata, ide, scsi or usb",
-            ),
+        let help = match media {
+            MediaSpec::Disk => "a floppy controller has floppy drives",
+            MediaSpec::Floppy => "a floppy drive needs bus fdc",
+            MediaSpec::Cdrom => "a CD drive needs bus sata, ide, scsi or usb",
         };
-        if !fits {
-            let shown = bus.map(|bus| bus.to_string()).unwrap_or_default();
-            self.refuse(at.key("bus"), format!("bus {shown} has no {media}"))
+        if let Some(bus) = bus.filter(|bus| !fits(media, *bus)) {
+            self.refuse(at.key("bus"), format!("bus {bus} has no {media}"))
                 .help = Some(help.to_owned());
         }
         if media == MediaSpec::Disk {
