@@ -358,6 +358,27 @@ fn a_variable_of_a_script_shows_its_value_or_why_it_is_unknown() {
 }
 
 #[test]
+fn findings_inside_a_script_stand_where_their_text_is() {
+    let place = Place::with(&[]);
+    let mut editor = editor(&place, &[]);
+    let uri = uri(&place, "b.sh");
+    let text = "# ü\nC=unsafe\nadd() { O+=(-drive \"file=$1,format=raw,if=virtio,cahce=none\"); }\n\
+        add /srv/a\nread -r F <<< raw\n\
+        qemu-system-x86_64 \"${O[@]}\" -drive file=/b,format=$F,if=virtio,cache=$C\n";
+    editor.open(&uri, text);
+    let found = editor.findings(&uri);
+    for (rule, line, word) in [("property-refused", 2, "cahce"), ("cache-unsafe", 5, "$C")] {
+        let found = found.iter().find(|it| it["code"] == rule).expect(rule);
+        let start = text.lines().nth(line).and_then(|it| it.find(word)).unwrap();
+        let range = json!({
+            "start": {"line": line, "character": start},
+            "end": {"line": line, "character": start + word.len()},
+        });
+        assert_eq!(found["range"], range, "{found}");
+    }
+}
+
+#[test]
 fn foreign_texts_have_no_findings_and_no_proposals() {
     let place = Place::with(&[]);
     let mut editor = editor(&place, &[]);

@@ -298,6 +298,39 @@ fn values_of_one_name_are_compared_only_where_they_are_the_same() {
 }
 
 #[test]
+fn a_program_whose_value_is_unknown_is_one_by_its_name() {
+    let drive = "-drive file=/a,format=raw,if=virtio";
+    for (name, text) in [
+        (
+            "a.sh",
+            format!(
+                "QEMU=$(command -v kvm || which qemu)\nA=({drive})\n\"$QEMU\" -m 1G \"${{A[@]}}\"\n"
+            ),
+        ),
+        (
+            "Makefile",
+            format!(
+                "QEMU := $(shell command -v qemu-system-x86_64)\nrun:\n\t$(QEMU) -m 1G {drive}\n"
+            ),
+        ),
+        (
+            "b.sh",
+            format!(
+                "for ((i=0; i<disk_count; i++)); do :; done\nqemu-system-x86_64 -m 1G {drive}\n"
+            ),
+        ),
+    ] {
+        let place = Place::with(&[(name, &text)]);
+        let run = place.run(&["convert", "--to", "disk-xml", name]);
+        assert_eq!(
+            run.stdout.matches("file='/a'").count(),
+            1,
+            "{name}: {run:?}"
+        );
+    }
+}
+
+#[test]
 fn an_interface_with_a_hole_may_be_a_disk() {
     let text = "qemu-system-x86_64 -m 1G -drive file=/a,format=raw,if=virtio$RO\n";
     let place = Place::with(&[("a.sh", text)]);

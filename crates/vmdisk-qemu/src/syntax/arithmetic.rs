@@ -20,11 +20,12 @@ pub(crate) fn evaluate(text: &str, numbers: &mut dyn Numbers) -> Option<i64> {
 }
 
 /// The operators with two operands, by rising precedence. Longer ones come first among those with the same start.
-const LEVELS: [&[&str]; 6] = [
+const LEVELS: [&[&str]; 7] = [
     &["||"],
     &["&&"],
     &["==", "!="],
     &["<=", ">=", "<", ">"],
+    &["<<", ">>"],
     &["+", "-"],
     &["*", "/", "%"],
 ];
@@ -58,6 +59,11 @@ impl<'t> Reader<'t, '_> {
         while let Some(operator) = operators.iter().copied().find(|it| self.takes(it)) {
             let right = self.level(level + 1);
             left = left.zip(right).and_then(|(a, b)| apply(operator, a, b));
+        }
+        if level == 0 && self.takes("?") {
+            let yes = self.level(0);
+            let no = if self.takes(":") { self.level(0) } else { None };
+            left = left.and_then(|it| if it == 0 { no } else { yes });
         }
         left
     }
@@ -155,6 +161,8 @@ fn apply(operator: &str, a: i64, b: i64) -> Option<i64> {
         ">=" => Some(i64::from(a >= b)),
         "<" => Some(i64::from(a < b)),
         ">" => Some(i64::from(a > b)),
+        "<<" => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
+        ">>" => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
         "+" => a.checked_add(b),
         "-" => a.checked_sub(b),
         "*" => a.checked_mul(b),
@@ -197,7 +205,11 @@ mod tests {
             ("08", None),
             ("1 / 0", None),
             ("UNSET + 1", None),
-            ("1 << 2", None),
+            ("1 << 2 + 1", Some(8)),
+            ("9 >> 1 < N", Some(0)),
+            ("N > 2 ? N * 2 : 0", Some(6)),
+            ("UNSET ? 1 : 2", None),
+            ("1 << -1", None),
             ("9223372036854775807 + 1", None),
             ("", None),
         ] {

@@ -363,10 +363,9 @@ impl Expander<'_> {
         let other = self.shell.references.get(name).cloned();
         let name = other.as_deref().unwrap_or(name);
         if !matches!(index, "" | "@" | "*") && self.shell.maps.contains(name) {
-            let index = index.trim_matches(['"', '\'']);
-            return match index.contains('$') {
-                true => Err(Value::unknown("its index is unknown")),
-                false => Ok(self.shell.get(&format!("{name}[{index}]"))),
+            return match self.shell.key(index) {
+                None => Err(Value::unknown("its index is unknown")),
+                Some(index) => Ok(self.shell.get(&format!("{name}[{index}]"))),
             };
         }
         let Some(mut value) = self.shell.get(name) else {
@@ -559,7 +558,11 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
     let (operator, pattern) = rest.split_at(match rest.strip_prefix('/') {
         // `/#` and `/%` are an operator and an anchor.
         Some(after) => 1 + usize::from(after.starts_with('/')),
-        None => rest.find(|c| !"%#^,:".contains(c)).unwrap_or(rest.len()),
+        // One sign, or the same twice.
+        None => {
+            let first = rest.chars().next().filter(|it| "%#^,:".contains(*it))?;
+            1 + usize::from(first != ':' && rest[1..].starts_with(first))
+        }
     });
     let pattern = bare(pattern);
     match operator {
@@ -650,6 +653,19 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 
 /// The output of `printf` for a format of `%s`, `%d` and `%02d`.
 pub(super) fn printf(format: &Text, values: &[Text]) -> Option<Text> {
+    if let ("--", [format, values @ ..]) = (format.as_str(), values) {
+        return printf(format, values);
+    }
+    let count = format.as_str().matches('%').count();
+    if count > 0 && values.len() > count && values.len().is_multiple_of(count) {
+        // The format is used again for further values.
+        let mut all = Text::empty(format.whole().start);
+        for values in values.chunks(count) {
+            let part = printf(format, values)?;
+            all.push_part(&part, 0..part.as_str().len());
+        }
+        return Some(all);
+    }
     let mut values = values.iter();
     let mut pieces = format.as_str().split('%');
     let mut text = pieces.next()?.to_owned();

@@ -41,7 +41,14 @@ pub fn sniff(text: &str) -> bool {
         return true;
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    if text.starts_with(['<', '{']) || text.contains("<domain") || text.contains("<disk") {
+    // `i<disk_count` is arithmetic.
+    let has = |tag: &str| {
+        let mut tags = text
+            .match_indices(tag)
+            .map(|(at, _)| &text[at + tag.len()..]);
+        tags.any(|rest| !rest.starts_with(['_', 's', ';']) || rest.starts_with("snapshot"))
+    };
+    if text.starts_with(['<', '{']) || has("<domain") || has("<disk") {
         return false;
     }
     let is_telling = |word: &str| {

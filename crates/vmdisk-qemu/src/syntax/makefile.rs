@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 
 use super::expansion::matches;
 use super::hole::{Decisions, Evaluated, UNSET};
+use super::program::is_program_variable;
 use super::script;
 use super::text::Text;
 use crate::failure::ReadFailure;
@@ -475,6 +476,14 @@ impl Make<'_> {
             self.out.shared.push(value.whole());
         }
         match change {
+            // `$(QEMU)` names itself, whatever makes its value unknown.
+            None if is_program_variable(written)
+                && value
+                    .hole_at(0)
+                    .is_some_and(|(end, _)| end == value.as_str().len()) =>
+            {
+                self.hole(written, site, "it is the output of a command")
+            }
             None => value,
             Some(_) if value.has_hole() => self.hole(written, site, "it is computed"),
             Some((from, to)) => {

@@ -13,7 +13,7 @@ use super::expansion;
 use super::hole::{Choice, Decisions, Evaluated};
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_commands::assignment;
-use super::shell_state::{Changes, Done, Flow, Function, Shell, literal};
+use super::shell_state::{ARGUMENTS, Changes, Done, Flow, Function, Shell, Value, literal};
 use super::shell_words::{Token, TokenKind};
 use super::text::Text;
 use crate::failure::ReadFailure;
@@ -552,13 +552,13 @@ impl Shell {
         }
         for word in words.into_iter().filter(|_| live) {
             self.set_word(&name, word);
-            done = self.list(script, &mut body.clone(), true);
+            done = self.round(script, body..end);
             if done.0 != Flow::Next {
                 break;
             }
         }
         Self::expect(script, at, "done");
-        done
+        (past_loop(done.0), done.1)
     }
 
     /// `for ((…; …; …))`
@@ -589,7 +589,7 @@ impl Shell {
         self.out.shared.push(script.span(body..end));
         *at = end;
         while live && self.number(condition).is_some_and(|it| it != 0) {
-            let (flow, _) = self.list(script, &mut body.clone(), true);
+            let (flow, _) = self.round(script, body..end);
             self.number(next);
             self.commands += 1;
             if flow != Flow::Next || self.commands > MAX_COMMANDS {
@@ -634,7 +634,7 @@ impl Shell {
             self.out.choices.insert(key, choice);
             let done = self.list(script, at, true);
             Self::expect(script, at, "done");
-            return (done.0, None);
+            return (past_loop(done.0), None);
         }
         let runs = live && status != Some(!is_while);
         self.unknown_loop(script, at, runs, None, start, assumed.map(|_| false))
@@ -652,10 +652,6 @@ impl Shell {
         let mut body = *at;
         self.list(script, &mut body, false);
         Self::expect(script, &mut body, "do");
-        let leaves = |word: &str| matches!(word, "break" | "continue");
-        if (body..end).filter_map(|it| script.word(it)).any(leaves) {
-            return None;
-        }
         let input = self.input_of(script, end + 1, true);
         let has_input = input.is_some();
         let outer = has_input.then(|| std::mem::replace(&mut self.input, input));
@@ -686,9 +682,9 @@ impl Shell {
                     }
                     break;
                 }
-                let next = self.list(script, &mut body.clone(), true).0;
+                let next = self.round(script, body..end).0;
                 if next != Flow::Next {
-                    flow = Some(next);
+                    flow = Some(past_loop(next));
                     break;
                 }
             }
@@ -698,6 +694,30 @@ impl Shell {
             self.input = outer;
         }
         flow
+    }
+
+    /// One round of a loop. If it is not certain that it goes to its end, what the loop sets is unknown.
+    fn round(&mut self, script: &Rc<Script>, body: Range<usize>) -> Done {
+        let outer = std::mem::take(&mut self.may_leave);
+        let (flow, status) = self.list(script, &mut body.start.clone(), true);
+        if std::mem::replace(&mut self.may_leave, outer) {
+            for word in body.filter_map(|at| script.word(at)) {
+                match assignment(word) {
+                    Some((name, ..)) => self.set_unknown(&word[name], "a loop sets it"),
+                    None if word == "set" => {
+                        let args = vec![self.caller_arguments(Span::empty(0))];
+                        self.set(ARGUMENTS, Value::list_of(args));
+                    }
+                    None => {}
+                }
+            }
+        }
+        let flow = if flow == Flow::Continue {
+            Flow::Next
+        } else {
+            flow
+        };
+        (flow, status)
     }
 
     /// A loop that runs any number of times.
@@ -725,7 +745,7 @@ impl Shell {
         if let Some(name) = name {
             self.set_unknown(name, "a loop sets it");
         }
-        branches.taken = vec![self.branch(|shell| shell.list(script, at, true).0)];
+        branches.taken = vec![self.branch(|shell| past_loop(shell.list(script, at, true).0))];
         Self::expect(script, at, "done");
         let place = script.span(start..*at);
         self.after(branches, true, Flow::Next, place)
@@ -759,7 +779,11 @@ impl Shell {
             match script.word(*at) {
                 Some(_) if live => words.push(self.word(script, *at)),
                 Some(_) => {}
-                None => is_simple = false,
+                None => match script.operator(*at) {
+                    Some("&&") => words.push(literal("-a")),
+                    Some("||") => words.push(literal("-o")),
+                    _ => is_simple = false,
+                },
             }
             *at += 1;
         }
@@ -787,6 +811,14 @@ impl Shell {
         let is_certain = !self.has_assumed && !words.iter().any(Text::has_hole);
         self.assumed = status.filter(|_| !is_certain);
         status.filter(|_| is_certain)
+    }
+}
+
+/// Where the evaluation goes on after a loop.
+const fn past_loop(flow: Flow) -> Flow {
+    match flow {
+        Flow::Break | Flow::Continue => Flow::Next,
+        flow => flow,
     }
 }
 
@@ -837,9 +869,8 @@ fn tested(words: &[&str]) -> Option<bool> {
             })
         }
         _ => {
-            let at = words
-                .iter()
-                .rposition(|word| matches!(*word, "-a" | "-o"))?;
+            let last = |operator| words.iter().rposition(|word| *word == operator);
+            let at = last("-o").or_else(|| last("-a"))?;
             let (first, second) = (tested(&words[..at])?, tested(&words[at + 1..])?);
             Some(if words[at] == "-a" {
                 first && second
@@ -935,7 +966,7 @@ mod tests {
     }
 
     /// Scripts of which everything is known.
-    const KNOWN: [&str; 69] = [
+    const KNOWN: [&str; 80] = [
         "A=1; qemu-system-x86_64 -a $A ${A}b \"$A\" '$A' \"a${A}c\"",
         "A='x  y'; qemu-system-x86_64 $A \"$A\" -p$A-s \"-p$A\"",
         "A=; qemu-system-x86_64 -a $A \"$A\" b",
@@ -1004,6 +1035,17 @@ mod tests {
         "A=$(echo -n a; echo b); qemu-system-x86_64 $A$(echo -e c)",
         "echo start >&2 && B=1; qemu-system-x86_64 $B",
         "while read -r a; do L+=(\"$a\"); done <<< \"x\ny\"; qemu-system-x86_64 \"${L[@]}\" \"[$a]\"",
+        "for d in a skip b; do if [ $d = skip ]; then continue; fi; O+=\" -$d\"; done; qemu-system-x86_64 $O",
+        "for d in a b c; do O+=\" -$d\"; [ $d = b ] && break; done; qemu-system-x86_64 $O $d",
+        "while true; do qemu-system-x86_64 -a; break; done; qemu-system-x86_64 -b",
+        "N=0; while ((N < 3)); do N=$((N+1)); [ $N -eq 2 ] && continue; L+=(-$N); done; qemu-system-x86_64 \"${L[@]}\"",
+        "for i in a b; do for j in 1 2; do [ $j = 2 ] && break; O+=\" $i$j\"; done; done; qemu-system-x86_64 $O",
+        "declare -A C; C[d]=/a; for k in d; do C[$k$k]=/b; qemu-system-x86_64 \"${C[$k]}\" \"${C[dd]}\"; done",
+        "e=root:/a.q:qcow2; i=${e%%:*}; r=${e#*:}; qemu-system-x86_64 $i ${r%:*} ${r##*:}",
+        "T=raw; [[ -n \"$T\" && \"$T\" != qcow2 ]] && O=a; [[ -z $T || $T == raw && -n $O ]] && P=b; qemu-system-x86_64 $O $P",
+        "a=5 b=3; qemu-system-x86_64 $((1<<10)) $((a > b ? 1024 : 512)) $((a < b ? 1 : 16>>2))",
+        "D=(/a /b); printf -v O ' -f %s' \"${D[@]}\"; qemu-system-x86_64 $O $(printf -- '%s,%d ' x 1 y 2)",
+        "for l in {a..c}; do O+=\" d$l\"; done; qemu-system-x86_64 $O x{b..d}y",
         "read -r A <<< ' a,b '; IFS=,; set -- $A; qemu-system-x86_64 \"$1\" \"$2\" \"$*\"",
     ];
 
@@ -1187,6 +1229,12 @@ mod tests {
             ),
             (
                 "for A in *.img; do qemu-system-x86_64 -a $A; done",
+                "$A",
+                "a loop sets it",
+                "",
+            ),
+            (
+                "for d in a b; do [ -e $d ] && break; A=$d; done; qemu-system-x86_64 -a $A",
                 "$A",
                 "a loop sets it",
                 "",

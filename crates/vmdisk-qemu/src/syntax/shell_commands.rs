@@ -217,13 +217,10 @@ impl Shell {
         }
         match index {
             None => self.set_word(name, word),
-            Some(index) if self.maps.contains(name) => {
-                let key = index.trim_matches(['"', '\'']).to_owned();
-                match key.contains('$') {
-                    true => self.set_unknown(name, "its elements are set one by one"),
-                    false => self.set_word(&format!("{name}[{key}]"), word),
-                }
-            }
+            Some(index) if self.maps.contains(name) => match self.key(&index) {
+                None => self.set_unknown(name, "its elements are set one by one"),
+                Some(key) => self.set_word(&format!("{name}[{key}]"), word),
+            },
             Some(index) => {
                 self.note(name);
                 let nth = self.number(&index).and_then(|it| usize::try_from(it).ok());
@@ -236,6 +233,14 @@ impl Shell {
                 }
             }
         }
+    }
+
+    /// The key of an element of a map, if it is known.
+    pub(super) fn key(&mut self, index: &str) -> Option<String> {
+        let has_assumed = self.has_assumed;
+        let key = self.one(&literal(index), 0..index.len(), Mode::One);
+        self.has_assumed = has_assumed;
+        (!key.has_hole()).then(|| key.as_str().to_owned())
     }
 
     /// `NAME+=rest` and `NAME="$NAME rest"`, which append in place.
@@ -342,6 +347,8 @@ impl Shell {
                 self.capture(name, rest);
                 return next;
             }
+            "break" => return (Flow::Break, None),
+            "continue" => return (Flow::Continue, None),
             "exit" => return (Flow::Exit, None),
             "return" => return (Flow::Return, None),
             "[" | "test" => {

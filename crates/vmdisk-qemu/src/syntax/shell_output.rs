@@ -139,6 +139,14 @@ pub(super) fn braces(text: &str) -> Option<Vec<String>> {
     let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
     let middle: Vec<String> = match inner.split_once("..") {
         Some((first, last)) => {
+            if let (Ok(first), Ok(last)) = (first.parse::<char>(), last.parse::<char>())
+                && first.is_ascii_lowercase()
+                && last.is_ascii_lowercase()
+                && first < last
+            {
+                let letters: Vec<String> = (first..=last).map(String::from).collect();
+                return braces(&format!("{before}{{{}}}{after}", letters.join(",")));
+            }
             let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
             if first > last || last - first > 1000 || inner.starts_with('0') && inner.len() > 4 {
                 return None;

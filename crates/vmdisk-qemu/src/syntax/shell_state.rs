@@ -90,6 +90,8 @@ pub(super) struct Function {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     Next,
+    Break,
+    Continue,
     Return,
     Exit,
 }
@@ -118,6 +120,8 @@ pub(super) struct Shell {
     pub(super) assumed: Option<bool>,
     /// The output of each open substitution so far, as far as it is known.
     pub(super) captures: Vec<Option<Text>>,
+    /// True if a branch that is not certain ends a round of a loop.
+    pub(super) may_leave: bool,
     /// The rest of the input of the open command, if it is known.
     pub(super) input: Option<Text>,
     /// The variables that others are names for.
@@ -244,6 +248,7 @@ impl Shell {
     pub(super) fn branch(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Option<Changes> {
         self.branches.push(Changes::new());
         let flow = run(self);
+        self.may_leave |= matches!(flow, Flow::Break | Flow::Continue);
         let former = self.branches.pop().unwrap_or_default();
         let mut changes = Changes::new();
         for (name, value) in former {
