@@ -2,6 +2,7 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 #![allow(clippy::print_stdout, reason = "chores print their results")]
 
+mod api;
 mod attacks;
 mod bench_pairs;
 mod codegen;
@@ -40,6 +41,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Write the public API of the promised crates under docs/api/, or check that it is up to date
+    Api {
+        /// Write no files; fail if a file is out of date
+        #[arg(long)]
+        check: bool,
+    },
     /// Give the release binary mutated inputs of every kind, and its language server mutated texts
     Attacks(attacks::Arguments),
     /// Judge `vmdisk bench` by real runs: equal pairs, pairs with an injected slowdown, and fio by hand (needs fio)
@@ -141,6 +148,7 @@ enum Chore {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
+        Chore::Api { check } => api::run(check),
         Chore::Attacks(arguments) => attacks::run(&arguments),
         Chore::BenchPairs(arguments) => bench_pairs::run(&arguments),
         Chore::Codegen { check } => codegen::run(check),

@@ -33,6 +33,14 @@ impl std::fmt::Display for SizeError {
 
 impl std::error::Error for SizeError {}
 
+impl std::str::FromStr for Bytes {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        Self::parse(text)
+    }
+}
+
 impl Bytes {
     /// One KiB.
     pub const KIB: u64 = 1024;
@@ -41,9 +49,9 @@ impl Bytes {
     /// One GiB.
     pub const GIB: u64 = 1024 * Self::MIB;
 
-    /// `count` GiB.
+    /// `count` GiB, or the largest size if there are too many.
     pub const fn gib(count: u64) -> Self {
-        Bytes(count * Self::GIB)
+        Bytes(count.saturating_mul(Self::GIB))
     }
 
     /// Reads `40G`, `512M`, `1.5T`, `64KiB`, `10GB` or a plain number of bytes.
@@ -135,6 +143,13 @@ impl std::fmt::Display for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_too_large_is_the_largest_and_texts_are_parsed() {
+        assert_eq!(Bytes::gib(u64::MAX), Bytes(u64::MAX));
+        assert_eq!("40G".parse(), Ok(Bytes::gib(40)));
+        assert_eq!("16E".parse::<Bytes>(), Err(SizeError::TooLarge));
+    }
 
     #[test]
     fn sizes_are_read_as_the_tools_of_the_field_read_them() {

@@ -1,4 +1,4 @@
-//! A program outside this workspace, built against the packaged facade alone.
+//! Programs outside this workspace, built against the packaged crates that are promised.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,19 +15,15 @@ edition = "2024"
 
 [dependencies]
 vmdisk = "0.1.0"
+vmdisk-collect = "0.1.0"
 "#;
 
-const PROGRAM: &str = r#"
-use vmdisk::{LintOptions, lint, read};
-
-fn main() {
-    let text = std::fs::read_to_string(std::env::args().nth(1).unwrap()).unwrap();
-    let document = read(&text).unwrap();
-    for diagnostic in lint(&document, &LintOptions::default()).diagnostics {
-        println!("{}:{}: {}", diagnostic.place.start.line, diagnostic.rule.name, diagnostic.title);
-    }
-}
-"#;
+/// Programs of others, each with the most lines that it may need.
+const PROGRAMS: [(&str, &str, usize); 3] = [
+    ("checker", include_str!("outside/checker.rs"), 40),
+    ("provisioner", include_str!("outside/provisioner.rs"), 25),
+    ("tracer", include_str!("outside/tracer.rs"), 15),
+];
 
 fn cargo(folder: &Path, arguments: &[&str], target: &Path) {
     let output = Command::new(env!("CARGO"))
@@ -47,7 +43,7 @@ fn cargo(folder: &Path, arguments: &[&str], target: &Path) {
 }
 
 #[test]
-fn a_stranger_builds_against_the_packaged_facade_alone() {
+fn strangers_build_against_the_packaged_crates_alone() {
     let target = repository().join("target/packaged");
     let crates = [
         "vmdisk-source",
@@ -63,6 +59,8 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
         "vmdisk-trace",
         "vmdisk-plan",
         "vmdisk",
+        "vmdisk-qmp",
+        "vmdisk-collect",
     ];
     let mut arguments = vec![
         "package",
@@ -80,7 +78,7 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
     let folder = target.join("stranger");
     let folder = folder.as_path();
     let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir_all(folder.join("src")).unwrap();
+    std::fs::create_dir_all(folder.join("src/bin")).unwrap();
     let mut manifest = MANIFEST.to_owned();
     manifest.push_str("\n[patch.crates-io]\n");
     for name in crates {
@@ -96,20 +94,39 @@ fn a_stranger_builds_against_the_packaged_facade_alone() {
         manifest.push_str(&format!("{name} = {{ path = \"{name}-0.1.0\" }}\n"));
     }
     std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
+    for (name, text, most) in PROGRAMS {
+        assert!(text.lines().count() <= most, "{name}");
+        std::fs::write(folder.join(format!("src/bin/{name}.rs")), text).unwrap();
+    }
     // The versions this workspace is tested with, so that nothing has to be looked up.
     std::fs::copy(repository().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     cargo(folder, &["build", "--offline", "--quiet"], &target);
 
     let text = "<disk type='file'>\n<driver type='raw' cache='unsafe'/>\n<source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>\n";
-    let file = folder.join("disk.xml");
-    std::fs::write(&file, text).unwrap();
-    let program = target.join("debug/stranger");
-    let found = run_in(
-        folder,
-        program.to_str().unwrap(),
-        &[file.to_str().unwrap()],
-        "",
+    std::fs::write(folder.join("disk.xml"), text).unwrap();
+    std::fs::write(folder.join("facts.json"), "{\"schema_version\": \"1.0\"}").unwrap();
+    let run = |name: &str, arguments: &[&str]| {
+        let program = target.join("debug").join(name);
+        run_in(folder, program.to_str().unwrap(), arguments, "")
+    };
+    let checked = run("checker", &["facts.json", "disk.xml"]);
+    assert_eq!(checked.code, 1, "{checked:?}");
+    assert!(
+        checked.stdout.contains("\"rule\": \"cache-unsafe\""),
+        "{checked:?}"
     );
-    assert!(found.stdout.contains("2:cache-unsafe: `vda`"), "{found:?}");
+    let planned = run("provisioner", &["/srv/a.qcow2", "40G", "facts.json"]);
+    assert_eq!(planned.code, 0, "{planned:?}");
+    assert!(
+        planned.stdout.contains("<source file='/srv/a.qcow2'/>"),
+        "{planned:?}"
+    );
+    assert!(planned.stdout.contains("42949672960"), "{planned:?}");
+    let refused = run("provisioner", &["/srv/a.qcow2", "much", "facts.json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let traced = run("tracer", &["disk.xml"]);
+    assert!(
+        traced.stdout.contains("\"layer\": \"block-layer\""),
+        "{traced:?}"
+    );
 }
