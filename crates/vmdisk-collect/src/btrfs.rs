@@ -8,7 +8,7 @@ use std::path::Path;
 use vmdisk_facts::Fact;
 use vmdisk_facts::filesystem::Btrfs;
 
-use crate::obstacle::{fact_of, missing, obstacle};
+use crate::obstacle::{missing, obstacle};
 use crate::root::Root;
 
 /// The mounted btrfs filesystems, by UUID.
@@ -62,7 +62,7 @@ impl Registry {
         let at = format!("/sys/fs/btrfs/{uuid}");
         let number = |file: &str| {
             let path = format!("{at}/{file}");
-            fact_of(&path, root.text(&path), |text| text.parse().ok())
+            root.number(&path)
         };
         let checksum = format!("{at}/checksum");
         let policy = format!("{at}/read_policy");
@@ -70,15 +70,12 @@ impl Registry {
             data_profile: profiles(root, &at, "data"),
             meta_profile: profiles(root, &at, "metadata"),
             // `crc32c (crc32c-x86)`: the driver in parentheses does not matter.
-            checksum: fact_of(&checksum, root.text(&checksum), |text| {
+            checksum: root.fact(&checksum, |text| {
                 text.split_whitespace().next().map(str::to_owned)
             }),
             sectorsize: number("sectorsize"),
             // `[pid]`, or with more choices `[pid] round-robin:262144 devid:1`.
-            read_policy: fact_of(&policy, root.text(&policy), |text| {
-                let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
-                Some(chosen.to_owned())
-            }),
+            read_policy: root.chosen(&policy),
         }
     }
 }

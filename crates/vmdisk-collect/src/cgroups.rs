@@ -6,7 +6,7 @@ use vmdisk_facts::cgroup::{Cgroup, Cgroups, IoMax};
 use vmdisk_facts::{DeviceNumber, Fact, Reason, Unknown};
 
 use crate::mountinfo::MountTable;
-use crate::obstacle::{fact_of, missing, obstacle};
+use crate::obstacle::{missing, obstacle};
 use crate::root::Root;
 
 /// The group of guests and containers under systemd.
@@ -130,7 +130,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
     Fact::Known(Cgroup {
         path: Fact::Known(if path.is_empty() { "/" } else { path }.to_owned()),
         io_max,
-        io_weight: fact_of(&weight, root.text(&weight), |text| {
+        io_weight: root.fact(&weight, |text| {
             // `default 100`, optionally followed by lines for single devices.
             text.lines()
                 .next()?
@@ -176,9 +176,7 @@ fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
 /// Parses `8:16 rbps=2097152 wbps=max riops=max wiops=120`, with one line per device.
 fn io_max_of(root: &Root, at: &str) -> Fact<Vec<IoMax>> {
     let file = format!("{at}/io.max");
-    fact_of(&file, root.text(&file), |text| {
-        text.lines().map(io_max_line).collect()
-    })
+    root.fact(&file, |text| text.lines().map(io_max_line).collect())
 }
 
 fn io_max_line(line: &str) -> Option<IoMax> {

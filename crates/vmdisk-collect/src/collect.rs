@@ -18,7 +18,7 @@ use crate::inspection::{Paths, is_device, normalize};
 use crate::kvm;
 use crate::libvirt;
 use crate::memory;
-use crate::obstacle::{fact_of, obstacle};
+use crate::obstacle::obstacle;
 use crate::programs::{self, Packages};
 use crate::record::{ANSWERS, RECORDING, RecordedRequest};
 use crate::request::{FactGroup, Request};
@@ -120,11 +120,7 @@ fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Op
 }
 
 fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
-    let line = |path: &str| {
-        fact_of(path, root.text(path), |text| {
-            (!text.is_empty()).then(|| text.to_owned())
-        })
-    };
+    let line = |path: &str| root.fact(path, |text| (!text.is_empty()).then(|| text.to_owned()));
     facts.host = HostName {
         id: line("/proc/sys/kernel/hostname"),
         class: Fact::NotCollected,

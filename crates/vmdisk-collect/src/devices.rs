@@ -15,8 +15,7 @@ use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 use crate::sysfs::{
-    directory, flag, loop_file, md, model, names_in, numa_node, number_of, partitions, queue,
-    running, sectors,
+    directory, flag, loop_file, md, model, names_in, numa_node, partitions, queue, running, sectors,
 };
 
 /// Maximum number of devices above or below one device.
@@ -221,11 +220,7 @@ impl<'a> Devices<'a> {
             },
             dev,
             paths: links,
-            by_id: if by_id.is_empty() {
-                Fact::Absent
-            } else {
-                Fact::Known(by_id)
-            },
+            by_id: Fact::or_absent((!by_id.is_empty()).then_some(by_id)),
             // sysfs counts in sectors of 512 bytes on every device.
             size: sectors(root, &what("size")),
             read_only: flag(root, &what("ro")),
@@ -285,11 +280,7 @@ impl<'a> Devices<'a> {
 
     fn partition(&self, name: &str) -> Fact<Partition> {
         let at = directory(name);
-        let number = fact_of(
-            &format!("{at}/partition"),
-            self.root.text(format!("{at}/partition")),
-            |text| text.parse().ok(),
-        );
+        let number = self.root.number(&format!("{at}/partition"));
         if number.is_absent() {
             return Fact::Absent;
         }
@@ -308,7 +299,7 @@ impl<'a> Devices<'a> {
             number,
             parent,
             start: sectors(self.root, &format!("{at}/start")),
-            alignment_offset: number_of(self.root, &format!("{at}/alignment_offset")),
+            alignment_offset: self.root.number(&format!("{at}/alignment_offset")),
         })
     }
 
@@ -350,11 +341,7 @@ impl<'a> Devices<'a> {
         } else {
             Fact::Absent
         };
-        let uuid_prefix = if uuid.is_empty() {
-            Fact::Absent
-        } else {
-            Fact::Known(device_kind::maker(uuid))
-        };
+        let uuid_prefix = Fact::or_absent((!uuid.is_empty()).then(|| device_kind::maker(uuid)));
         (
             kind,
             Fact::Known(Dm {

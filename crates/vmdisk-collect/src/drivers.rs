@@ -6,15 +6,12 @@ use serde::Deserialize;
 use vmdisk_facts::blockdev::{Bcache, Crypt, LbaFormat, Nvme, Queue, Scsi};
 use vmdisk_facts::{BlockDevice, BlockKind, CollectError, Fact, Reason, Unknown};
 
-use crate::obstacle::fact_of;
 use crate::process::ProgramQuery;
 use crate::root::Root;
 use crate::sysfs::{directory, flag};
 
 fn word(root: &Root, file: &str) -> Fact<String> {
-    fact_of(file, root.text(file), |text| {
-        (!text.is_empty()).then(|| text.to_owned())
-    })
+    root.fact(file, |text| (!text.is_empty()).then(|| text.to_owned()))
 }
 
 /// Infers dm-crypt's options from the queues: discards pass through only if they are allowed.
@@ -45,10 +42,7 @@ pub(crate) fn bcache(root: &Root, name: &str, kind: &BlockKind) -> Fact<Bcache> 
     let mode = format!("{at}/cache_mode");
     Fact::Known(Bcache {
         // `writethrough [writeback] writearound none`
-        mode: fact_of(&mode, root.text(&mode), |text| {
-            let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
-            Some(chosen.to_owned())
-        }),
+        mode: root.chosen(&mode),
         state: word(root, &format!("{at}/state")),
     })
 }
@@ -61,7 +55,7 @@ pub(crate) fn nvme(root: &Root, name: &str, kind: &BlockKind) -> Fact<Nvme> {
     let nsid = format!("{at}/nsid");
     Fact::Known(Nvme {
         transport: word(root, &format!("{at}/device/transport")),
-        namespace: fact_of(&nsid, root.text(&nsid), |text| text.parse().ok()),
+        namespace: root.number(&nsid),
         formats: Fact::NotCollected,
     })
 }
@@ -81,7 +75,7 @@ pub(crate) fn scsi(root: &Root, name: &str) -> Fact<Scsi> {
     let driver = format!("/sys/class/scsi_host/host{host}/proc_name");
     Fact::Known(Scsi {
         state: word(root, &format!("{device}/state")),
-        host: fact_of(&driver, root.text(&driver), |text| {
+        host: root.fact(&driver, |text| {
             (!text.is_empty() && text != "<NULL>").then(|| text.to_owned())
         }),
         cache_type: word(root, &format!("{at}/cache_type")),

@@ -8,7 +8,7 @@ use vmdisk_facts::{Fact, Filesystem, FsKind, Mount, OptionValue, Reason, Unknown
 
 use crate::btrfs::Registry;
 use crate::mountinfo::MountLine;
-use crate::obstacle::{fact_of, missing, obstacle};
+use crate::obstacle::{missing, obstacle};
 use crate::record::Space;
 use crate::root::Root;
 
@@ -214,7 +214,7 @@ pub(crate) fn filesystem(
         let path = "/sys/module/zfs/version";
         Fact::Known(Zfs {
             dataset: Fact::Known(line.source.clone()),
-            version: fact_of(path, root.text(path), Version::leading),
+            version: root.fact(path, Version::leading),
             ..Zfs::default()
         })
     } else {

@@ -1,6 +1,7 @@
 //! The host: kernel, processors, limits, security, maintenance; all from small files.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use vmdisk_facts::host::{Cpu, Kernel, Limits, Security};
 use vmdisk_facts::{Fact, Reason, Version};
@@ -37,11 +38,9 @@ const BOOT_PARAMETERS: [&str; 20] = [
 ];
 
 pub(crate) fn kernel(root: &Root) -> Kernel {
-    let release = fact_of(
-        "/proc/sys/kernel/osrelease",
-        root.text("/proc/sys/kernel/osrelease"),
-        |text| (!text.is_empty()).then(|| text.to_owned()),
-    );
+    let release = root.fact("/proc/sys/kernel/osrelease", |text| {
+        (!text.is_empty()).then(|| text.to_owned())
+    });
     // Releases such as 6.8.0-45 and 6.1.0-28 do not contain the stable version; Ubuntu and Debian publish it elsewhere.
     let signature = root.text("/proc/version_signature").ok();
     let build = root.text("/proc/sys/kernel/version").ok();
@@ -63,12 +62,11 @@ pub(crate) fn kernel(root: &Root) -> Kernel {
     };
     let distribution = os_release_id(root);
     let vendor = match &release {
-        Fact::Known(release) => match vendor(release, signature.is_some(), distribution.as_deref())
-        {
-            Some(vendor) => Fact::Known(vendor),
-            // The kernel has no vendor's mark.
-            None => Fact::Absent,
-        },
+        Fact::Known(release) => Fact::or_absent(vendor(
+            release,
+            signature.is_some(),
+            distribution.as_deref(),
+        )),
         Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
             release.as_ref().and_then(|_| Fact::NotCollected)
         }
@@ -160,11 +158,7 @@ fn boot_parameters(root: &Root) -> BTreeMap<String, Fact<String>> {
                     .filter_map(|(name, value)| (name == *wanted).then_some(value))
                     .collect();
                 // Each occurrence counts, as in sizes of huge pages.
-                if values.is_empty() {
-                    Fact::Absent
-                } else {
-                    Fact::Known(values.join(","))
-                }
+                Fact::or_absent((!values.is_empty()).then(|| values.join(",")))
             }
             Err(error) => Fact::Unknown(obstacle("/proc/cmdline", error)),
         };
@@ -174,11 +168,7 @@ fn boot_parameters(root: &Root) -> BTreeMap<String, Fact<String>> {
 }
 
 pub(crate) fn cpu(root: &Root) -> Cpu {
-    let arch = fact_of(
-        "/proc/sys/kernel/arch",
-        root.text("/proc/sys/kernel/arch"),
-        |text| Some(text.to_owned()),
-    );
+    let arch = root.word("/proc/sys/kernel/arch");
     // The file exists since Linux 6.1. Otherwise the target of this build is nearly always correct.
     let arch = match arch {
         Fact::Absent if root.is_live() => Fact::Known(std::env::consts::ARCH.to_owned()),
@@ -199,7 +189,7 @@ pub(crate) fn cpu(root: &Root) -> Cpu {
         },
         Err(error) => Fact::Unknown(obstacle("/proc/cpuinfo", &error)),
     };
-    let counted = |path: &str| fact_of(path, root.text(path), count);
+    let counted = |path: &str| root.fact(path, count);
     Cpu {
         arch,
         virt,
@@ -220,34 +210,25 @@ fn count(list: &str) -> Option<u32> {
     Some(total)
 }
 
+/// A setting of the kernel, by its path; messages have its name.
+fn sysctl<T: FromStr>(root: &Root, path: &str) -> Fact<T> {
+    let read = root.text(format!("/proc/sys/{path}"));
+    fact_of(&path.replace('/', "."), read, |text| text.parse().ok())
+}
+
 pub(crate) fn limits(root: &Root, libvirt: bool) -> Limits {
-    let sysctl = |name: &str| format!("/proc/sys/{name}");
     let status = "/proc/self/status";
     Limits {
-        io_uring_disabled: fact_of(
-            "kernel.io_uring_disabled",
-            root.text(sysctl("kernel/io_uring_disabled")),
-            |text| text.parse().ok(),
-        ),
-        io_uring_group: fact_of(
-            "kernel.io_uring_group",
-            root.text(sysctl("kernel/io_uring_group")),
-            |text| text.parse().ok(),
-        ),
+        io_uring_disabled: sysctl(root, "kernel/io_uring_disabled"),
+        io_uring_group: sysctl(root, "kernel/io_uring_group"),
         io_uring_setup: io_uring::setup(root),
-        seccomp: fact_of(status, root.text(status), |text| {
+        seccomp: root.fact(status, |text| {
             let mode = text.lines().find_map(|line| line.strip_prefix("Seccomp:"));
             // A kernel without seccomp has no such line.
             Some(mode.is_some_and(|mode| mode.trim() != "0"))
         }),
-        aio_max_nr: fact_of(
-            "fs.aio-max-nr",
-            root.text(sysctl("fs/aio-max-nr")),
-            |text| text.parse().ok(),
-        ),
-        aio_nr: fact_of("fs.aio-nr", root.text(sysctl("fs/aio-nr")), |text| {
-            text.parse().ok()
-        }),
+        aio_max_nr: sysctl(root, "fs/aio-max-nr"),
+        aio_nr: sysctl(root, "fs/aio-nr"),
         memlock_bytes: memlock::soft_limit(root, "/proc/self/limits"),
         libvirt_memlock_bytes: if libvirt {
             libvirt::memlock(root)
@@ -264,12 +245,12 @@ pub(crate) fn security(root: &Root) -> Security {
         "/sys/module/apparmor/parameters/enabled",
     );
     Security {
-        selinux: fact_of(enforce, root.text(enforce), |text| match text {
+        selinux: root.fact(enforce, |text| match text {
             "0" => Some("permissive".to_owned()),
             "1" => Some("enforcing".to_owned()),
             _ => None,
         }),
-        apparmor: fact_of(enabled, root.text(enabled), |text| match text {
+        apparmor: root.fact(enabled, |text| match text {
             "Y" => Some(true),
             "N" => Some(false),
             _ => None,
@@ -308,23 +289,17 @@ const UNITS: [&str; 7] = [
 
 /// Returns which maintenance units are enabled, from systemd's files; querying systemd would start a program.
 pub(crate) fn services(root: &Root) -> BTreeMap<String, Fact<String>> {
+    let directories = [
+        "/etc/systemd/system",
+        "/usr/lib/systemd/system",
+        "/lib/systemd/system",
+    ];
     let installed = |unit: &str| {
-        [
-            "/etc/systemd/system",
-            "/usr/lib/systemd/system",
-            "/lib/systemd/system",
-        ]
-        .iter()
-        .any(|directory| root.exists(format!("{directory}/{unit}")))
+        let mut directories = directories.iter();
+        directories.any(|directory| root.exists(format!("{directory}/{unit}")))
     };
     let wanted = |unit: &str| {
-        [
-            "/etc/systemd/system",
-            "/usr/lib/systemd/system",
-            "/lib/systemd/system",
-        ]
-        .iter()
-        .any(|directory| {
+        directories.iter().any(|directory| {
             let wants = root.names(directory).unwrap_or_default();
             let wants = wants
                 .iter()

@@ -9,7 +9,7 @@ use rustix::fs::MemfdFlags;
 use vmdisk_facts::host::{Cpu, Kvm, KvmObstacle, Qemu};
 use vmdisk_facts::{Fact, Reason, Unknown};
 
-use crate::obstacle::{fact_of, obstacle};
+use crate::obstacle::obstacle;
 use crate::process;
 use crate::record::Trial;
 use crate::root::Root;
@@ -26,7 +26,7 @@ pub(crate) fn kvm(root: &Root, cpu: &Cpu) -> Kvm {
     let access = access(root, dev_kvm);
     let parameter = |module: &str| {
         let path = format!("/sys/module/{module}/parameters/nested");
-        fact_of(&path, root.text(&path), |text| match text {
+        root.fact(&path, |text| match text {
             "Y" | "1" => Some(true),
             "N" | "0" => Some(false),
             _ => None,

@@ -297,11 +297,7 @@ fn bare(name: &str) -> &str {
 }
 
 fn word(text: &str) -> Fact<String> {
-    if text.is_empty() {
-        Fact::Absent
-    } else {
-        Fact::Known(text.to_owned())
-    }
+    Fact::or_absent((!text.is_empty()).then(|| text.to_owned()))
 }
 
 fn percent(text: &str) -> Fact<Percent> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vmdisk_facts::host::{HugePagePool, Memory, NodePages, NumaNode};
 use vmdisk_facts::{Fact, Reason};
 
-use crate::obstacle::{fact_of, obstacle};
+use crate::obstacle::obstacle;
 use crate::root::Root;
 
 const NODES: &str = "/sys/devices/system/node";
@@ -28,10 +28,7 @@ pub(crate) fn memory(root: &Root) -> Memory {
     Memory {
         total_bytes: kilobytes("MemTotal"),
         available_bytes: kilobytes("MemAvailable"),
-        thp: fact_of(thp, root.text(thp), |text| {
-            let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
-            Some(chosen.to_owned())
-        }),
+        thp: root.chosen(thp),
         hugepages: hugepages(root),
     }
 }
@@ -43,7 +40,7 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 fn number(root: &Root, path: &str) -> Fact<u64> {
-    fact_of(path, root.text(path), |text| text.parse().ok())
+    root.number(path)
 }
 
 fn hugepages(root: &Root) -> BTreeMap<u64, HugePagePool> {
@@ -91,8 +88,8 @@ pub(crate) fn nodes(root: &Root) -> BTreeMap<u64, NumaNode> {
         let at = format!("{NODES}/node{number}");
         let (cpus, memory) = (format!("{at}/cpulist"), format!("{at}/meminfo"));
         let node = NumaNode {
-            cpus: fact_of(&cpus, root.text(&cpus), |text| Some(text.to_owned())),
-            memory_bytes: fact_of(&memory, root.text(&memory), |text| {
+            cpus: root.word(&cpus),
+            memory_bytes: root.fact(&memory, |text| {
                 // `Node 0 MemTotal:       16318440 kB`
                 let total = text
                     .lines()

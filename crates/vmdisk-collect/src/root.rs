@@ -6,8 +6,12 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
+use vmdisk_facts::Fact;
+
+use crate::obstacle::fact_of;
 use crate::record::{ANSWERS, Answers, Recorder};
 
 /// Maximum number of symbolic links that are followed, as in Linux.
@@ -98,6 +102,29 @@ impl Root {
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// Parses a small file as a fact: absent if it does not exist, unknown if it cannot be read or parsed.
+    pub(crate) fn fact<T>(&self, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
+        fact_of(path, self.text(path), parse)
+    }
+
+    /// The number in a file.
+    pub(crate) fn number<T: FromStr>(&self, path: &str) -> Fact<T> {
+        self.fact(path, |text| text.parse().ok())
+    }
+
+    /// The text of a file.
+    pub(crate) fn word(&self, path: &str) -> Fact<String> {
+        self.fact(path, |text| Some(text.to_owned()))
+    }
+
+    /// The word in brackets in a file with all choices, such as `always [madvise] never`.
+    pub(crate) fn chosen(&self, path: &str) -> Fact<String> {
+        self.fact(path, |text| {
+            let (chosen, _) = text.split_once('[')?.1.split_once(']')?;
+            Some(chosen.to_owned())
         })
     }
 

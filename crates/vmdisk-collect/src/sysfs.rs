@@ -31,31 +31,21 @@ pub(crate) fn partitions(root: &Root, name: &str) -> Fact<Vec<String>> {
     })
 }
 
-pub(crate) fn number_of(root: &Root, file: &str) -> Fact<u64> {
-    fact_of(file, root.text(file), |text| text.parse().ok())
-}
-
 pub(crate) fn sectors(root: &Root, file: &str) -> Fact<u64> {
-    fact_of(file, root.text(file), |text| {
-        text.parse::<u64>().ok()?.checked_mul(512)
-    })
+    root.fact(file, |text| text.parse::<u64>().ok()?.checked_mul(512))
 }
 
 pub(crate) fn flag(root: &Root, file: &str) -> Fact<bool> {
-    fact_of(file, root.text(file), |text| match text {
+    root.fact(file, |text| match text {
         "0" => Some(false),
         "1" => Some(true),
         _ => None,
     })
 }
 
-fn word(root: &Root, file: &str) -> Fact<String> {
-    fact_of(file, root.text(file), |text| Some(text.to_owned()))
-}
-
 pub(crate) fn queue(root: &Root, name: &str) -> Queue {
     let at = |file: &str| format!("{}/queue/{file}", directory(name));
-    let number = |file: &str| number_of(root, &at(file));
+    let number = |file: &str| root.number(&at(file));
     Queue {
         logical: number("logical_block_size"),
         physical: number("physical_block_size"),
@@ -66,11 +56,11 @@ pub(crate) fn queue(root: &Root, name: &str) -> Queue {
         write_zeroes_max: number("write_zeroes_max_bytes"),
         dma_alignment: number("dma_alignment"),
         rotational: flag(root, &at("rotational")),
-        scheduler: fact_of(&at("scheduler"), root.text(at("scheduler")), scheduler),
+        scheduler: root.fact(&at("scheduler"), scheduler),
         read_ahead_kb: number("read_ahead_kb"),
-        write_cache: word(root, &at("write_cache")),
+        write_cache: root.word(&at("write_cache")),
         fua: flag(root, &at("fua")),
-        zoned: word(root, &at("zoned")),
+        zoned: root.word(&at("zoned")),
         nr_requests: number("nr_requests"),
         // Without writeback throttling in the kernel, the file exists but cannot be read.
         wbt_lat_usec: match root.text(at("wbt_lat_usec")) {
@@ -99,18 +89,17 @@ pub(crate) fn md(root: &Root, name: &str) -> Fact<Md> {
         return Fact::Absent;
     }
     let file = |file: &str| format!("{at}/{file}");
-    let small = |path: String| fact_of(&path, root.text(&path), |text| text.parse().ok());
     Fact::Known(Md {
-        level: word(root, &file("level")),
-        state: word(root, &file("array_state")),
-        degraded: small(file("degraded")),
-        raid_disks: fact_of(&file("raid_disks"), root.text(file("raid_disks")), |text| {
+        level: root.word(&file("level")),
+        state: root.word(&file("array_state")),
+        degraded: root.number(&file("degraded")),
+        raid_disks: root.fact(&file("raid_disks"), |text| {
             // During a reshape the old number follows in parentheses.
             text.split_whitespace().next()?.parse().ok()
         }),
-        chunk: number_of(root, &file("chunk_size")),
-        sync: word(root, &file("sync_action")),
-        consistency: word(root, &file("consistency_policy")),
+        chunk: root.number(&file("chunk_size")),
+        sync: root.word(&file("sync_action")),
+        consistency: root.word(&file("consistency_policy")),
     })
 }
 
@@ -119,7 +108,7 @@ pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopF
         return Fact::Absent;
     }
     let at = format!("{}/loop", directory(name));
-    let backing = word(root, &format!("{at}/backing_file"));
+    let backing = root.word(&format!("{at}/backing_file"));
     if backing.is_absent() {
         // The loop device is not set up.
         return Fact::Absent;
@@ -133,7 +122,7 @@ pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopF
         }),
         deleted,
         dio: flag(root, &format!("{at}/dio")),
-        offset: number_of(root, &format!("{at}/offset")),
+        offset: root.number(&format!("{at}/offset")),
     })
 }
 

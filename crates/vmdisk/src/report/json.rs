@@ -602,23 +602,15 @@ fn replacement<'a>(entry: &ReportEntry<'_>, edit: &'a Edit) -> Replacement<'a> {
 }
 
 fn allowance<'a>(entry: &ReportEntry<'_>, by: &'a AllowedBy) -> Allowance<'a> {
-    match by {
-        AllowedBy::InFile { reason, span } => Allowance {
-            by: AllowedByWord::File,
-            reason: reason.as_deref(),
-            line: Some(entry.position(span.start).line),
-        },
-        AllowedBy::Ignored => Allowance {
-            by: AllowedByWord::CommandLine,
-            reason: None,
-            line: None,
-        },
-        AllowedBy::Baseline => Allowance {
-            by: AllowedByWord::Baseline,
-            reason: None,
-            line: None,
-        },
-    }
+    let (by, reason, line) = match by {
+        AllowedBy::InFile { reason, span } => {
+            let line = entry.position(span.start).line;
+            (AllowedByWord::File, reason.as_deref(), Some(line))
+        }
+        AllowedBy::Ignored => (AllowedByWord::CommandLine, None, None),
+        AllowedBy::Baseline => (AllowedByWord::Baseline, None, None),
+    };
+    Allowance { by, reason, line }
 }
 
 fn not_checked<'a>(
