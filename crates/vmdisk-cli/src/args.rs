@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use vmdisk::advise::{DiskLoad, Want};
 use vmdisk::model::Bytes;
@@ -19,7 +18,7 @@ use crate::config::selection::SelectionArgs;
 use crate::deferred::{Deferred, examples};
 use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
-use crate::parsers::{count, load_parser, page_words, rule, severity_parser, want_parser};
+use crate::parsers::{count, one_of, page_words, rule, severity_parser};
 use crate::values::ValueArgs;
 
 /// Lints, generates and measures the disk configuration of QEMU and libvirt guests.
@@ -135,7 +134,7 @@ pub(crate) struct HostArgs {
     #[arg(
         long,
         value_name = "POLICY",
-        value_parser = policy_parser(),
+        value_parser = one_of(Policy::WORDS.iter().copied(), Policy::from_word),
         help_heading = "Host and target"
     )]
     pub(crate) policy: Option<Policy>,
@@ -459,13 +458,13 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
     pub(crate) size: Bytes,
     /// What the disk must have.
-    #[arg(long, value_name = "WANT,…", value_delimiter = ',', value_parser = want_parser())]
+    #[arg(long, value_name = "WANT,…", value_delimiter = ',', value_parser = one_of(Want::WORDS.iter().copied(), Want::from_word))]
     pub(crate) wants: Vec<Want>,
     /// Whether the data may be lost when the host stops.
     #[arg(long, value_name = "DURABILITY", value_enum, default_value_t = Durability::Durable)]
     pub(crate) durability: Durability,
     /// The expected load.
-    #[arg(long, value_name = "LOAD", value_parser = load_parser(), default_value = "mixed")]
+    #[arg(long, value_name = "LOAD", value_parser = one_of(DiskLoad::WORDS.iter().copied(), DiskLoad::from_word), default_value = "mixed")]
     pub(crate) workload: DiskLoad,
     /// Compare only these places: directories, volume groups, thin pools as GROUP/POOL, devices. By default those that the
     /// facts name.
@@ -518,19 +517,38 @@ pub(crate) enum DecideFormat {
     Json,
 }
 
+/// What is planned; shared by generate and apply.
 #[derive(Args, Debug)]
-pub(crate) struct GenerateArgs {
+pub(crate) struct PlanArgs {
     /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
     #[arg(value_name = "SPEC")]
     pub(crate) spec: Option<PathBuf>,
     /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
     pub(crate) disks: Vec<String>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Do not refuse if this rule reports an error; may be repeated.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
+    pub(crate) ignore: Vec<String>,
+    /// Name of the guest.
+    #[arg(long, value_name = "NAME", help_heading = "Guest")]
+    pub(crate) name: Option<String>,
+    /// Memory of the guest, such as 4G; a number without a unit is in MiB, as in virt-install and QEMU.
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
+    pub(crate) memory: Option<Bytes>,
+    /// Virtual processors of the guest.
+    #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
+    pub(crate) vcpus: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GenerateArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
     /// Output format.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = GenerateForm::LibvirtXml)]
     pub(crate) to: GenerateForm,
-    #[command(flatten)]
-    pub(crate) host: HostArgs,
     /// Print the reason for each choice on standard error.
     #[arg(
         long,
@@ -541,9 +559,6 @@ pub(crate) struct GenerateArgs {
         default_missing_value = "text"
     )]
     pub(crate) explain: Option<ExplainFormat>,
-    /// Write the result even if this rule reports an error; may be repeated.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
-    pub(crate) ignore: Vec<String>,
     /// Format of QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
@@ -559,25 +574,12 @@ pub(crate) struct GenerateArgs {
         help_heading = "Guest"
     )]
     pub(crate) into: Option<PathBuf>,
-    /// Name of the guest.
-    #[arg(long, value_name = "NAME", help_heading = "Guest")]
-    pub(crate) name: Option<String>,
-    /// Memory of the guest, such as 4G; a number without a unit is in MiB, as in virt-install and QEMU.
-    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
-    pub(crate) memory: Option<Bytes>,
-    /// Virtual processors of the guest.
-    #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
-    pub(crate) vcpus: Option<u32>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArgs {
-    /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
-    #[arg(value_name = "SPEC")]
-    pub(crate) spec: Option<PathBuf>,
-    /// A disk in one line, such as qcow2:/srv/web1.qcow2,size=40G; may be repeated.
-    #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
-    pub(crate) disks: Vec<String>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
     /// Define the guest with `virsh define` when its storage is there.
     #[arg(long)]
     pub(crate) define: bool,
@@ -587,20 +589,6 @@ pub(crate) struct ApplyArgs {
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
-    #[command(flatten)]
-    pub(crate) host: HostArgs,
-    /// Make the storage even if this rule reports an error; may be repeated.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule(), hide_possible_values = true)]
-    pub(crate) ignore: Vec<String>,
-    /// Name of the guest.
-    #[arg(long, value_name = "NAME", help_heading = "Guest")]
-    pub(crate) name: Option<String>,
-    /// Memory of the guest, such as 4G.
-    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Guest")]
-    pub(crate) memory: Option<Bytes>,
-    /// Virtual processors of the guest.
-    #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
-    pub(crate) vcpus: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -770,7 +758,7 @@ pub(crate) struct RedactArgs {
     pub(crate) salt_file: Option<PathBuf>,
     /// Amount of detail: full keeps names, shareable replaces them by tokens, minimal also drops facts
     /// that no rule needs.
-    #[arg(long, value_name = "LEVEL", default_value = Level::Shareable.as_str(), value_parser = level_parser())]
+    #[arg(long, value_name = "LEVEL", default_value = Level::Shareable.as_str(), value_parser = one_of(Level::WORDS.iter().copied(), Level::from_word))]
     pub(crate) level: Level,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
@@ -786,7 +774,7 @@ pub(crate) struct LspArgs {
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub(crate) target: Option<Target>,
     /// Users of the host, which changes severities.
-    #[arg(long, value_name = "POLICY", value_parser = policy_parser())]
+    #[arg(long, value_name = "POLICY", value_parser = one_of(Policy::WORDS.iter().copied(), Policy::from_word))]
     pub(crate) policy: Option<Policy>,
     /// Use this configuration file for every input, instead of the nearest vmdisk.toml.
     #[arg(long, value_name = "FILE")]
@@ -828,7 +816,7 @@ pub(crate) struct CollectArgs {
         long = "group",
         value_name = "GROUP",
         value_delimiter = ',',
-        value_parser = group_parser()
+        value_parser = one_of(FactGroup::WORDS.iter().copied(), FactGroup::from_word)
     )]
     pub(crate) groups: Vec<FactGroup>,
     /// Format of the facts.
@@ -1010,30 +998,6 @@ pub(crate) struct ManArgs {
     /// Write a page for every command into this directory instead of printing the main one.
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-}
-
-fn policy_parser() -> impl TypedValueParser<Value = Policy> {
-    PossibleValuesParser::new(Policy::ALL.iter().map(|policy| policy.as_str())).map(|word| {
-        Policy::ALL
-            .iter()
-            .copied()
-            .find(|policy| policy.as_str() == word)
-            .unwrap_or_default()
-    })
-}
-
-fn group_parser() -> impl TypedValueParser<Value = FactGroup> {
-    PossibleValuesParser::new(FactGroup::ALL.iter().map(|group| group.name()))
-        .map(|word| FactGroup::from_name(&word).unwrap_or(FactGroup::Core))
-}
-
-fn level_parser() -> impl TypedValueParser<Value = Level> {
-    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str())).map(|word| {
-        *Level::ALL
-            .iter()
-            .find(|level| level.as_str() == word)
-            .expect("clap lets only known words through")
-    })
 }
 
 /// A size of memory, in MiB without a unit.

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use vmdisk::Severity;
-use vmdisk::advise::{DiskLoad, Want};
 use vmdisk::rules::{Group, RULES};
 
 /// The word that selects every rule.
@@ -111,33 +110,18 @@ pub(crate) fn count<N: FromStr + PartialEq + Default>(text: &str) -> Result<N, S
     number.ok_or_else(|| "expected a number from 1 on".to_owned())
 }
 
+/// One of a few words, each with its value.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    words: impl IntoIterator<Item = &'static str>,
+    from_word: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(words);
+    words.map(move |word| from_word(&word).expect("clap lets only known words through"))
+}
+
 /// One of the severities.
-pub(crate) fn want_parser() -> impl TypedValueParser<Value = Want> {
-    PossibleValuesParser::new(Want::ALL.iter().map(|want| want.word())).map(|word| {
-        let mut wants = Want::ALL.iter().copied();
-        wants.find(|want| want.word() == word).unwrap_or(Want::Thin)
-    })
-}
-
-pub(crate) fn load_parser() -> impl TypedValueParser<Value = DiskLoad> {
-    PossibleValuesParser::new(DiskLoad::ALL.iter().map(|load| load.word())).map(|word| {
-        let mut loads = DiskLoad::ALL.iter().copied();
-        loads
-            .find(|load| load.word() == word)
-            .unwrap_or(DiskLoad::Mixed)
-    })
-}
-
 pub(crate) fn severity_parser() -> impl TypedValueParser<Value = Severity> {
-    PossibleValuesParser::new(Severity::ALL.iter().rev().map(|severity| severity.as_str())).map(
-        |word| {
-            Severity::ALL
-                .iter()
-                .copied()
-                .find(|severity| severity.as_str() == word)
-                .unwrap_or(Severity::Warning)
-        },
-    )
+    one_of(Severity::WORDS.iter().rev().copied(), Severity::from_word)
 }
 
 #[cfg(test)]

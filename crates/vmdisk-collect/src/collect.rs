@@ -112,7 +112,7 @@ fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Op
         groups: recorded
             .groups
             .iter()
-            .filter_map(|name| FactGroup::from_name(name))
+            .filter_map(|name| FactGroup::from_word(name))
             .collect(),
         collected_at: recorded.collected_at.clone(),
         ..request.clone()

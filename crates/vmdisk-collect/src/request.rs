@@ -81,10 +81,3 @@ vmdisk_source::words! {
         Kvm = "kvm",
     }
 }
-
-impl FactGroup {
-    /// Returns the group with a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|group| group.name() == name)
-    }
-}

@@ -16,15 +16,9 @@ macro_rules! wire_enum {
         }
 
         impl $name {
-            /// Every spelling, in the order of [`Self::ALL`].
-            pub const WORDS: &'static [&'static str] = &[$($wire,)+];
-
             /// The value with this spelling, if there is one.
             pub fn from_wire(word: &str) -> Option<Self> {
-                match word {
-                    $($wire => Some($name::$variant),)+
-                    _ => None,
-                }
+                Self::from_word(word)
             }
         }
     };

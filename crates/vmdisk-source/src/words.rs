@@ -14,6 +14,7 @@
 /// }
 /// assert_eq!(Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>(), ["low", "high"]);
 /// assert_eq!(Level::High.to_string(), "high");
+/// assert_eq!(Level::from_word("low"), Some(Level::Low));
 /// ```
 #[macro_export]
 macro_rules! words {
@@ -33,6 +34,17 @@ macro_rules! words {
         impl $name {
             /// Every value, in the order of declaration.
             $vis const ALL: &'static [Self] = &[$(Self::$value,)+];
+
+            /// The word of every value, in the same order.
+            $vis const WORDS: &'static [&'static str] = &[$($text,)+];
+
+            /// The value of a word.
+            $vis fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($text => Some(Self::$value),)+
+                    _ => None,
+                }
+            }
 
             /// The word for the value.
             $vis const fn $word(self) -> &'static str {

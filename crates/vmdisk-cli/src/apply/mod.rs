@@ -10,7 +10,7 @@ use std::process::Stdio;
 use vmdisk::model::{Disk, Domain};
 use vmdisk::plan::Step;
 
-use crate::args::{ApplyArgs, GenerateArgs, GenerateForm, QemuFormat, TextFormat};
+use crate::args::{ApplyArgs, GenerateForm, TextFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::generate;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         true => GenerateForm::LibvirtXml,
         false => GenerateForm::Script,
     };
-    let (plan, xml) = match generate::make(&as_generate(args, form), io, colors)? {
+    let (plan, xml) = match generate::make(&args.plan, form, io, colors)? {
         Ok(made) => made,
         // A finding, or a request that cannot be met.
         Err(stop) => {
@@ -156,35 +156,6 @@ fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), 
     }
     text += &format!("{result}\n");
     deliver(io, None, &text)
-}
-
-fn as_generate(args: &ApplyArgs, to: GenerateForm) -> GenerateArgs {
-    let ApplyArgs {
-        spec,
-        disks,
-        host,
-        ignore,
-        name,
-        memory,
-        vcpus,
-        define: _,
-        dry_run: _,
-        format: _,
-    } = args;
-    GenerateArgs {
-        spec: spec.clone(),
-        disks: disks.clone(),
-        to,
-        host: host.clone(),
-        explain: None,
-        ignore: ignore.clone(),
-        qemu_format: QemuFormat::Lines,
-        output: None,
-        into: None,
-        name: name.clone(),
-        memory: *memory,
-        vcpus: *vcpus,
-    }
 }
 
 /// The state of a guest of libvirt, and how its disks differ from the planned ones.

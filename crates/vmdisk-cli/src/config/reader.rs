@@ -116,8 +116,8 @@ impl Reader<'_> {
     fn top(&mut self, table: &dyn TableLike) -> Top {
         self.know_keys(table, &KEYS);
         let all = self.section(table);
-        let fail_on = self.one(table, "fail-on", severity_words, severity);
-        let min_severity = self.one(table, "min-severity", severity_words, severity);
+        let fail_on = self.one(table, "fail-on", Severity::WORDS, Severity::from_word);
+        let min_severity = self.one(table, "min-severity", Severity::WORDS, Severity::from_word);
         let baseline = table
             .get("baseline")
             .and_then(|item| self.string("baseline", item));
@@ -198,7 +198,7 @@ impl Reader<'_> {
             facts,
             hosts: self.strings(table, "hosts"),
             target: self.target(table),
-            policy: self.one(table, "policy", policy_words, policy),
+            policy: self.one(table, "policy", Policy::WORDS, Policy::from_word),
             rules: self.rules(table),
         }
     }
@@ -231,7 +231,7 @@ impl Reader<'_> {
                 let span = span_of_key(levels, name);
                 self.complain(span, format!("`{name}`: {why}"), None);
             }
-            let words: Vec<&str> = LEVELS.into_iter().chain(severity_words()).collect();
+            let words: Vec<&str> = [&LEVELS, Severity::WORDS].concat();
             let expected = format!("one of the strings {}", words.join(", "));
             let Some((word, span)) = self.string_among(name, item, &expected) else {
                 continue;
@@ -250,13 +250,13 @@ impl Reader<'_> {
         &mut self,
         table: &dyn TableLike,
         name: &str,
-        words: fn() -> Vec<&'static str>,
+        words: &[&str],
         parse: fn(&str) -> Option<T>,
     ) -> Option<T> {
         let (word, span) = self.string(name, table.get(name)?)?;
         let value = parse(&word);
         if value.is_none() {
-            self.unknown_word(span, name, &word, &words());
+            self.unknown_word(span, name, &word, words);
         }
         value
     }
@@ -390,27 +390,6 @@ fn level(word: &str) -> Option<Level> {
     match word {
         "off" => Some(Level::Off),
         "on" => Some(Level::On),
-        other => severity(other).map(Level::Severity),
+        other => Severity::from_word(other).map(Level::Severity),
     }
-}
-
-fn severity(word: &str) -> Option<Severity> {
-    let mut all = Severity::ALL.iter().copied();
-    all.find(|severity| severity.as_str() == word)
-}
-
-fn severity_words() -> Vec<&'static str> {
-    Severity::ALL
-        .iter()
-        .map(|severity| severity.as_str())
-        .collect()
-}
-
-fn policy(word: &str) -> Option<Policy> {
-    let mut all = Policy::ALL.iter().copied();
-    all.find(|policy| policy.as_str() == word)
-}
-
-fn policy_words() -> Vec<&'static str> {
-    Policy::ALL.iter().map(|policy| policy.as_str()).collect()
 }

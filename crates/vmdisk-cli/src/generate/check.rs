@@ -6,13 +6,15 @@ use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint, 
 
 use super::spec::{GenerateInput, GenerateText};
 use super::write::refused;
-use crate::args::{GenerateArgs, GenerateForm};
+use crate::args::{GenerateForm, PlanArgs, QemuFormat};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::Stop;
 
 /// Facts and target of a check.
 pub(super) struct Check<'a> {
-    pub(super) args: &'a GenerateArgs,
+    pub(super) args: &'a PlanArgs,
+    pub(super) to: GenerateForm,
+    pub(super) qemu_format: QemuFormat,
     pub(super) facts: Option<&'a Facts>,
     pub(super) target: &'a Target,
 }
@@ -28,7 +30,7 @@ impl Check<'_> {
         let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));
         // The warning of the writer names the secret and its object.
         let mut is_named = false;
-        let text = match self.args.to {
+        let text = match self.to {
             GenerateForm::LibvirtXml | GenerateForm::DiskXml => xml()?,
             GenerateForm::Script | GenerateForm::Steps => {
                 // Whoever runs the guest on this storage need not be libvirt.

@@ -13,7 +13,7 @@ use vmdisk::facts::FactsNeeded;
 use vmdisk::plan::{Plan, SpaceShortage, Spec, plan, shortages};
 use vmdisk::{Facts, Target, facts_needed};
 
-use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, QemuFormat};
+use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, PlanArgs, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -31,17 +31,14 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     if args.qemu_format != QemuFormat::Lines && args.to != GenerateForm::Qemu {
         return Err(Stop::new("--qemu-format is about a QEMU command line").help("add --to qemu"));
     }
-    let mut known = Host::prepare(&args.host, None, io, colors)?;
-    let asked = spec::of(args, io)?;
-    if args.host.live {
-        let wanted = wanted_facts(&asked.spec, &known.target());
-        known.collect(&wanted);
-    }
+    let (known, asked) = asked(&args.plan, io, colors)?;
     let target = known.target();
     let nothing = Facts::default();
     let facts = known.facts().unwrap_or(&nothing);
     let check = Check {
-        args,
+        args: &args.plan,
+        to: args.to,
+        qemu_format: args.qemu_format,
         facts: known.facts(),
         target: &target,
     };
@@ -67,19 +64,17 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
 
 /// The plan for `vmdisk apply` with the text of its form; the inner error is a finding, or a request that cannot be met.
 pub(crate) fn make(
-    args: &GenerateArgs,
+    args: &PlanArgs,
+    to: GenerateForm,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Result<(Plan, String), Stop>, Stop> {
-    let mut known = Host::prepare(&args.host, None, io, colors)?;
-    let asked = spec::of(args, io)?;
-    if args.host.live {
-        let wanted = wanted_facts(&asked.spec, &known.target());
-        known.collect(&wanted);
-    }
+    let (known, asked) = asked(args, io, colors)?;
     let nothing = Facts::default();
     let check = Check {
         args,
+        to,
+        qemu_format: QemuFormat::Lines,
         facts: known.facts(),
         target: &known.target(),
     };
@@ -90,6 +85,21 @@ pub(crate) fn make(
         }
         (plan, written.text)
     }))
+}
+
+/// The host and the spec, with the facts that its plan needs if they are collected.
+fn asked<'a>(
+    args: &'a PlanArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<(Host, GenerateInput<'a>), Stop> {
+    let mut known = Host::prepare(&args.host, None, io, colors)?;
+    let asked = spec::of(args, io)?;
+    if args.host.live {
+        let wanted = wanted_facts(&asked.spec, &known.target());
+        known.collect(&wanted);
+    }
+    Ok((known, asked))
 }
 
 /// Hosts of one class have different free space, so this does not refuse; the script asks the host itself.
@@ -114,8 +124,8 @@ fn added(
     facts: &Facts,
     check: &Check<'_>,
 ) -> Result<(Plan, Written), Stop> {
-    let is_script = matches!(check.args.to, GenerateForm::Script | GenerateForm::Steps);
-    if !is_script && check.args.to != GenerateForm::LibvirtXml {
+    let is_script = matches!(check.to, GenerateForm::Script | GenerateForm::Steps);
+    if !is_script && check.to != GenerateForm::LibvirtXml {
         return Err(Stop::new("--into returns the whole domain as libvirt XML")
             .help("use --to libvirt-xml, or --to script for the storage of the disks"));
     }
@@ -123,7 +133,7 @@ fn added(
     let plan = existing.plan(asked, facts, check)?;
     let mut written = existing.add(&plan, check)?;
     if is_script {
-        written.text = write::creation(&plan, check.target, check.args.to)?;
+        written.text = write::creation(&plan, check.target, check.to)?;
     }
     Ok((plan, written))
 }
@@ -134,14 +144,14 @@ fn new(
     facts: &Facts,
     check: &Check<'_>,
 ) -> Result<(Plan, Written), Stop> {
-    let Check { args, target, .. } = check;
+    let target = check.target;
     let plan = plan(&asked.spec, facts, target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
     let mut warnings = check.plan(&plan, asked)?;
-    let mut written = match write::guest(&plan, (*target).clone(), args.to, args.qemu_format)? {
+    let mut written = match write::guest(&plan, target.clone(), check.to, check.qemu_format)? {
         Some(written) => written,
         None => Written {
-            text: write::creation(&plan, target, args.to)?,
+            text: write::creation(&plan, target, check.to)?,
             warnings: Vec::new(),
         },
     };

@@ -8,7 +8,7 @@ use vmdisk::plan::{
 use vmdisk::{Document, Facts, Target};
 use vmdisk_source::Span;
 
-use crate::args::GenerateArgs;
+use crate::args::PlanArgs;
 use crate::input::bounded;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
@@ -46,7 +46,7 @@ struct File {
 }
 
 /// The spec that the arguments ask for.
-pub(super) fn of<'a>(args: &'a GenerateArgs, io: &mut Io<'_>) -> Result<GenerateInput<'a>, Stop> {
+pub(super) fn of<'a>(args: &'a PlanArgs, io: &mut Io<'_>) -> Result<GenerateInput<'a>, Stop> {
     let (mut spec, file) = match &args.spec {
         Some(path) => {
             let (spec, file) = from_file(path, io)?;

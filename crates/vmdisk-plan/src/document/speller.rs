@@ -7,7 +7,7 @@ use vmdisk_model::{
     LimitField, Protocol, Switch,
 };
 
-use crate::spec::{BusSpec, MediaSpec, Word, size_text};
+use crate::spec::{BusSpec, MediaSpec, size_text};
 
 /// The keys of `guest`, and what they ask for.
 pub(super) const GUEST: &[(&str, DomainField)] = &[

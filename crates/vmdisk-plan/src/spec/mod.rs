@@ -55,7 +55,7 @@ pub use network::{
 pub use path::{SpecPath, SpecSegment};
 
 pub(crate) use of_domain::disk_as_set;
-pub(crate) use value::{Word, size_text};
+pub(crate) use value::size_text;
 
 use node::{describe, one_line};
 use one_liner::{begins_one_liner, keys_instead, kind_among};

@@ -43,15 +43,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
         )?;
         return Ok(());
     }
-    writeln!(
-        out,
-        "# Only root and the hypervisor need the images; other users must not read them."
-    )?;
-    writeln!(out, "umask 077")?;
-    writeln!(out, "PATH=\"${{PATH:-/usr/bin:/bin}}:/usr/sbin:/sbin\"")?;
-    writeln!(out, "export PATH")?;
     writeln!(out, "{HELPERS}")?;
-    writeln!(out, "\n# Check all preconditions before changing anything.")?;
     let mut checks: BTreeSet<String> = BTreeSet::new();
     for program in programs(steps) {
         let quoted = quote(program);
@@ -111,8 +103,37 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+/// Free space for all steps that need it on one file system.
+const ROOM: &str = r#"room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earlier calls
+    device=$(stat -c %d -- "$1")
+    free=$(($(stat -f -c '%a * %S' -- "$1")))
+    eval "needed=\$((\${needed_$device:-0} + $2)); needed_$device=\$needed"
+    [ "$needed" -le "$free" ] || refuse "$3"
+}"#;
+
+/// What a failure removes: the commands of the steps stand between the two parts.
+const UNDO_BEGINS: &str = r#"
+# If a command fails, remove what this script created, so that it can be run again.
+begun=0
+undo() {
+    status=$?
+    trap - EXIT
+    [ "$status" -ne 0 ] || exit 0"#;
+
+const UNDO_ENDS: &str = r#"    [ -z "${refused:-}" ] || exit 1
+    [ "$status" -gt 128 ] || exit 2
+    exit "$status"
+}
+trap undo EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP"#;
+
 /// The functions of every script.
-const HELPERS: &str = r#"
+const HELPERS: &str = r#"# Only root and the hypervisor need the images; other users must not read them.
+umask 077
+PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
+export PATH
+
 refuse() {
     printf '%s\n' "refused: $1" >&2
     refused=yes
@@ -124,7 +145,9 @@ says() { # TEXT COMMAND…: true if the command prints the text
     case "
 $("$@" 2>/dev/null)
 " in *"$text"*) ;; *) return 1 ;; esac
-}"#;
+}
+
+# Check all preconditions before changing anything."#;
 
 /// Asks whether a step is done already: what it makes is there, and as planned.
 fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result {
@@ -194,18 +217,7 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
         _ => None,
     });
     if !in_directories.is_empty() {
-        writeln!(
-            out,
-            "room() {{ # DIRECTORY BYTES MESSAGE: free space on its file system, with the earlier calls"
-        )?;
-        writeln!(out, "    device=$(stat -c %d -- \"$1\")")?;
-        writeln!(out, "    free=$(($(stat -f -c '%a * %S' -- \"$1\")))")?;
-        writeln!(
-            out,
-            "    eval \"needed=\\$((\\${{needed_$device:-0}} + $2)); needed_$device=\\$needed\""
-        )?;
-        writeln!(out, "    [ \"$needed\" -le \"$free\" ] || refuse \"$3\"")?;
-        writeln!(out, "}}")?;
+        writeln!(out, "{ROOM}")?;
     }
     for (directory, (sum, size)) in in_directories {
         let refusal = format!("{} has too little space for {size}", comment(directory));
@@ -233,15 +245,7 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
 
 /// The function that is run if the script stops before its end.
 fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
-    writeln!(
-        out,
-        "\n# If a command fails, remove what this script created, so that it can be run again."
-    )?;
-    writeln!(out, "begun=0")?;
-    writeln!(out, "undo() {{")?;
-    writeln!(out, "    status=$?")?;
-    writeln!(out, "    trap - EXIT")?;
-    writeln!(out, "    [ \"$status\" -ne 0 ] || exit 0")?;
+    writeln!(out, "{UNDO_BEGINS}")?;
     for (index, step) in steps.iter().enumerate().rev() {
         // A failed `qemu-img` leaves an incomplete file. A failed `lvcreate` leaves nothing, and what has the name then is
         // somebody else's.
@@ -266,13 +270,7 @@ fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
             "    [ \"$begun\" -lt {from} ] || [ -n \"${{done_{number}:-}}\" ] || {command} || :"
         )?;
     }
-    writeln!(out, "    [ -z \"${{refused:-}}\" ] || exit 1")?;
-    writeln!(out, "    [ \"$status\" -gt 128 ] || exit 2")?;
-    writeln!(out, "    exit \"$status\"")?;
-    writeln!(out, "}}")?;
-    writeln!(out, "trap undo EXIT")?;
-    writeln!(out, "trap 'exit 130' INT")?;
-    writeln!(out, "trap 'exit 143' TERM HUP")
+    writeln!(out, "{UNDO_ENDS}")
 }
 
 /// The programs that steps and their checks need, each once, in order.
