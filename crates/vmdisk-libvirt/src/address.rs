@@ -17,8 +17,7 @@ pub(crate) fn read(
     parent: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Option<Address> {
-    let node = parent.child("address")?;
-    let mut element = reader.open_child(parent, node, parent.owner);
+    let mut element = reader.child(parent, "address")?;
     let address = match element.peek("type") {
         // Without values libvirt chooses an address on the bus.
         Some("pci")

@@ -65,8 +65,7 @@ fn read_image(
     let depth = element.owner.depth;
     let mut format = None;
     let mut metadata_cache_size = None;
-    if let Some(node) = element.child("format") {
-        let mut inner = reader.open_child(&element, node, element.owner);
+    if let Some(mut inner) = reader.child(&mut element, "format") {
         format = inner.take("type", Format::from_wire);
         metadata_cache_size = metadata_cache::read(reader, &mut inner, CACHE, kept);
         kept.note(UnmodeledPath::deep(FORMAT, depth), reader.close(inner));

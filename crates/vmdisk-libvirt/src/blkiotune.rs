@@ -24,8 +24,7 @@ pub(crate) fn read(
     domain: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Option<Blkiotune> {
-    let node = domain.child("blkiotune")?;
-    let mut element = reader.open_child(domain, node, domain.owner);
+    let mut element = reader.child(domain, "blkiotune")?;
     let mut tune = Blkiotune {
         weight: read_number(reader, &mut element, "weight", WEIGHT, unsigned32, kept),
         ..Blkiotune::default()
@@ -35,8 +34,7 @@ pub(crate) fn read(
         let mut device = reader.open_child(&element, node, element.owner);
         let outer = &mut device;
         let at = |path| UnmodeledPath::nth(path, nth);
-        let path = outer.child("path").and_then(|node| {
-            let inner = reader.open_child(outer, node, outer.owner);
+        let path = reader.child(outer, "path").and_then(|inner| {
             let path = inner.content();
             kept.note(at(PATH), reader.close(inner));
             Some(path).filter(|path| !path.is_empty())

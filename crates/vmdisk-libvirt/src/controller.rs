@@ -27,10 +27,7 @@ pub(crate) fn read<'d>(
         &CONTROLLER
     };
     let fields = [Some(Field::Controller(ControllerField::Controller)), None];
-    let owner = FieldOwner {
-        index: nth,
-        depth: 0,
-    };
+    let owner = FieldOwner::nth(nth);
     let mut element = reader.open(node, spec, fields, outer, owner);
     let kept = &mut UnmodeledContent::default();
     let mut controller = Controller::new(controller_type, 0);

@@ -24,10 +24,7 @@ pub(crate) fn read<'d>(
         Some(Field::Disk(DiskField::Disk)),
         Some(Field::Image(ImageField::Image)),
     ];
-    let owner = FieldOwner {
-        index: nth,
-        depth: 0,
-    };
+    let owner = FieldOwner::nth(nth);
     let mut element = reader.open(node, &DISK, fields, outer, owner);
     let kept = &mut UnmodeledContent::default();
     let mut disk = Disk::default();

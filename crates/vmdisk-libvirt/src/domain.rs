@@ -39,18 +39,15 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     };
     let domain_type = domain.domain_type.as_ref();
     reader.is_run_by_qemu = domain_type.is_some_and(DomainType::is_run_by_qemu);
-    if let Some(node) = element.child("name") {
-        let name = reader.open_child(&element, node, element.owner);
+    if let Some(name) = reader.child(&mut element, "name") {
         domain.name = Some(name.content()).filter(|name| !name.is_empty());
         guest.note(NAME, reader.close(name));
     }
-    if let Some(node) = element.child("uuid") {
-        let uuid = reader.open_child(&element, node, element.owner);
+    if let Some(uuid) = reader.child(&mut element, "uuid") {
         domain.uuid = Some(uuid.content()).filter(|uuid| !uuid.is_empty());
         guest.note(UUID, reader.close(uuid));
     }
-    if let Some(node) = element.child("memory") {
-        let mut memory = reader.open_child(&element, node, element.owner);
+    if let Some(mut memory) = reader.child(&mut element, "memory") {
         let at = FieldPath::Domain(DomainField::Memory);
         let (size, text) = scaled::read(reader, &mut memory, "KiB", at);
         domain.memory = size;
@@ -58,8 +55,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
         parts.text = text;
         guest.note(MEMORY, parts);
     }
-    if let Some(node) = element.child("vcpu") {
-        let vcpu = reader.open_child(&element, node, element.owner);
+    if let Some(vcpu) = reader.child(&mut element, "vcpu") {
         let text = vcpu.content();
         domain.vcpus = unsigned32(text.trim());
         let mut parts = reader.close(vcpu);
@@ -95,8 +91,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
             element.child("features");
         }
     }
-    if let Some(node) = element.child("devices") {
-        let devices = reader.open_child(&element, node, element.owner);
+    if let Some(devices) = reader.child(&mut element, "devices") {
         read_devices(reader, devices, &mut domain, &mut kept);
     }
     seclabel::check(reader, &element);

@@ -21,10 +21,9 @@ pub(crate) fn read(
     disk: &mut Disk,
     kept: &mut UnmodeledContent,
 ) {
-    let Some(node) = element.child("driver") else {
+    let Some(mut driver) = reader.child(element, "driver") else {
         return;
     };
-    let mut driver = reader.open_child(element, node, element.owner);
     // The writer always adds `qemu`.
     driver.take("name", |name| (name == "qemu").then_some(()));
     report_foreign_name(reader, &driver);

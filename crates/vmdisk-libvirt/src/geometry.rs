@@ -16,8 +16,7 @@ pub(crate) fn read(
     disk: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Option<Geometry> {
-    let node = disk.child("geometry")?;
-    let mut element = reader.open_child(disk, node, disk.owner);
+    let mut element = reader.child(disk, "geometry")?;
     let geometry = Geometry {
         cylinders: element.take("cyls", unsigned32),
         heads: element.take("heads", unsigned32),

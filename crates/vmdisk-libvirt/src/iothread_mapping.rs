@@ -20,10 +20,9 @@ pub(crate) fn read(
     driver: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Vec<IoThreadQueues> {
-    let Some(node) = driver.child("iothreads") else {
+    let Some(mut element) = reader.child(driver, "iothreads") else {
         return Vec::new();
     };
-    let mut element = reader.open_child(driver, node, driver.owner);
     let mut mapping = Vec::new();
     let mut queue_count = 0;
     for node in element.children("iothread") {

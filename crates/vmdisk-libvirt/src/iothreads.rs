@@ -29,10 +29,9 @@ pub(crate) fn read(
     kept: &mut UnmodeledContent,
 ) -> Vec<IoThread> {
     let mut threads = read_listed(reader, domain, kept);
-    let Some(node) = domain.child("iothreads") else {
+    let Some(element) = reader.child(domain, "iothreads") else {
         return threads;
     };
-    let element = reader.open_child(domain, node, domain.owner);
     let text = element.content();
     let (at, tag) = (element.at, element.tag);
     let mut parts = reader.close(element);
@@ -61,19 +60,15 @@ fn read_listed(
     kept: &mut UnmodeledContent,
 ) -> Vec<IoThread> {
     let mut threads = Vec::new();
-    let Some(node) = domain.child("iothreadids") else {
+    let Some(mut list) = reader.child(domain, "iothreadids") else {
         return threads;
     };
-    let mut list = reader.open_child(domain, node, domain.owner);
     for node in list.children("iothread") {
         let Some(id) = node.attribute("id").and_then(unsigned32) else {
             list.give_back(node);
             continue;
         };
-        let owner = FieldOwner {
-            index: threads.len(),
-            depth: 0,
-        };
+        let owner = FieldOwner::nth(threads.len());
         let mut element = reader.open_child(&list, node, owner);
         element.take_known("id");
         let mut thread = IoThread::new(IoThreadId(id));
@@ -176,8 +171,7 @@ pub(crate) fn read_default(
     domain: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Option<DefaultIoThread> {
-    let node = domain.child("defaultiothread")?;
-    let mut element = reader.open_child(domain, node, domain.owner);
+    let mut element = reader.child(domain, "defaultiothread")?;
     let thread = DefaultIoThread {
         thread_pool_min: element.take("thread_pool_min", unsigned32),
         thread_pool_max: element.take("thread_pool_max", unsigned32),

@@ -17,8 +17,7 @@ pub(crate) fn read(
     disk: &mut Element<'_>,
     kept: &mut UnmodeledContent,
 ) -> Option<Iotune> {
-    let node = disk.child("iotune")?;
-    let mut element = reader.open_child(disk, node, disk.owner);
+    let mut element = reader.child(disk, "iotune")?;
     let iotune = read_limits(reader, &mut element, 0, kept);
     kept.note(AT, reader.close(element));
     Some(iotune)
@@ -47,8 +46,7 @@ pub(crate) fn read_limits(
             None => element.give_back(node),
         }
     }
-    if let Some(node) = element.child("group_name") {
-        let inner = reader.open_child(element, node, element.owner);
+    if let Some(inner) = reader.child(element, "group_name") {
         iotune.group = Some(inner.content()).filter(|name| !name.is_empty());
         kept.note(UnmodeledPath::nth("group_name", nth), reader.close(inner));
     }

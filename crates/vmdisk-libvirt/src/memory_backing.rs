@@ -27,22 +27,18 @@ pub(crate) fn read(
     kept: &mut UnmodeledContent,
 ) -> MemoryBacking {
     let mut backing = MemoryBacking::default();
-    let Some(node) = domain.child("memoryBacking") else {
+    let Some(mut element) = reader.child(domain, "memoryBacking") else {
         return backing;
     };
-    let mut element = reader.open_child(domain, node, domain.owner);
-    if let Some(node) = element.child("hugepages") {
-        let mut pages = reader.open_child(&element, node, element.owner);
+    if let Some(mut pages) = reader.child(&mut element, "hugepages") {
         backing.huge_pages = Some(read_pages(reader, &mut pages, kept));
         kept.note(HUGEPAGES, reader.close(pages));
     }
-    if let Some(node) = element.child("source") {
-        let mut source = reader.open_child(&element, node, element.owner);
+    if let Some(mut source) = reader.child(&mut element, "source") {
         backing.source = source.take("type", MemorySource::from_wire);
         kept.note(SOURCE, reader.close(source));
     }
-    if let Some(node) = element.child("access") {
-        let mut access = reader.open_child(&element, node, element.owner);
+    if let Some(mut access) = reader.child(&mut element, "access") {
         backing.access = access.take("mode", MemoryAccess::from_wire);
         kept.note(ACCESS, reader.close(access));
     }
@@ -100,8 +96,7 @@ pub(crate) fn read_cells(
     if mode.is_some() {
         cpu.take_known("mode");
     }
-    if let Some(node) = cpu.child("numa") {
-        let mut numa = reader.open_child(&cpu, node, cpu.owner);
+    if let Some(mut numa) = reader.child(&mut cpu, "numa") {
         for node in numa.children("cell") {
             let mut cell = reader.open_child(&numa, node, numa.owner);
             let of_cell = cell.take("memAccess", MemoryAccess::from_wire);

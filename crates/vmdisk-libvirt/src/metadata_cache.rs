@@ -18,21 +18,21 @@ pub(crate) fn read(
     [path, size_path]: Paths,
     kept: &mut UnmodeledContent,
 ) -> Option<Bytes> {
-    let node = parent.child("metadata_cache")?;
-    let mut cache = reader.open_child(parent, node, parent.owner);
+    let mut cache = reader.child(parent, "metadata_cache")?;
     let owner = parent.owner;
     let at = match owner.depth {
         0 => FieldPath::Disk(owner.index, DiskField::MetadataCacheSize),
         depth => FieldPath::Image(owner.index, depth, ImageField::MetadataCacheSize),
     };
-    let size = cache.child("max_size").and_then(|node| {
-        let mut element = reader.open_child(&cache, node, cache.owner);
-        let (size, text) = scaled::read(reader, &mut element, "bytes", at);
-        let mut parts = reader.close(element);
-        parts.text = text;
-        kept.note(UnmodeledPath::deep(size_path, owner.depth), parts);
-        size
-    });
+    let size = reader
+        .child(&mut cache, "max_size")
+        .and_then(|mut element| {
+            let (size, text) = scaled::read(reader, &mut element, "bytes", at);
+            let mut parts = reader.close(element);
+            parts.text = text;
+            kept.note(UnmodeledPath::deep(size_path, owner.depth), parts);
+            size
+        });
     kept.note(UnmodeledPath::deep(path, owner.depth), reader.close(cache));
     size
 }

@@ -18,13 +18,11 @@ pub(crate) fn read(
     domain: &mut Domain,
     kept: &mut UnmodeledContent,
 ) {
-    let Some(node) = element.child("os") else {
+    let Some(mut os) = reader.child(element, "os") else {
         return;
     };
-    let mut os = reader.open_child(element, node, element.owner);
     domain.firmware = os.take("firmware", Firmware::from_wire);
-    if let Some(node) = os.child("type") {
-        let mut os_type = reader.open_child(&os, node, os.owner);
+    if let Some(mut os_type) = reader.child(&mut os, "type") {
         domain.architecture = os_type.take("arch", Architecture::from_wire);
         domain.machine = os_type.take_text("machine").map(MachineType);
         let text = os_type.content();

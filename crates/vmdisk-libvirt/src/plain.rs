@@ -133,10 +133,9 @@ pub(crate) fn read_child(
     if plain_element(child).is_none() {
         return;
     }
-    let Some(node) = parent.child(child.name) else {
+    let Some(mut element) = reader.child(parent, child.name) else {
         return;
     };
-    let mut element = reader.open_child(parent, node, parent.owner);
     if let Some(slot) = child.fields[0].and_then(|field| owner.slot_mut(field)) {
         let text = element.content();
         match slot.kind() {

@@ -17,10 +17,9 @@ pub(crate) fn read(
     nth: usize,
     kept: &mut UnmodeledContent,
 ) -> Polling {
-    let Some(node) = thread.child("poll") else {
+    let Some(mut element) = reader.child(thread, "poll") else {
         return Polling::default();
     };
-    let mut element = reader.open_child(thread, node, thread.owner);
     let polling = Polling {
         max: element.take("max", unsigned64),
         grow: element.take("grow", unsigned64),

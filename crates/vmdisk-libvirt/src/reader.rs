@@ -182,6 +182,16 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Opens the child with a name, which belongs to the owner of its parent.
+    pub(crate) fn child<'d>(
+        &mut self,
+        parent: &mut Element<'d>,
+        name: &str,
+    ) -> Option<Element<'d>> {
+        let child = parent.child(name)?;
+        Some(self.open_child(parent, child, parent.owner))
+    }
+
     /// Opens a child that is in the table of its parent.
     pub(crate) fn open_child<'d>(
         &mut self,

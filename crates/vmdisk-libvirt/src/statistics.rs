@@ -20,10 +20,9 @@ pub(crate) fn read(
     kept: &mut UnmodeledContent,
 ) -> Statistics {
     let mut statistics = Statistics::default();
-    let Some(node) = driver.child("statistics") else {
+    let Some(mut element) = reader.child(driver, "statistics") else {
         return statistics;
     };
-    let mut element = reader.open_child(driver, node, driver.owner);
     for node in element.children("statistic") {
         let interval = node.attribute("interval").and_then(unsigned32);
         let Some(interval) = interval else {

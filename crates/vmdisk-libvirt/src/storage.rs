@@ -150,8 +150,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
     pool.name = text_of(reader, &mut element, "name");
     // Pools are never written back, and their credentials are read like those of a disk.
     let kept = &mut UnmodeledContent::default();
-    if let Some(node) = element.child("source") {
-        let mut source = reader.open_child(&element, node, FieldOwner::default());
+    if let Some(mut source) = reader.child(&mut element, "source") {
         pool.source_name = text_of(reader, &mut source, "name");
         for node in source.children("host") {
             let mut host = reader.open_child(&source, node, FieldOwner::default());
@@ -167,15 +166,12 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
             pool.devices.extend(device.take_text("path"));
             reader.close(device);
         }
-        if let Some(node) = source.child("dir") {
-            let mut directory = reader.open_child(&source, node, FieldOwner::default());
+        if let Some(mut directory) = reader.child(&mut source, "dir") {
             pool.directory = directory.take_text("path");
             reader.close(directory);
         }
-        if let Some(node) = source.child("initiator") {
-            let mut initiator = reader.open_child(&source, node, FieldOwner::default());
-            if let Some(node) = initiator.child("iqn") {
-                let mut iqn = reader.open_child(&initiator, node, FieldOwner::default());
+        if let Some(mut initiator) = reader.child(&mut source, "initiator") {
+            if let Some(mut iqn) = reader.child(&mut initiator, "iqn") {
                 pool.initiator = iqn.take_text("name");
                 reader.close(iqn);
             }
@@ -184,8 +180,7 @@ pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<S
         pool.authentication = authentication::read(reader, &mut source, 0, kept);
         reader.close(source);
     }
-    if let Some(node) = element.child("target") {
-        let mut target = reader.open_child(&element, node, FieldOwner::default());
+    if let Some(mut target) = reader.child(&mut element, "target") {
         pool.target_path = text_of(reader, &mut target, "path");
         reader.close(target);
     }
@@ -209,16 +204,14 @@ pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Storag
         name: text_of(reader, &mut element, "name"),
         ..StorageVolume::default()
     };
-    if let Some(node) = element.child("target") {
-        let mut target = reader.open_child(&element, node, FieldOwner::default());
+    if let Some(mut target) = reader.child(&mut element, "target") {
         volume.path = text_of(reader, &mut target, "path");
         volume.format = format_of(reader, &mut target);
         volume.encryption =
             encryption::read(reader, &mut target, 0, &mut UnmodeledContent::default());
         reader.close(target);
     }
-    if let Some(node) = element.child("backingStore") {
-        let mut backing = reader.open_child(&element, node, FieldOwner::default());
+    if let Some(mut backing) = reader.child(&mut element, "backingStore") {
         volume.backing_path = text_of(reader, &mut backing, "path");
         volume.backing_format = format_of(reader, &mut backing);
         reader.close(backing);
@@ -229,16 +222,14 @@ pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Storag
 
 /// The text of an inner element, if there is any.
 fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_>, name: &str) -> Option<String> {
-    let node = parent.child(name)?;
-    let element = reader.open_child(parent, node, FieldOwner::default());
+    let element = reader.child(parent, name)?;
     let text = element.content();
     reader.close(element);
     Some(text).filter(|text| !text.is_empty())
 }
 
 fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_>) -> Option<Format> {
-    let node = parent.child("format")?;
-    let mut element = reader.open_child(parent, node, FieldOwner::default());
+    let mut element = reader.child(parent, "format")?;
     let format = element.take("type", Format::from_wire);
     reader.close(element);
     format

@@ -15,10 +15,9 @@ pub(crate) fn read(
     kept: &mut UnmodeledContent,
 ) -> Vec<String> {
     let mut groups = Vec::new();
-    let Some(node) = disk.child("throttlefilters") else {
+    let Some(mut element) = reader.child(disk, "throttlefilters") else {
         return groups;
     };
-    let mut element = reader.open_child(disk, node, disk.owner);
     for node in element.children("throttlefilter") {
         if node.attribute("group").is_none_or(str::is_empty) {
             element.give_back(node);

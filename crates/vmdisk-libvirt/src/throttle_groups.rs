@@ -19,16 +19,12 @@ pub(crate) fn read(
     kept: &mut UnmodeledContent,
 ) -> Vec<Iotune> {
     let mut groups = Vec::new();
-    let Some(node) = domain.child("throttlegroups") else {
+    let Some(mut element) = reader.child(domain, "throttlegroups") else {
         return groups;
     };
-    let mut element = reader.open_child(domain, node, domain.owner);
     for node in element.children("throttlegroup") {
         let nth = groups.len();
-        let owner = FieldOwner {
-            index: nth,
-            depth: 0,
-        };
+        let owner = FieldOwner::nth(nth);
         let mut group = reader.open_child(&element, node, owner);
         groups.push(iotune::read_limits(reader, &mut group, nth, kept));
         kept.note(UnmodeledPath::nth(GROUP, nth), reader.close(group));

@@ -21,8 +21,7 @@ pub(crate) fn read(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Option<Authentication> {
-    let node = parent.child("auth")?;
-    let mut element = reader.open_child(parent, node, parent.owner);
+    let mut element = reader.child(parent, "auth")?;
     let secret = secret::read(reader, &mut element, (SECRET, depth), 1, kept).pop();
     let username = element.take_text("username");
     kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));

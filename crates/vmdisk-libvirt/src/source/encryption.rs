@@ -27,8 +27,7 @@ pub(crate) fn read(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Option<Encryption> {
-    let node = parent.child("encryption")?;
-    let mut element = reader.open_child(parent, node, parent.owner);
+    let mut element = reader.child(parent, "encryption")?;
     let secrets = secret::read(reader, &mut element, (SECRET, depth), usize::MAX, kept);
     for secret in &secrets {
         let secret_type = secret.secret_type.as_deref();
@@ -42,8 +41,7 @@ pub(crate) fn read(
     }
     let format = element.take("format", EncryptionFormat::from_wire);
     let engine = element.take("engine", EncryptionEngine::from_wire);
-    let cipher = element.child("cipher").map(|node| {
-        let mut inner = reader.open_child(&element, node, element.owner);
+    let cipher = reader.child(&mut element, "cipher").map(|mut inner| {
         let cipher = EncryptionCipher {
             name: inner.take_text("name"),
             size: inner.take("size", unsigned32),
@@ -53,8 +51,7 @@ pub(crate) fn read(
         kept.note(UnmodeledPath::deep(CIPHER, depth), reader.close(inner));
         cipher
     });
-    let ivgen = element.child("ivgen").map(|node| {
-        let mut inner = reader.open_child(&element, node, element.owner);
+    let ivgen = reader.child(&mut element, "ivgen").map(|mut inner| {
         let ivgen = EncryptionVector {
             name: inner.take_text("name"),
             hash: inner.take_text("hash"),

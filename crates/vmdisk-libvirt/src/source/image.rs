@@ -42,10 +42,9 @@ pub(crate) fn read(
         source_type.as_str(),
         "file" | "block" | "dir" | "network" | "volume" | "nvme" | "vhostvdpa"
     );
-    let Some(node) = parent.child(AT) else {
+    let Some(mut source) = reader.child(parent, AT) else {
         return (!is_known).then(|| Image::new(None, Protocol::Other(source_type)));
     };
-    let mut source = reader.open_child(parent, node, parent.owner);
     // libvirt treats an empty path as unset.
     let path = |path: &str| (!path.is_empty()).then(|| path.to_owned());
     let other = || Some(Protocol::Other(source_type.clone()));
@@ -191,8 +190,7 @@ fn read_data_store(
         let mut image =
             image.unwrap_or_else(|| Image::new(None, Protocol::Other(source_type.clone())));
         element.take_known("type");
-        if let Some(node) = element.child("format") {
-            let mut format = reader.open_child(&element, node, element.owner);
+        if let Some(mut format) = reader.child(&mut element, "format") {
             image.format = format.take("type", Format::from_wire);
             kept.note(
                 UnmodeledPath::deep(DATA_STORE_FORMAT, depth),

@@ -90,10 +90,9 @@ fn read_leaf(
     let Some((path, name)) = elements.next() else {
         return;
     };
-    let Some(node) = parent.child(name) else {
+    let Some(mut element) = reader.child(parent, name) else {
         return;
     };
-    let mut element = reader.open_child(parent, node, parent.owner);
     plain::read_attributes(&mut element, network);
     read_leaf(reader, &mut element, elements, network, depth, kept);
     kept.note(UnmodeledPath::deep(path, depth), reader.close(element));
@@ -125,10 +124,9 @@ fn read_cookies(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Vec<Cookie> {
-    let Some(node) = source.child("cookies") else {
+    let Some(mut element) = reader.child(source, "cookies") else {
         return Vec::new();
     };
-    let mut element = reader.open_child(source, node, source.owner);
     let mut cookies = Vec::new();
     for node in element.children("cookie") {
         if node.attribute("name").is_none() {
@@ -189,10 +187,9 @@ fn read_identity(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) {
-    let Some(node) = source.child("identity") else {
+    let Some(mut element) = reader.child(source, "identity") else {
         return;
     };
-    let mut element = reader.open_child(source, node, source.owner);
     plain::read_attributes(&mut element, network);
     if network.protocol == NetworkProtocol::Ssh {
         if network.username.is_none() {

@@ -18,12 +18,10 @@ pub(super) fn read(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Option<Reservations> {
-    let node = source.child("reservations")?;
-    let mut element = reader.open_child(source, node, source.owner);
+    let mut element = reader.child(source, "reservations")?;
     let managed = element.take("managed", switch_from_yes_no);
     let migration = element.take("migration", switch_from_yes_no);
-    let socket = element.child("source").and_then(|node| {
-        let mut inner = reader.open_child(&element, node, element.owner);
+    let socket = reader.child(&mut element, "source").and_then(|mut inner| {
         let path = inner.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
         if path.is_some() {
             inner.take("type", |word| (word == "unix").then_some(()));

@@ -18,8 +18,7 @@ pub(super) fn read(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Option<Slice> {
-    let node = source.child("slices")?;
-    let mut element = reader.open_child(source, node, source.owner);
+    let mut element = reader.child(source, "slices")?;
     let mut slice = None;
     for node in element.children("slice") {
         let number = |name| node.attribute(name).and_then(unsigned64);

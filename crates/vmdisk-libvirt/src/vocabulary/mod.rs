@@ -69,6 +69,13 @@ pub struct FieldOwner {
     pub depth: usize,
 }
 
+impl FieldOwner {
+    /// The disk, controller, iothread or throttle group with an index.
+    pub(crate) const fn nth(index: usize) -> Self {
+        FieldOwner { index, depth: 0 }
+    }
+}
+
 impl Field {
     /// The full path; `None` for a disk's field inside a `<backingStore>`, which does not belong to the disk.
     pub const fn path(self, owner: FieldOwner) -> Option<FieldPath> {
