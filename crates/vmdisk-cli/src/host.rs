@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vmdisk::facts::FactsNeeded;
-use vmdisk::{Facts, HostIndex, Target};
+use vmdisk::{Facts, HostIndex, LintOptions, Target};
 
 use crate::args::HostArgs;
 use crate::clock;
@@ -68,6 +68,34 @@ impl Host {
     /// The facts, ready to be asked.
     pub(crate) fn index(&self) -> Option<HostIndex<'_>> {
         self.facts.as_ref().map(HostIndex::new)
+    }
+
+    /// Reads the facts and the target of a command about a guest; with `--live`, collects the facts that it needs.
+    pub(crate) fn for_guest(
+        args: &HostArgs,
+        needed: impl FnOnce() -> FactsNeeded,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<Self, Stop> {
+        let mut host = Self::prepare(args, None, io, colors)?;
+        if args.live {
+            host.collect(&needed());
+        }
+        Ok(host)
+    }
+
+    /// The options of the linter for these facts and this target.
+    pub(crate) fn options<'h>(
+        &self,
+        args: &HostArgs,
+        index: Option<&'h HostIndex<'h>>,
+    ) -> LintOptions<'h> {
+        LintOptions {
+            host: index,
+            target: self.target(),
+            policy: args.policy.unwrap_or_default(),
+            ..LintOptions::default()
+        }
     }
 
     /// The requested target, completed from the facts.

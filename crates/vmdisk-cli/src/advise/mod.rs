@@ -5,7 +5,6 @@ mod text;
 
 use std::path::Path;
 
-use vmdisk::LintOptions;
 use vmdisk::advise::{StorageIntent, advise};
 use vmdisk::facts::FactsNeeded;
 
@@ -24,10 +23,7 @@ const IMAGES: &str = "/var/lib/libvirt/images";
 
 /// Runs the command.
 pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let mut host = Host::prepare(&args.host, None, io, colors)?;
-    if args.host.live {
-        host.collect(&wanted_facts(&args.places));
-    }
+    let host = Host::for_guest(&args.host, || wanted_facts(&args.places), io, colors)?;
     let Some(index) = host.index() else {
         return Err(Stop::new("the places of a host come from its facts")
             .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
@@ -40,12 +36,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         load: args.workload,
         places: args.places.clone(),
     };
-    let options = LintOptions {
-        host: Some(&index),
-        target: host.target(),
-        policy: args.host.policy.unwrap_or_default(),
-        ..LintOptions::default()
-    };
+    let options = host.options(&args.host, Some(&index));
     let advice = advise(&intent, &options);
     let best = advice.fitting.first();
     let text = match (args.to, best) {

@@ -3,7 +3,7 @@
 mod text;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Document, LintOptions, Source, breadcrumb, decide, report, write};
+use vmdisk::{Document, Source, breadcrumb, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
@@ -37,17 +37,9 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
                 .help("`vmdisk generate --explain` shows the reason for each"),
         );
     }
-    let mut host = Host::prepare(&args.host, None, io, colors)?;
-    if args.host.live {
-        host.collect(&document.facts_needed());
-    }
+    let host = Host::for_guest(&args.host, || document.facts_needed(), io, colors)?;
     let index = host.index();
-    let options = LintOptions {
-        host: index.as_ref(),
-        target: host.target(),
-        policy: args.host.policy.unwrap_or_default(),
-        ..LintOptions::default()
-    };
+    let options = host.options(&args.host, index.as_ref());
     let is_wanted: Box<dyn Fn(usize) -> bool> = match &args.name {
         Some(name) => {
             let wanted = one::disks_called(&document, name)?;
@@ -95,10 +87,9 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         ));
     }
     let is_decided = decisions.disks.iter().all(|disk| disk.options.is_ok());
-    Ok(if is_decided {
-        Exit::Clean
-    } else {
-        Exit::CouldNot
+    Ok(match is_decided {
+        true => Exit::Clean,
+        false => Exit::CouldNot,
     })
 }
 

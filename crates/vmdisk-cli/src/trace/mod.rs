@@ -5,7 +5,7 @@ mod text;
 mod traced;
 
 use vmdisk::trace::{GuestTrace, trace};
-use vmdisk::{Diagnostic, Document, LintOptions, report};
+use vmdisk::{Diagnostic, Document, report};
 
 use crate::args::{TraceArgs, TraceFormat};
 use crate::color::Colors;
@@ -21,17 +21,9 @@ use traced::Traced;
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let (input, document) = one::read_document(&args.file, &args.values, &args.storage, io)?;
-    let mut host = Host::prepare(&args.host, None, io, colors)?;
-    if args.host.live {
-        host.collect(&document.facts_needed());
-    }
+    let host = Host::for_guest(&args.host, || document.facts_needed(), io, colors)?;
     let index = host.index();
-    let options = LintOptions {
-        host: index.as_ref(),
-        target: host.target(),
-        policy: args.host.policy.unwrap_or_default(),
-        ..LintOptions::default()
-    };
+    let options = host.options(&args.host, index.as_ref());
     let shows_all = args.start.is_none() && args.format == TraceFormat::Text;
     let mut assumed = Vec::new();
     let starts = match shows_all {

@@ -359,3 +359,19 @@ fn named(names: &[Name]) -> String {
     let names: Vec<String> = names.iter().map(Name::to_string).collect();
     format!(" ({})", names.join(", "))
 }
+
+impl DefectKind {
+    /// An image that ends within its header.
+    pub(crate) const fn truncated(needed: u64, found: u64) -> Self {
+        DefectKind::TruncatedHeader { needed, found }
+    }
+
+    /// A field with a value that is not the expected one.
+    pub(crate) const fn field(field: &'static str, found: u64, expected: &'static str) -> Self {
+        DefectKind::Field {
+            field,
+            found,
+            expected,
+        }
+    }
+}

@@ -60,13 +60,7 @@ pub(crate) fn check_embedded(head: &[u8]) -> Vec<Defect> {
     }
     let version = be16(head, MAGIC.len()).unwrap_or(0);
     if version != 1 {
-        let (field, expected) = ("version of the LUKS header", "not 1");
-        let found = u64::from(version);
-        let kind = DefectKind::Field {
-            field,
-            found,
-            expected,
-        };
+        let kind = DefectKind::field("version of the LUKS header", u64::from(version), "not 1");
         return vec![Defect::at(MAGIC.len() as u64, kind)];
     }
     read_one(head, None).defects
@@ -83,10 +77,7 @@ fn read_two(head: &[u8]) -> Luks2Header {
         defects: Vec::new(),
     };
     if head.len() < V2_LENGTH {
-        let kind = DefectKind::TruncatedHeader {
-            needed: V2_LENGTH as u64,
-            found: head.len() as u64,
-        };
+        let kind = DefectKind::truncated(V2_LENGTH as u64, head.len() as u64);
         header.defects.push(Defect::at(head.len() as u64, kind));
     }
     header

@@ -115,10 +115,7 @@ pub(super) fn read_one(head: &[u8], image_length: Option<u64>) -> Luks1Header {
         defects: Vec::new(),
     };
     if head.len() < V1_LENGTH {
-        let kind = DefectKind::TruncatedHeader {
-            needed: V1_LENGTH as u64,
-            found: head.len() as u64,
-        };
+        let kind = DefectKind::truncated(V1_LENGTH as u64, head.len() as u64);
         header.defects.push(Defect::at(head.len() as u64, kind));
         return header;
     }
@@ -140,25 +137,23 @@ fn check(header: &mut Luks1Header, head: &[u8]) {
     let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
     names(header, head, &mut found);
     if header.payload_offset < HEADER_SECTORS * 512 {
-        let (field, expected) = ("offset of the encrypted disk", "within the header");
         found(
             104,
-            DefectKind::Field {
-                field,
-                found: header.payload_offset,
-                expected,
-            },
+            DefectKind::field(
+                "offset of the encrypted disk",
+                header.payload_offset,
+                "within the header",
+            ),
         );
     }
     if be32(head, 164) == Some(0) {
-        let (field, expected) = ("iteration count of the volume key", "which derives no key");
         found(
             164,
-            DefectKind::Field {
-                field,
-                found: 0,
-                expected,
-            },
+            DefectKind::field(
+                "iteration count of the volume key",
+                0,
+                "which derives no key",
+            ),
         );
     }
     slots(header, &mut found);
@@ -225,17 +220,13 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
             },
         ),
         Some((_, sizes)) if !sizes.contains(&key_bytes) => {
-            let (field, expected) = (
-                "volume key's length in bytes",
-                "which the cipher does not support",
-            );
             found(
                 108,
-                DefectKind::Field {
-                    field,
-                    found: u64::from(header.key_bytes),
-                    expected,
-                },
+                DefectKind::field(
+                    "volume key's length in bytes",
+                    u64::from(header.key_bytes),
+                    "which the cipher does not support",
+                ),
             );
         }
         Some(_) => {}
@@ -262,36 +253,29 @@ fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
         let first = u64::from(slot.first_sector);
         let end = first + sectors(slot);
         if slot.stripes != STRIPES {
-            let (field, expected) = ("number of stripes of a key slot", "not 4000");
             found(
                 at + 44,
-                DefectKind::Field {
-                    field,
-                    found: u64::from(slot.stripes),
-                    expected,
-                },
+                DefectKind::field(
+                    "number of stripes of a key slot",
+                    u64::from(slot.stripes),
+                    "not 4000",
+                ),
             );
         }
         if !matches!(slot.state, SLOT_ENABLED | SLOT_DISABLED) {
-            let (field, expected) = ("state of a key slot", "neither enabled nor disabled");
             found(
                 at,
-                DefectKind::Field {
-                    field,
-                    found: u64::from(slot.state),
-                    expected,
-                },
+                DefectKind::field(
+                    "state of a key slot",
+                    u64::from(slot.state),
+                    "neither enabled nor disabled",
+                ),
             );
         }
         if slot.is_active() && slot.iterations == 0 {
-            let (field, expected) = ("iteration count of a key slot", "which derives no key");
             found(
                 at + 4,
-                DefectKind::Field {
-                    field,
-                    found: 0,
-                    expected,
-                },
+                DefectKind::field("iteration count of a key slot", 0, "which derives no key"),
             );
         }
         if first < HEADER_SECTORS {

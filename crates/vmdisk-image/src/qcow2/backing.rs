@@ -54,10 +54,10 @@ pub(super) fn read_name<R: ReadAt + ?Sized>(
     match window.fetch(place.offset, length) {
         Ok(bytes) => {
             if bytes.len() < length {
-                let kind = DefectKind::TruncatedHeader {
-                    needed: place.offset + length as u64,
-                    found: place.offset.saturating_add(bytes.len() as u64),
-                };
+                let kind = DefectKind::truncated(
+                    place.offset + length as u64,
+                    place.offset.saturating_add(bytes.len() as u64),
+                );
                 header.defects.push(Defect::at(place.offset, kind));
             }
             header.backing_file = opened_name(

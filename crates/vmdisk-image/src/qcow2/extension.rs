@@ -199,10 +199,7 @@ fn read_encryption_header<R: ReadAt + ?Sized>(
     } else if header.encryption != Qcow2Encryption::Luks {
         // QEMU does not read it.
     } else if length < luks::V1_LENGTH as u64 {
-        let kind = DefectKind::TruncatedHeader {
-            needed: luks::V1_LENGTH as u64,
-            found: length,
-        };
+        let kind = DefectKind::truncated(luks::V1_LENGTH as u64, length);
         header.defects.push(Defect::at(offset + 8, kind));
     } else {
         let mut luks = window.fetch(begin, luks::V1_LENGTH)?;

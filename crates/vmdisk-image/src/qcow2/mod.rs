@@ -36,10 +36,7 @@ pub(crate) fn read<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Qcow2Heade
     };
     if header.version == 2 || header.version == 3 {
         if have < u64::from(needed) {
-            let kind = DefectKind::TruncatedHeader {
-                needed: u64::from(needed),
-                found: have,
-            };
+            let kind = DefectKind::truncated(u64::from(needed), have);
             header.defects.push(Defect::at(have, kind));
             return header;
         }

@@ -4,8 +4,12 @@ use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionItemTextEdit, CompletionList, Documentation,
     InsertTextFormat, MarkupContent, MarkupKind, TextEdit,
 };
+use vmdisk::Target;
+use vmdisk_facts::Version;
+use vmdisk_fields::Since;
 use vmdisk_source::Span;
 
+use crate::meaning::since;
 use crate::text::Text;
 
 /// Proposals for one place.
@@ -88,6 +92,23 @@ impl Proposals {
 }
 
 impl Proposal {
+    /// A word with the first versions that have it.
+    pub(crate) fn versioned(
+        label: &str,
+        kind: Kind,
+        target: &Target,
+        (libvirt, qemu): (Since, Option<Since>),
+        documentation: String,
+    ) -> Self {
+        Proposal {
+            label: label.to_owned(),
+            kind,
+            detail: since(libvirt, qemu),
+            documentation,
+            is_unavailable: !is_in(target, libvirt, qemu),
+        }
+    }
+
     /// The inserted text, and true if it is a snippet.
     fn insertion(&self, has_snippets: bool) -> (String, bool) {
         let label = &self.label;
@@ -99,4 +120,12 @@ impl Proposal {
             Kind::OptionKey => (format!("{label}="), false),
         }
     }
+}
+
+/// False if the target's libvirt or QEMU is older than this; true for an unknown one.
+pub(crate) fn is_in(target: &Target, libvirt: Since, qemu: Option<Since>) -> bool {
+    let is_new = |have: Option<Version>, need: Since| {
+        have.is_none_or(|have| have >= Version(need.0, need.1, need.2))
+    };
+    is_new(target.libvirt, libvirt) && qemu.is_none_or(|need| is_new(target.qemu, need))
 }

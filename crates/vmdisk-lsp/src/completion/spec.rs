@@ -9,8 +9,8 @@ use vmdisk_fields::{DISK_FIELDS, FieldRow, disk};
 use vmdisk_source::Span;
 
 use crate::completion::flow::{self, Scan};
-use crate::completion::proposal::{Kind, Proposal, Proposals};
-use crate::completion::xml_proposals::is_in;
+use crate::completion::proposal::{Kind, Proposal, Proposals, is_in};
+
 use crate::meaning::since;
 
 /// A step from the top of a spec to a place.

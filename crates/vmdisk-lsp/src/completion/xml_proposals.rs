@@ -1,14 +1,12 @@
 //! Elements, attributes and values of libvirt's XML.
 
 use vmdisk::Target;
-use vmdisk_facts::Version;
-use vmdisk_fields::Since;
 use vmdisk_libvirt::vocabulary::{AttributeSpec, ChildSpec, ElementSpec, ValueSpec};
 use vmdisk_source::Span;
 
 use crate::completion::proposal::{Kind, Proposal, Proposals};
 use crate::completion::xml::{At, cursor};
-use crate::meaning::{self, about_field, since};
+use crate::meaning::{self, about_field};
 
 pub(crate) fn complete(text: &str, offset: usize, target: &Target) -> Option<Proposals> {
     let cursor = cursor(text, offset)?;
@@ -33,19 +31,17 @@ pub(crate) fn complete(text: &str, offset: usize, target: &Target) -> Option<Pro
 }
 
 fn elements(parent: &'static ElementSpec, target: &Target) -> Vec<Proposal> {
-    let proposal = |row: &ChildSpec| Proposal {
-        label: row.name.to_owned(),
-        kind: Kind::Element,
-        detail: since(row.since, row.qemu),
-        documentation: row
-            .fields
-            .iter()
-            .flatten()
-            .next()
-            .map_or_else(String::new, |field| {
-                about_field(&format!("<{}>", row.name), *field)
-            }),
-        is_unavailable: !is_in(target, row.since, row.qemu),
+    let proposal = |row: &ChildSpec| {
+        let field = row.fields.iter().flatten().next();
+        let about = field.map(|field| about_field(&format!("<{}>", row.name), *field));
+        let about = about.unwrap_or_default();
+        Proposal::versioned(
+            row.name,
+            Kind::Element,
+            target,
+            (row.since, row.qemu),
+            about,
+        )
     };
     parent.children.iter().map(proposal).collect()
 }
@@ -53,19 +49,18 @@ fn elements(parent: &'static ElementSpec, target: &Target) -> Vec<Proposal> {
 fn attributes(element: &'static ElementSpec, present: &[&str], target: &Target) -> Vec<Proposal> {
     let rows = element.attributes.iter();
     let rows = rows.filter(|row| !present.contains(&row.name));
-    let proposal = |row: &AttributeSpec| Proposal {
-        label: row.name.to_owned(),
-        kind: Kind::Attribute,
-        detail: since(row.since, row.qemu),
-        documentation: row
-            .fields
-            .iter()
-            .flatten()
-            .next()
-            .map_or_else(String::new, |field| {
-                about_field(&format!("{}/@{}", element.name, row.name), *field)
-            }),
-        is_unavailable: !is_in(target, row.since, row.qemu),
+    let proposal = |row: &AttributeSpec| {
+        let name = format!("{}/@{}", element.name, row.name);
+        let field = row.fields.iter().flatten().next();
+        let about = field.map(|field| about_field(&name, *field));
+        let about = about.unwrap_or_default();
+        Proposal::versioned(
+            row.name,
+            Kind::Attribute,
+            target,
+            (row.since, row.qemu),
+            about,
+        )
     };
     rows.map(proposal).collect()
 }
@@ -83,23 +78,9 @@ fn values(row: &AttributeSpec, target: &Target) -> Vec<Proposal> {
         .next()
         .map(|field| meaning::of(*field));
     let proposal = |word: &&str| {
-        let (libvirt, qemu) = row.since_with(word);
         let about = meaning.as_ref().and_then(|meaning| meaning.of_word(word));
-        Proposal {
-            label: (*word).to_owned(),
-            kind: Kind::Value,
-            detail: since(libvirt, qemu),
-            documentation: about.unwrap_or_default().to_owned(),
-            is_unavailable: !is_in(target, libvirt, qemu),
-        }
+        let about = about.unwrap_or_default().to_owned();
+        Proposal::versioned(word, Kind::Value, target, row.since_with(word), about)
     };
     words.iter().chain(others).map(proposal).collect()
-}
-
-/// False if the target's libvirt or QEMU is older than this; true for an unknown one.
-pub(crate) fn is_in(target: &Target, libvirt: Since, qemu: Option<Since>) -> bool {
-    let is_new = |have: Option<Version>, need: Since| {
-        have.is_none_or(|have| have >= Version(need.0, need.1, need.2))
-    };
-    is_new(target.libvirt, libvirt) && qemu.is_none_or(|need| is_new(target.qemu, need))
 }
