@@ -213,6 +213,25 @@ impl FsKind {
             Self::Tmpfs | Self::Ramfs | Self::Hugetlbfs | Self::Devtmpfs
         )
     }
+
+    /// True if a server, a program or the host above has the data.
+    pub const fn is_elsewhere(&self) -> bool {
+        matches!(
+            self,
+            Self::Nfs
+                | Self::Nfs4
+                | Self::Cifs
+                | Self::Ceph
+                | Self::Plan9
+                | Self::Virtiofs
+                | Self::Fuse(_)
+        )
+    }
+
+    /// True if requests reach the devices as they are; other file systems split them into blocks.
+    pub const fn passes_requests_on(&self) -> bool {
+        matches!(self, Self::Xfs | Self::Ext2 | Self::Ext3 | Self::Ext4)
+    }
 }
 
 impl Default for FsKind {

@@ -355,6 +355,12 @@ impl<'a> HostIndex<'a> {
     /// The devices directly below: those it is made of, the disk a partition is on, and the devices under a loop
     /// device's file.
     pub fn below(&self, device: &'a BlockDevice) -> Vec<&'a BlockDevice> {
+        if let Fact::Known(file) = &device.loop_file
+            && let Fact::Known(path) = &file.backing_file
+        {
+            let filesystem = self.filesystem_of(path).known();
+            return filesystem.map_or_else(Vec::new, |it| self.devices_of(it));
+        }
         let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
         if let Fact::Known(partition) = &device.partition
             && let Fact::Known(parent) = &partition.parent
@@ -362,15 +368,7 @@ impl<'a> HostIndex<'a> {
         {
             ids.push(parent);
         }
-        let mut below: Vec<&BlockDevice> =
-            ids.into_iter().filter_map(|id| self.device(id)).collect();
-        if let Fact::Known(file) = &device.loop_file
-            && let Fact::Known(path) = &file.backing_file
-            && let Fact::Known(filesystem) = self.filesystem_of(path)
-        {
-            below.extend(self.devices_of(filesystem));
-        }
-        below
+        ids.into_iter().filter_map(|id| self.device(id)).collect()
     }
 
     /// The devices of a filesystem, as far as they were collected: of an overlay, those of its upper directory.
@@ -388,11 +386,10 @@ impl<'a> HostIndex<'a> {
     }
 
     pub(crate) fn own_devices(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
-        filesystem
-            .devices
-            .value()
-            .into_iter()
-            .flatten()
+        let devices = filesystem.devices.value().into_iter().flatten();
+        devices
+            // Memory and the other side of a network have no devices of this host.
+            .filter(|_| !filesystem.kind.is_volatile() && !filesystem.kind.is_elsewhere())
             .filter_map(|id| self.device(id))
             .collect()
     }

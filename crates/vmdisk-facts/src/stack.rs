@@ -1,4 +1,5 @@
-//! The layers of a host's storage under a path, and what becomes of a flush at each: the one answer for traces and rules.
+//! The layers of a host's storage under a path, and what becomes of flushes, discards and small requests there: the one
+//! answer for traces and rules.
 
 use std::collections::HashSet;
 
@@ -61,6 +62,34 @@ pub enum UnknownFlush {
     Missing(FlushLoss, Fact<()>),
 }
 
+/// What becomes of a discard at a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiscardEffect {
+    /// It continues to the layers below.
+    Passed,
+    /// Space is freed here.
+    Freed,
+    /// It is ignored, and reported as done.
+    Dropped(DiscardLoss),
+    /// A server, a hypervisor or a program decides.
+    Elsewhere,
+    /// A fact is missing.
+    Missing(Fact<()>),
+}
+
+/// Why a layer drops discards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiscardLoss {
+    /// The file system punches no holes into files.
+    NoHoles,
+    /// The device accepts none.
+    Device,
+    /// The encrypted device was opened without `allow_discards`.
+    Crypt,
+    /// The thin pool ignores them.
+    Pool,
+}
+
 /// A layer where the flush of a stack is lost, or where it is unknown.
 #[derive(Clone, Debug)]
 pub struct LostFlush<'a> {
@@ -96,6 +125,21 @@ impl<'a> StackLayer<'a> {
         }
     }
 
+    /// What becomes of a discard here.
+    pub fn discard(&self) -> DiscardEffect {
+        match self {
+            StackLayer::FileSystem { filesystem, .. } => match &filesystem.kind {
+                kind if kind.is_elsewhere() => DiscardEffect::Elsewhere,
+                FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => {
+                    DiscardEffect::Dropped(DiscardLoss::NoHoles)
+                }
+                FsKind::Overlay => DiscardEffect::Passed,
+                _ => DiscardEffect::Freed,
+            },
+            StackLayer::Device(device) => discard_on(device),
+        }
+    }
+
     fn id(&self) -> (bool, &'a str) {
         match self {
             StackLayer::FileSystem { filesystem, .. } => (true, &filesystem.id),
@@ -110,9 +154,7 @@ fn of_filesystem(filesystem: &Filesystem, mount: Option<&Mount>) -> FlushEffect 
         FsKind::Zfs => of_zfs(&filesystem.zfs.as_ref().and_then(|zfs| zfs.sync.clone())),
         FsKind::Nfs | FsKind::Nfs4 | FsKind::Cifs | FsKind::Ceph => FlushEffect::Passed,
         // A program or the host above decides.
-        FsKind::Virtiofs | FsKind::Plan9 | FsKind::Fuse(_) => {
-            FlushEffect::Unknown(UnknownFlush::Elsewhere)
-        }
+        kind if kind.is_elsewhere() => FlushEffect::Unknown(UnknownFlush::Elsewhere),
         FsKind::Overlay if mount.is_some_and(|mount| mount.drops_fsync()) => {
             FlushEffect::Dropped(FlushLoss::VolatileOverlay)
         }
@@ -167,7 +209,112 @@ fn of_device(device: &BlockDevice) -> FlushEffect {
     }
 }
 
+fn discard_on(device: &BlockDevice) -> DiscardEffect {
+    let max = match &device.queue.discard_max {
+        _ if device.kind == BlockKind::Zvol && device.zvol.is_known() => {
+            return DiscardEffect::Freed;
+        }
+        Fact::Known(max) => *max,
+        Fact::Absent => 0,
+        missing => return DiscardEffect::Missing(missing.as_ref().map(|_| ())),
+    };
+    let crypt = device.crypt.value();
+    let lvm = device.lvm.value();
+    match device.kind {
+        // The pool takes the discards of its volumes whether the device below accepts any or not.
+        BlockKind::LvmThinPool | BlockKind::LvmThinData => DiscardEffect::Freed,
+        _ if max == 0 && crypt.is_some_and(|crypt| crypt.allow_discards.is_false()) => {
+            DiscardEffect::Dropped(DiscardLoss::Crypt)
+        }
+        _ if max == 0 => DiscardEffect::Dropped(DiscardLoss::Device),
+        BlockKind::LvmThin if lvm.is_some_and(|lvm| lvm.discards.as_str().is(&"ignore")) => {
+            DiscardEffect::Dropped(DiscardLoss::Pool)
+        }
+        _ => DiscardEffect::Passed,
+    }
+}
+
 impl<'a> HostIndex<'a> {
+    /// The layer under a path where its discards are dropped, before any frees space; `None` if there is none. Of an
+    /// encrypted device that blocks them, the devices above, which accept none either, are left out.
+    ///
+    /// # Errors
+    /// Returns the missing fact if the facts do not describe a layer.
+    pub fn lost_discard(
+        &self,
+        path: &'a str,
+        is_device: bool,
+    ) -> Result<Option<(StackLayer<'a>, DiscardLoss)>, Fact<()>> {
+        let mut level = vec![self.top_layer(path, is_device)?];
+        let mut seen = HashSet::from([level[0].id()]);
+        for _ in 0..MAX_LEVELS {
+            let mut below = Vec::new();
+            for layer in level {
+                match (layer.discard(), layer) {
+                    (DiscardEffect::Dropped(DiscardLoss::Device), StackLayer::Device(device)) => {
+                        let crypt = self.blocked_below(device);
+                        let found =
+                            crypt.map(|crypt| (StackLayer::Device(crypt), DiscardLoss::Crypt));
+                        return Ok(found.or(Some((layer, DiscardLoss::Device))));
+                    }
+                    (DiscardEffect::Dropped(loss), _) => return Ok(Some((layer, loss))),
+                    (DiscardEffect::Missing(missing), _) => return Err(missing),
+                    (DiscardEffect::Freed | DiscardEffect::Elsewhere, _) => {}
+                    (DiscardEffect::Passed, _) => below.extend(
+                        self.layers_under(&layer)
+                            .into_iter()
+                            .filter(|it| seen.insert(it.id())),
+                    ),
+                }
+            }
+            level = below;
+        }
+        Ok(None)
+    }
+
+    /// The nearest encrypted device below that keeps a device from accepting discards.
+    fn blocked_below(&self, device: &'a BlockDevice) -> Option<&'a BlockDevice> {
+        let blocked = DiscardEffect::Dropped(DiscardLoss::Crypt);
+        let mut below = self.walk_down(device).into_iter();
+        below.find(|below| discard_on(below) == blocked)
+    }
+
+    /// The largest logical sector of the devices that see the requests of a path unchanged; absent if a file system
+    /// splits them into blocks.
+    pub fn sector_under(&self, path: &'a str) -> Fact<u64> {
+        if let Fact::Known(device) = self.block_device(path) {
+            return device.queue.logical.clone();
+        }
+        let mut filesystem = match self.filesystem_of(path) {
+            Fact::Known(filesystem) => filesystem,
+            missing => return missing.map(|_| 0),
+        };
+        // As for the devices of a file system, an overlay on an overlay ends somewhere.
+        for _ in 0..4 {
+            match self.upper_layer(filesystem) {
+                Some(StackLayer::FileSystem {
+                    filesystem: upper, ..
+                }) => filesystem = upper,
+                _ => break,
+            }
+        }
+        if !filesystem.kind.passes_requests_on() {
+            return Fact::Absent;
+        }
+        if let missing @ (Fact::Unknown(_) | Fact::NotCollected) = filesystem.devices.as_ref() {
+            return missing.map(|_| 0);
+        }
+        let mut largest = 0;
+        for device in self.own_devices(filesystem) {
+            match &device.queue.logical {
+                Fact::Known(logical) => largest = largest.max(*logical),
+                Fact::Absent => {}
+                missing => return missing.clone(),
+            }
+        }
+        Fact::Known(largest)
+    }
+
     /// The file system of a file as a layer.
     pub fn file_layer(&self, path: &'a str) -> Fact<StackLayer<'a>> {
         self.filesystem_of(path)
@@ -212,6 +359,26 @@ impl<'a> HostIndex<'a> {
         (upper.id() != (true, filesystem.id.as_str())).then_some(upper)
     }
 
+    /// The layer that a path is on. `is_device` is true for a path that is opened as a device.
+    fn top_layer(&self, path: &'a str, is_device: bool) -> Result<StackLayer<'a>, Fact<()>> {
+        let top = match self.block_device(path) {
+            Fact::Known(device) => Fact::Known(StackLayer::Device(device)),
+            Fact::Absent | Fact::NotCollected if !is_device => self.file_layer(path),
+            missing => missing.map(StackLayer::Device),
+        };
+        match top {
+            // What is there is a node of a device, and not a file.
+            Fact::Known(StackLayer::FileSystem { filesystem, .. })
+                if filesystem.kind == FsKind::Devtmpfs =>
+            {
+                Err(Fact::NotCollected)
+            }
+            Fact::Known(top) => Ok(top),
+            Fact::Absent => Err(Fact::NotCollected),
+            missing => Err(missing.map(|_| ())),
+        }
+    }
+
     /// The layers under a path where its flushes are lost or where that is unknown, the nearest first. `is_device` is true
     /// for a path that is opened as a device.
     ///
@@ -222,22 +389,7 @@ impl<'a> HostIndex<'a> {
         path: &'a str,
         is_device: bool,
     ) -> Result<Vec<LostFlush<'a>>, Fact<()>> {
-        let top = match self.block_device(path) {
-            Fact::Known(device) => Fact::Known(StackLayer::Device(device)),
-            Fact::Absent | Fact::NotCollected if !is_device => self.file_layer(path),
-            missing => missing.map(StackLayer::Device),
-        };
-        let top = match top {
-            // What is there is a node of a device, and not a file.
-            Fact::Known(StackLayer::FileSystem { filesystem, .. })
-                if filesystem.kind == FsKind::Devtmpfs =>
-            {
-                return Err(Fact::NotCollected);
-            }
-            Fact::Known(top) => top,
-            Fact::Absent => return Err(Fact::NotCollected),
-            missing => return Err(missing.map(|_| ())),
-        };
+        let top = self.top_layer(path, is_device)?;
         let (mut found, mut seen) = (Vec::new(), HashSet::from([top.id()]));
         let mut level = vec![top];
         for depth in 0..MAX_LEVELS {

@@ -6,3 +6,4 @@ mod no_contents;
 mod reading;
 mod round_trip;
 mod schema;
+mod stack;

@@ -55,7 +55,7 @@ impl<'a> Tracer<'a> {
                 by_command("READ, with SG_IO"),
                 by_command("WRITE, with SG_IO"),
             ],
-            _ => [self.host_reads(&direct), self.host_writes(&direct)],
+            _ => [self.host_reads(&direct), self.host_writes(&direct, path)],
         };
         let results = [read, write, flush, discard];
         let layer = match is_device {
@@ -142,6 +142,7 @@ impl<'a> Tracer<'a> {
     fn host_writes(
         &self,
         direct: &Option<Result<DirectIo, StatementBasis>>,
+        path: &'a str,
     ) -> (RequestOutcome, Statement) {
         let is_native = self.disk.backend.aio == Some(AioMode::Native);
         let direct = match direct {
@@ -171,17 +172,21 @@ impl<'a> Tracer<'a> {
             ),
             DirectIoEffect::Direct
             | DirectIoEffect::DirectUnstableChecksums
-            | DirectIoEffect::DirectUnstableMirrors => match direct.alignment {
-                Some(alignment) if alignment.offset > sector => result(
-                    RequestOutcome::Split,
-                    format!(
-                        "O_DIRECT; QEMU reads and rewrites blocks of {} bytes for smaller writes",
-                        alignment.offset
+            | DirectIoEffect::DirectUnstableMirrors => {
+                let of_file = direct.alignment.map_or(0, |alignment| alignment.offset);
+                let host = self.context.host;
+                let of_devices = host.and_then(|host| host.sector_under(path).known());
+                match of_file.max(of_devices.unwrap_or(0)) {
+                    block if block > sector => result(
+                        RequestOutcome::Split,
+                        format!(
+                            "O_DIRECT; QEMU reads and rewrites blocks of {block} bytes for smaller writes"
+                        ),
+                        basis,
                     ),
-                    basis,
-                ),
-                _ => result(RequestOutcome::Passed, unstable(direct.verdict), basis),
-            },
+                    _ => result(RequestOutcome::Passed, unstable(direct.verdict), basis),
+                }
+            }
         }
     }
 

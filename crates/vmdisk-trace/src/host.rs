@@ -1,6 +1,6 @@
 //! The file system of a file.
 
-use vmdisk_facts::stack::{self, FlushEffect, FlushLoss, StackLayer, UnknownFlush};
+use vmdisk_facts::stack::{self, DiscardEffect, FlushEffect, FlushLoss, StackLayer, UnknownFlush};
 use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Missing};
@@ -302,28 +302,22 @@ impl<'a> On<'a> {
 
     fn discards(&self) -> (RequestOutcome, Statement) {
         let kind = &self.filesystem.kind;
-        match kind {
-            FsKind::Nfs
-            | FsKind::Nfs4
-            | FsKind::Cifs
-            | FsKind::Ceph
-            | FsKind::Plan9
-            | FsKind::Virtiofs
-            | FsKind::Fuse(_) => {
+        match self.layer().discard() {
+            DiscardEffect::Elsewhere => {
                 let missing = Missing::new(
                     format!("whether {kind} punches holes"),
                     "the server decides",
                 );
                 unknown(missing, Vec::new())
             }
-            FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => result(
+            DiscardEffect::Dropped(_) => result(
                 RequestOutcome::Dropped,
                 "the file system punches no holes; QEMU ignores the error",
                 StatementBasis::source(
                     "fallocate(2), FALLOC_FL_PUNCH_HOLE: the list of file systems",
                 ),
             ),
-            FsKind::Overlay => result(
+            DiscardEffect::Passed => result(
                 RequestOutcome::Passed,
                 "to the upper directory",
                 self.kind(),
@@ -331,7 +325,7 @@ impl<'a> On<'a> {
             _ if kind.is_volatile() => {
                 result(RequestOutcome::Freed, "the memory is freed", self.kind())
             }
-            FsKind::Zfs => result(
+            _ if *kind == FsKind::Zfs => result(
                 RequestOutcome::Freed,
                 "the blocks are freed; autotrim of the pool informs the drives",
                 StatementBasis::source("zpoolprops(7), autotrim"),

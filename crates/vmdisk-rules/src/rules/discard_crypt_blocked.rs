@@ -1,11 +1,9 @@
 //! `discard-crypt-blocked`
 
-use vmdisk_facts::{BlockDevice, Fact, HostIndex};
+use vmdisk_facts::stack::{DiscardLoss, StackLayer};
 use vmdisk_fields::{phrase, setting};
-use vmdisk_model::{Discard, DiskField, FieldPath, Protocol};
+use vmdisk_model::{Discard, DiskField, FieldPath, Format, HostStorage};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
-
-use crate::host;
 
 declare_rule! {
     /// Discards are enabled, but an encrypted device below the disk drops them.
@@ -72,21 +70,11 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for (index, disk, image) in context.images() {
-        let Protocol::HostDevice { path } = &image.protocol else {
-            continue;
-        };
-        if disk.backend.discard != Some(Discard::Unmap) || !disk.is_writable() {
+    for (index, path, (crypt, loss)) in dropped(context, report) {
+        if loss != DiscardLoss::Crypt {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Discard);
-        let path = path.0.as_str();
-        let blocked = host::block_device(context, path)
-            .and_then(|found| found.map_or(Ok(None), |(host, device)| blocked(host, device)));
-        let Some(Some(crypt)) = report.require(at, blocked) else {
-            continue;
-        };
-        let name = crypt.name();
         report
             .finding(
                 at,
@@ -94,7 +82,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("the guest's TRIM has no effect")
             .note(format!(
-                "{name} was opened without allow_discards, so {path} accepts no discards"
+                "{} was opened without allow_discards, so {path} accepts no discards",
+                crypt.name()
             ))
             .note("discards reveal which parts of an encrypted drive are in use")
             .help(phrase!(
@@ -105,31 +94,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The encrypted device that drops the discards of a device.
-fn blocked<'a>(
-    host: &'a HostIndex<'a>,
-    device: &'a BlockDevice,
-) -> Result<Option<&'a BlockDevice>, Missing> {
-    let below = host.walk_down(device);
-    let mut encrypted = below
-        .iter()
-        .filter(|device| device.kind.is_crypt())
-        .peekable();
-    if encrypted.peek().is_none() {
-        return Ok(None);
+/// A disk that enables discards on storage that drops them: number, path, layer and reason.
+type Dropped<'a> = (usize, &'a str, (StackLayer<'a>, DiscardLoss));
+
+/// The disks that enable discards on storage that drops them; a missing fact is not checked. The header of a file with a
+/// format says which of its blocks are free, so its discards have an effect in any case.
+pub(super) fn dropped<'a>(context: &Context<'a>, report: &mut Report) -> Vec<Dropped<'a>> {
+    let mut found = Vec::new();
+    for (index, disk, image) in context.images() {
+        let is_device = matches!(image.protocol.on_host(), Some(HostStorage::Device(_)));
+        let is_meant = is_device || image.format == Some(Format::Raw);
+        let Some(path) = image.host_path().filter(|_| is_meant) else {
+            continue;
+        };
+        if disk.backend.discard != Some(Discard::Unmap) || !disk.is_writable() {
+            continue;
+        }
+        let at = FieldPath::Disk(index, DiskField::Discard);
+        let what = || format!("whether the storage of {path} accepts discards");
+        let lost = context.host(what).and_then(|host| {
+            let lost = host.lost_discard(path, is_device);
+            lost.map_err(|missing| {
+                let missing = Context::known(missing, what).err();
+                missing.unwrap_or_else(|| Missing::new(what(), "absent"))
+            })
+        });
+        let lost = report.require(at, lost).flatten();
+        found.extend(lost.map(|lost| (index, path, lost)));
     }
-    let what = || format!("whether {} accepts discards", device.name());
-    // A device above the encryption can use discards itself, as a thin pool does.
-    let accepted = Context::known(device.queue.discard_max.clone(), what)?;
-    if accepted.is_none_or(|bytes| bytes > 0) {
-        return Ok(None);
-    }
-    let drops = |crypt: &&&BlockDevice| {
-        let allowed = crypt
-            .crypt
-            .as_ref()
-            .and_then(|crypt| crypt.allow_discards.clone());
-        matches!(allowed, Fact::Known(false))
-    };
-    Ok(encrypted.find(drops).copied())
+    found
 }

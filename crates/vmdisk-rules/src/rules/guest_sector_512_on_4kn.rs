@@ -1,9 +1,9 @@
 //! `guest-sector-512-on-4kn`
 
-use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex};
+use vmdisk_facts::Fact;
 use vmdisk_fields::phrase;
 use vmdisk_model::{Change, Device, Disk, DiskField, Domain, FieldPath, FrontendKind};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::boot;
 
@@ -132,13 +132,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::BlockIo);
+        let what = || format!("the sector size under {path}");
         let sector = context
-            .host(|| format!("the sector size under {path}"))
-            .and_then(|host| sector_size(host, path));
-        let Some(sector) = report.require(at, sector) else {
-            continue;
-        };
-        if sector < u64::from(LARGE_SECTOR) {
+            .host(what)
+            .and_then(|host| Context::known(host.sector_under(path), what));
+        if report
+            .require(at, sector)
+            .flatten()
+            .is_none_or(|sector| sector < u64::from(LARGE_SECTOR))
+        {
             continue;
         }
         report_small_sectors(context, report, index, disk, path);
@@ -166,48 +168,6 @@ fn has_default_sectors(domain: &Domain, disk: &Disk) -> bool {
 }
 
 /// The alignment in bytes that requests on this path need; 0 if there is none.
-fn sector_size(host: &HostIndex<'_>, path: &str) -> Result<u64, Missing> {
-    let what = || format!("the sector size under {path}");
-    let device = Context::known(host.block_device(path), what);
-    if let Ok(Some(device)) = device {
-        let logical = Context::known(device.queue.logical.clone(), what)?;
-        return Ok(logical.unwrap_or(0));
-    }
-    let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
-        return Ok(0);
-    };
-    if let Some(upper) = filesystem
-        .overlay
-        .value()
-        .and_then(|overlay| overlay.upper.value())
-    {
-        let is_other = |below: &Filesystem| below.id != filesystem.id;
-        if host
-            .filesystem_of(upper)
-            .value()
-            .is_some_and(|below| is_other(below))
-        {
-            return sector_size(host, upper);
-        }
-    }
-    // These file systems pass requests on unchanged, so the sectors of the device matter; others split requests into
-    // blocks.
-    let passes_on = matches!(
-        filesystem.kind,
-        FsKind::Xfs | FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4
-    );
-    if !passes_on {
-        return Ok(0);
-    }
-    Context::known(filesystem.devices.as_ref(), what)?;
-    let mut largest = 0;
-    for device in host.devices_of(filesystem) {
-        let logical = Context::known(device.queue.logical.clone(), what)?;
-        largest = largest.max(logical.unwrap_or(0));
-    }
-    Ok(largest)
-}
-
 fn report_small_sectors(
     context: &Context<'_>,
     report: &mut Report,

@@ -1,6 +1,6 @@
 //! `loop-device-buffered`
 
-use vmdisk_facts::Fact;
+use vmdisk_facts::{BlockKind, Fact};
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -65,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let is_direct = context.domain.disks[index].backend.is_direct();
-        if !is_direct || !file.dio.is_false() {
+        if !is_direct || device.kind != BlockKind::Loop || !file.dio.is_false() {
             continue;
         }
         let name = device.name();

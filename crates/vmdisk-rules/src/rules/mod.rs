@@ -40,6 +40,7 @@ mod data_store_refused;
 mod detect_zeroes_unmap_no_discard;
 mod device_bus_refused;
 mod discard_crypt_blocked;
+mod discard_dropped;
 mod discard_missing_thin;
 mod disk_address_refused;
 mod duplicate_disk_source;
@@ -208,6 +209,7 @@ pub static RULES: &[&Rule] = &[
     &detect_zeroes_unmap_no_discard::RULE,
     &device_bus_refused::RULE,
     &discard_crypt_blocked::RULE,
+    &discard_dropped::RULE,
     &discard_missing_thin::RULE,
     &disk_address_refused::RULE,
     &duplicate_disk_source::RULE,
