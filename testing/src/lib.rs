@@ -41,7 +41,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
 /// # Panics
 /// If it cannot be started, or is too busy 20 times.
 pub fn make_key(qemu_img: &mut Command) -> Output {
-    let outputs = std::iter::repeat_with(|| qemu_img.output().unwrap());
+    let outputs = std::iter::repeat_with(|| qemu_img.output().expect("qemu-img is there"));
     let is_busy = |output: &Output| {
         String::from_utf8_lossy(&output.stderr).contains("Unable to get accurate CPU usage")
     };

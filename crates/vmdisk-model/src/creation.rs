@@ -105,4 +105,9 @@ pub enum Creation {
     },
     /// A thin logical volume.
     ThinVolume(ThinCreation),
+    /// A seed image, a ZFS volume or a volume of a storage pool.
+    Other {
+        /// Size that the guest sees; none for a seed image.
+        size: Option<Bytes>,
+    },
 }

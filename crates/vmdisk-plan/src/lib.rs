@@ -90,9 +90,10 @@ pub use spec::{
     DiskSpec, EmptySpec, EncryptionSpec, GuestOs, GuestSpec, GuestType, HugePagesSpec,
     IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
     MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec,
-    RawSpec, SecretSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
+    RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
     VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
-    Condition, Equality, SpaceShortage, Step, StepKind, script, shell_word, shortages,
+    Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, script, shell_word,
+    shortages,
 };

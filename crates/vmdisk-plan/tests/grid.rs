@@ -25,7 +25,7 @@ const DISKS: [&str; 27] = [
     "raw:/tmp/new.img,size=10G",
     "raw:/squash/a.iso,media=cdrom",
     "raw:/ext4/a.img,media=floppy",
-    "empty:,media=cdrom",
+    "empty:cdrom",
     "device:/dev/nvme0n1",
     "lun:/dev/sda,bus=virtio-scsi",
     "lvm:fast/thin",

@@ -75,19 +75,11 @@ fn two_commas_are_one_comma_of_the_value() {
         read("qcow2:/a,,,backing.path=/b,,,backing.format=qcow2").backend,
         BackendSpec::Qcow2(Qcow2Spec {
             path: "/a,".to_owned(),
-            size: None,
-            preallocation: None,
-            cluster_size: None,
-            extended_l2: None,
-            lazy_refcounts: None,
             backing: Some(BackingSpec {
                 path: "/b,".to_owned(),
                 format: Format::Qcow2
             }),
-            backing_chain: None,
-            data_file: None,
-            encryption: None,
-            nocow: None,
+            ..Qcow2Spec::default()
         })
     );
 }
@@ -114,7 +106,7 @@ fn every_fault_has_its_column_and_what_to_write() {
         (
             "network:/a",
             &[
-                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` and `ftps`",
+                "line 1, column 1: unknown kind of disk `network`; the kinds are `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `lun`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `seed`, `empty`, `nbd`, `rbd`, `iscsi`, `gluster`, `nfs`, `ssh`, `http`, `https`, `ftp` and `ftps`",
             ],
         ),
         (
@@ -308,6 +300,7 @@ fn one_line(disk: &DiskSpec) -> String {
         | BackendSpec::Qcow2(_)
         | BackendSpec::Device(_)
         | BackendSpec::VhostVdpa(_)
+        | BackendSpec::Seed(_)
         | BackendSpec::Directory(_) => text("path"),
         BackendSpec::Network(network) if network.name.is_some() => text("name"),
         // Only an address says that there is no name.

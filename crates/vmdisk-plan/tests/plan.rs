@@ -76,10 +76,7 @@ fn what_no_choice_can_make_work_is_refused_with_its_place() {
     // What is wrong with the spec itself is told here too, for callers that build one.
     let bad = Spec::new(vec![DiskSpec::new(RawSpec {
         path: "relative".into(),
-        size: None,
-        preallocation: None,
-        nocow: None,
-        encryption: None,
+        ..RawSpec::default()
     })]);
     assert!(plan(&bad, &Facts::default(), &Target::default()).is_err());
 }
@@ -188,6 +185,7 @@ proptest! {
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Device(_)
                 | BackendSpec::Zvol(_)
+                | BackendSpec::Seed(_)
                 | BackendSpec::Nvme(_)
                 | BackendSpec::VhostVdpa(_)
                 | BackendSpec::Directory(_)

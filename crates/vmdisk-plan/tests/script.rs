@@ -498,6 +498,7 @@ fn settle(spec: &mut Spec, root: &Path) {
             | BackendSpec::Device(_)
             | BackendSpec::VhostUserBlk(_)
             | BackendSpec::Zvol(_)
+            | BackendSpec::Seed(_)
             | BackendSpec::Nvme(_)
             | BackendSpec::VhostVdpa(_)
             | BackendSpec::Directory(_)
@@ -523,12 +524,12 @@ proptest! {
         for step in &plan.steps {
             for condition in &step.conditions {
                 match condition {
-                    Condition::VolumeGroup(group) => tools.has(group),
-                    Condition::Volume(volume) => tools.has(&volume.to_string()),
+                    Condition::Exists(thing) => tools.has(&thing.name()),
                     Condition::NothingAt(_)
                     | Condition::SomethingAt(_)
                     | Condition::DirectoryAt(_)
-                    | Condition::NoVolume(_)
+                    | Condition::PrivateFile(_)
+                    | Condition::Missing(_)
                     | Condition::Room { .. }
                     | Condition::RoomInGroup { .. } => {}
                 }

@@ -110,9 +110,9 @@ disks:
             "line 6, column 13: disks[0].qcow2.size: `40Q` is not a valid size: unknown unit `Q`, expected one of K, M, G, T, P (powers of 1024; KB and so on are powers of 1000)",
             "line 7, column 7: disks[0].qcow2.cluster_size: unknown key `cluster_size`; did you mean `cluster-size`?",
             "line 8, column 12: disks[0].cache: expected `none`, `writethrough`, `writeback`, `directsync` or `unsafe`, found `nnone`; did you mean `none`?",
-            "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm` and `lvm-thin`",
+            "line 9, column 5: disks[0].size: unknown key `size`; `size` belongs to the keys of `raw`, `qcow2`, `lvm`, `lvm-thin`, `zvol` and `volume`",
             "line 11, column 5: disks[1].lvm: a disk has one backend, but this one has `raw` and `lvm`; keep `raw`, or make it two disks",
-            "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `network` or `empty`",
+            "line 12, column 5: disks[2]: the backend of the disk is missing; write one of `raw`, `qcow2`, `lvm`, `lvm-thin`, `device`, `zvol`, `nvme`, `vhost-vdpa`, `directory`, `volume`, `vhost-user-blk`, `network`, `empty` or `seed`",
             "line 14, column 5: disks[3].discrad: unknown key `discrad`; did you mean `discard`?",
             "line 16, column 5: disks[3].queues: `queues` is written twice",
         ]
@@ -450,7 +450,7 @@ fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
         ),
         (
             "size: 1G, encryption: {secret: {usage: u}}",
-            "qemu-img needs the key",
+            "a new encrypted image needs `key-file`",
         ),
         ("encryption: {secret: {}}", "identify a secret"),
         ("encryption: {secret: {uuid: x}}", "`x` is not a UUID"),

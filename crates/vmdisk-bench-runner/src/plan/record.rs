@@ -184,6 +184,7 @@ fn creation_in_words(creation: &Creation) -> String {
             }
             words
         }
+        Creation::Other { size: _ } => "other".to_owned(),
         Creation::LogicalVolume { name, size: _ } => format!("logical volume {name}"),
         Creation::ThinVolume(ThinCreation {
             name,

@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::plan::{Condition, Plan, Step};
+use vmdisk::plan::{Condition, Named, Plan, Step};
 
 use vmdisk::report::escaped_json;
 
@@ -44,9 +44,10 @@ pub(super) struct StepJson {
     id: usize,
     /// Target of the disk that needs it.
     disk: String,
-    /// `raw-file`, `qcow2-image`, `volume`, `thin-pool` or `thin-volume`.
+    /// `raw-file`, `qcow2-image`, `volume`, `thin-pool`, `thin-volume`, `seed-image`, `zvol` or `pool-volume`; or `copy`,
+    /// `rename`, `owner` or `mode`, which complete what the step before makes.
     kind: &'static str,
-    /// The path, or GROUP/VOLUME.
+    /// The path, GROUP/VOLUME, the dataset, or POOL/VOLUME.
     pub(super) makes: String,
     /// What must hold.
     precondition: Vec<Precondition>,
@@ -65,8 +66,9 @@ pub(super) struct StepJson {
 /// Something that must hold.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Precondition {
-    /// `nothing-at`, `something-at`, `directory-at`, `volume-group`, `no-volume`, `volume`, `room` or `room-in-group`.
-    kind: &'static str,
+    /// `nothing-at`, `something-at`, `directory-at`, `private-file`, `room` or `room-in-group`; `volume-group`, `volume`,
+    /// `dataset`, `pool` or `pool-volume`, each with `no-` if it must not be there.
+    kind: String,
     /// The path, volume or volume group.
     of: String,
     /// Free bytes, for the step alone.
@@ -132,11 +134,24 @@ fn precondition(condition: &Condition) -> Precondition {
         Condition::NothingAt(path) => ("nothing-at", path.clone(), None),
         Condition::SomethingAt(path) => ("something-at", path.clone(), None),
         Condition::DirectoryAt(path) => ("directory-at", path.clone(), None),
-        Condition::VolumeGroup(group) => ("volume-group", group.clone(), None),
-        Condition::NoVolume(name) => ("no-volume", name.to_string(), None),
-        Condition::Volume(name) => ("volume", name.to_string(), None),
+        Condition::PrivateFile(path) => ("private-file", path.clone(), None),
+        Condition::Exists(thing) | Condition::Missing(thing) => {
+            let kind = match thing {
+                Named::Group(_) => "volume-group",
+                Named::Volume(_) => "volume",
+                Named::Dataset(_) => "dataset",
+                Named::Pool(_) => "pool",
+                Named::PoolVolume { .. } => "pool-volume",
+            };
+            (kind, thing.name(), None)
+        }
         Condition::Room { directory, size } => ("room", directory.clone(), Some(size.0)),
         Condition::RoomInGroup { group, size } => ("room-in-group", group.clone(), Some(size.0)),
     };
+    let no = match condition {
+        Condition::Missing(_) => "no-",
+        _ => "",
+    };
+    let kind = format!("{no}{kind}");
     Precondition { kind, of, bytes }
 }

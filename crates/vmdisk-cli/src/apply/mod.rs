@@ -37,7 +37,11 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         }
     };
     let mut report = Envelope::of(&plan);
-    let states: Vec<State> = plan.steps.iter().map(state::of).collect();
+    let mut states: Vec<State> = Vec::new();
+    for step in &plan.steps {
+        let of_image = states.last().filter(|_| step.completes());
+        states.push(of_image.cloned().unwrap_or_else(|| state::of(step)));
+    }
     for (nth, state) in states.iter().enumerate() {
         report.steps[nth].state = match state {
             State::Missing => "planned",
@@ -47,6 +51,7 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
                 report.reasons.push(format!(
                     "{made} exists and differs from the plan, and nothing is overwritten: {what}"
                 ));
+                report.reasons.dedup();
                 "differs"
             }
         };

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use vmdisk::model::Bytes;
 use vmdisk::plan::{Step, StepKind};
 
-use super::state::{command, output};
+use super::state::{command, output, succeeds};
 use crate::io::Io;
 use crate::sanitize;
 use crate::stop::plain;
@@ -67,7 +67,7 @@ impl<'s> Run<'s> {
             }
         }
         self.command(step, io).map_err(Failure::Failed)?;
-        if !step.makes_file() {
+        if step.makes_named().is_some() {
             self.made.push(step);
         }
         Ok(())
@@ -92,8 +92,8 @@ impl<'s> Run<'s> {
             if shown.elapsed() >= PROGRESS {
                 shown = Instant::now();
                 let made = step.makes();
-                let bytes = fs::metadata(&made).map_or(0, |it| it.blocks() * 512);
-                let so_far = Bytes(bytes).rounded();
+                let blocks = |path| fs::metadata(path).map_or(0, |it| it.blocks());
+                let so_far = Bytes(step.files().map(blocks).sum::<u64>() * 512).rounded();
                 io.say(&format!("{}: {so_far} so far\n", sanitize::line(&made)));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -118,12 +118,7 @@ impl<'s> Run<'s> {
             let count = || output(&["lvs", "--noheadings", "-o", "thin_count", "--", &made]);
             let is_in_use =
                 step.kind == StepKind::ThinPool && count().is_none_or(|it| it.trim() != "0");
-            let undo = || match step.makes_file() {
-                true => fs::remove_file(&made).is_ok(),
-                false => command(&step.undo())
-                    .output()
-                    .is_ok_and(|it| it.status.success()),
-            };
+            let undo = || succeeds(&step.undo());
             let is_removed = !is_in_use && undo();
             if is_removed { &mut removed } else { &mut left }.push(made);
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use vmdisk::plan::{Condition, Equality, Step};
+use vmdisk::plan::{Condition, Equality, Step, not_installed};
 
 /// The thing that a step makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +43,18 @@ pub(super) fn output(argv: &[&str]) -> Option<String> {
     is_success.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+pub(super) fn succeeds(argv: &[String]) -> bool {
+    command(argv)
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
 /// Looks at what a step makes.
 pub(super) fn of(step: &Step) -> State {
     let made = step.makes();
-    let is_there = match step.makes_file() {
-        true => fs::symlink_metadata(&made).is_ok(),
-        false => output(&["lvs", "--noheadings", "--", &made]).is_some(),
+    let is_there = match step.makes_named() {
+        None => fs::symlink_metadata(&made).is_ok(),
+        Some(thing) => succeeds(&thing.listing()),
     };
     if !is_there {
         return State::Missing;
@@ -105,30 +111,20 @@ pub(super) fn obstacles(steps: &[&Step]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rooms: BTreeMap<u64, (u64, u64, &str)> = BTreeMap::new();
     let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
-    let lists =
-        |program: &str, name: &str| output(&[program, "--noheadings", "--", name]).is_some();
     for step in steps {
         if !is_installed(&step.argv[0]) {
-            found.push(format!("{} is not installed", step.argv[0]));
+            found.push(not_installed(&step.argv[0]));
         }
         for condition in &step.conditions {
-            let (holds, message) = match condition {
-                Condition::NothingAt(_) | Condition::NoVolume(_) => continue,
-                Condition::SomethingAt(path) => {
-                    (Path::new(path).exists(), format!("{path} does not exist"))
-                }
-                Condition::DirectoryAt(path) => (
-                    Path::new(path).is_dir(),
-                    format!("{path} is not a directory"),
-                ),
-                Condition::VolumeGroup(group) => (
-                    lists("vgs", group),
-                    format!("volume group {group} does not exist"),
-                ),
-                Condition::Volume(name) => (
-                    lists("lvs", &name.to_string()),
-                    format!("volume {name} does not exist"),
-                ),
+            let holds = match condition {
+                Condition::Missing(_) => continue,
+                // What the step makes is missing; so must be the file that it is made in.
+                Condition::NothingAt(path) => fs::symlink_metadata(path).is_err(),
+                Condition::SomethingAt(path) => Path::new(path).exists(),
+                Condition::DirectoryAt(path) => Path::new(path).is_dir(),
+                Condition::PrivateFile(path) => fs::metadata(path)
+                    .is_ok_and(|file| file.is_file() && file.mode().trailing_zeros() >= 6),
+                Condition::Exists(thing) => succeeds(&thing.listing()),
                 Condition::Room { directory, size } => {
                     if let (Ok(metadata), Ok(space)) =
                         (fs::metadata(directory), rustix::fs::statvfs(directory))
@@ -146,7 +142,7 @@ pub(super) fn obstacles(steps: &[&Step]) -> Vec<String> {
                 }
             };
             if !holds {
-                found.push(message);
+                found.extend(condition.refusal());
             }
         }
     }

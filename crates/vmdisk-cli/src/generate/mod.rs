@@ -162,9 +162,13 @@ fn new(
 
 /// The missing facts: host paths in a plan without facts of the host.
 fn wanted_facts(spec: &Spec, target: &Target) -> FactsNeeded {
+    let mut spec = spec.clone();
+    let sources = spec.take_sources();
     // What cannot be planned at all is complained about when it is planned in earnest.
-    plan(spec, &Facts::default(), target).map_or_else(
+    let mut needed = plan(&spec, &Facts::default(), target).map_or_else(
         |_| FactsNeeded::default(),
         |plan| facts_needed(&plan.domain),
-    )
+    );
+    needed.paths.extend(sources);
+    needed
 }

@@ -675,7 +675,7 @@ fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
         ),
         (
             "raw:/srv/a,size=1G,encryption.secret.usage=u",
-            "qemu-img needs the key",
+            "a new encrypted image needs `key-file`",
         ),
     ] {
         let run = place.run(&["generate", "--to", "disk-xml", "--disk", disk]);

@@ -34,6 +34,7 @@ mod links;
 mod lsp;
 #[cfg(feature = "lsp")]
 mod lsp_neovim;
+mod new_storage;
 mod nothing_to_check;
 mod pages;
 mod permissions;

@@ -8,7 +8,7 @@ use vmdisk_model::{Creation, Format, Image, LogicalVolumeName, Preallocation, Qc
 
 use super::choice::Plan;
 use super::host::kindred;
-use crate::steps::Condition;
+use crate::steps::{Condition, Named};
 
 /// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
 pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
@@ -18,7 +18,7 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
     for condition in plan.steps.iter().flat_map(|step| &step.conditions) {
         match condition {
             Condition::NothingAt(path) => made.insert(path.clone()),
-            Condition::NoVolume(name) => {
+            Condition::Missing(Named::Volume(name)) => {
                 after.blockdevs.extend(volume(facts, &thin, name));
                 made.insert(name.device_path())
             }
@@ -103,6 +103,17 @@ fn volume(facts: &Facts, thin: &ThinVolumes<'_>, name: &LogicalVolumeName) -> Op
     Some(volume)
 }
 
+/// The size that a guest sees of an image in this format.
+pub(super) fn virtual_size(index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
+    size_in(index.file(path)?, format)
+}
+
+fn size_in(file: &File, format: Format) -> Option<u64> {
+    let header = file.image.value().filter(|_| format != Format::Raw);
+    let in_header = header.and_then(|header| header.virtual_size.value());
+    in_header.or(file.size.value()).copied()
+}
+
 /// The files that `qemu-img create` has just made.
 #[derive(Default)]
 struct NewFiles<'p> {
@@ -132,10 +143,10 @@ impl<'p> NewFiles<'p> {
 
     fn size_of(&self, index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
         let new = self.numbers.get(path).map(|nth| &self.files[*nth]);
-        let file = new.or_else(|| index.file(path))?;
-        let header = file.image.value().filter(|_| format != Format::Raw);
-        let in_header = header.and_then(|header| header.virtual_size.value());
-        in_header.or(file.size.value()).copied()
+        match new {
+            Some(file) => size_in(file, format),
+            None => virtual_size(index, path, format),
+        }
     }
 
     fn add(&mut self, index: &HostIndex<'_>, path: &'p str, image: &Image, is_nocow: bool) {
@@ -171,7 +182,11 @@ impl<'p> NewFiles<'p> {
                 header.ext_l2 = Fact::Known(qcow2.extended_l2 == Some(true));
                 header.lazy = Fact::Known(qcow2.lazy_refcounts == Some(true));
                 (header.dirty, header.corrupt) = (Fact::Known(false), Fact::Known(false));
-                (header.encryption, header.data_file) = (Fact::Absent, Fact::Absent);
+                header.encryption = match &image.encryption {
+                    Some(_) => Fact::Known("luks".to_owned()),
+                    None => Fact::Absent,
+                };
+                header.data_file = Fact::Absent;
                 header.backing = below.map_or(Fact::Absent, |(path, format)| {
                     let format = format.qemu_driver().unwrap_or(format.as_wire());
                     Fact::Known(BackingFact {

@@ -119,7 +119,7 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
             Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
         ),
         Some(Creation::LogicalVolume { .. }) => true,
-        Some(Creation::ThinVolume(_)) => false,
+        Some(Creation::ThinVolume(_) | Creation::Other { .. }) => false,
         None => {
             // The sizes are conclusive only for a raw file, whatever the disk calls it.
             let file = image

@@ -178,9 +178,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds a step that makes an image or a volume.
-    pub(crate) fn add_step(&mut self, step: Step) {
-        self.steps.push(step);
+    /// Adds the steps that make an image or a volume.
+    pub(crate) fn add_steps(&mut self, steps: Vec<Step>) {
+        self.steps.extend(steps);
     }
 }
 

@@ -8,12 +8,13 @@ use vmdisk_model::{
     ThinCreation, VhostUserSocket,
 };
 
+use super::after::virtual_size;
 use super::choice::Chosen;
 use super::planner::Planner;
 use super::queues::{DEFAULT_TABLES, TABLE_ENTRY};
 use crate::spec::{
     BackendSpec, BackingSpec, DeviceSpec, DirectorySpec, DiskSpec, EncryptionSpec, LvmSpec,
-    LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec, VhostVdpaSpec,
+    LvmThinSpec, Qcow2Spec, RawSpec, SpecPath, VhostUserBlkSpec, VhostVdpaSpec,
 };
 use crate::steps::{Storage, backing_image};
 
@@ -33,7 +34,12 @@ impl Planner<'_> {
             BackendSpec::Device(device) => image_on_device(device).into(),
             BackendSpec::VhostUserBlk(socket) => self.vhost_user(index, socket).into(),
             BackendSpec::Network(network) => self.network_image(index, network).into(),
-            BackendSpec::Zvol(zvol) => Image::host_device(zvol.device_path()).into(),
+            BackendSpec::Zvol(zvol) => zvol.to_image().into(),
+            BackendSpec::Seed(seed) => {
+                let mut image = Image::file(&seed.path, Format::Raw);
+                image.creation = Some(Creation::Other { size: None });
+                image.into()
+            }
             BackendSpec::Nvme(nvme) => nvme.to_image().into(),
             BackendSpec::VhostVdpa(VhostVdpaSpec { path }) => {
                 let path = path.clone();
@@ -57,12 +63,17 @@ impl Planner<'_> {
         let RawSpec {
             path,
             size,
+            source,
             preallocation,
             nocow: _,
             encryption,
+            owner: _, // options of the steps
+            group: _,
+            mode: _,
         } = raw;
         let mut image = Image::file(path, Format::Raw);
         image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
+        let size = self.size_of_new(index, "raw", *size, source.as_ref());
         if size.is_none() {
             return image;
         }
@@ -71,16 +82,55 @@ impl Planner<'_> {
             Some(Chosen::by_default(Preallocation::Off, reason))
         });
         image.creation = Some(Creation::RawFile {
-            size: *size,
+            size,
             preallocation,
         });
         image
+    }
+
+    /// The size of a new image: as asked for, or that of its source.
+    fn size_of_new(
+        &mut self,
+        index: usize,
+        kind: &str,
+        size: Option<Bytes>,
+        source: Option<&BackingSpec>,
+    ) -> Option<Bytes> {
+        let Some(BackingSpec { path, format }) = source else {
+            return size;
+        };
+        let at = SpecPath::disk(index).key(kind);
+        let known = virtual_size(&self.host.index, path, *format);
+        match (size, known) {
+            (Some(size), Some(known)) if size.0 < known => {
+                let known = Bytes(known);
+                let message =
+                    format!("{size} is less than the {known} of {path}, whose end would be lost");
+                self.refuse(at.key("size"), message).help =
+                    Some(format!("write `size: {known}` or more"));
+            }
+            (None, None) => {
+                let message = format!("the facts do not have the size of {path}");
+                self.refuse(at.key("source"), message).help =
+                    Some("write `size`, at least the virtual size of the source".to_owned());
+            }
+            _ => {}
+        }
+        let of_source = |_: &mut Self| {
+            let size = Bytes(known?.next_multiple_of(512));
+            Some(Chosen::by_fact(size, format!("the size of {path}")))
+        };
+        match size {
+            Some(size) => Some(size),
+            None => self.decide(at_image(index), "size", None, of_source),
+        }
     }
 
     fn qcow2(&mut self, index: usize, qcow2: &Qcow2Spec) -> Image {
         let Qcow2Spec {
             path,
             size,
+            source,
             preallocation,
             cluster_size,
             extended_l2,
@@ -90,12 +140,16 @@ impl Planner<'_> {
             data_file,
             encryption,
             nocow: _,
+            owner: _, // options of the steps
+            group: _,
+            mode: _,
         } = qcow2;
         let mut image = Image::file(path, Format::Qcow2);
         image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
         if let Some(data_file) = data_file {
             image.data_file = Some(Box::new(Image::file(data_file, Format::Raw)));
         }
+        let size = self.size_of_new(index, "qcow2", *size, source.as_ref());
         if size.is_none() && backing.is_none() {
             if let Some(chain) = backing_chain {
                 image.backing = below(chain);
@@ -113,7 +167,7 @@ impl Planner<'_> {
         let cluster_size = self.decide(at_image(index), "cluster-size", *cluster_size, |_| {
             // The first write to a cluster of an overlay copies all of it; subclusters are smaller.
             let is_free = !is_overlay && *extended_l2 != Some(true);
-            choose_cluster((*size).filter(|_| is_free)?)
+            choose_cluster(size.filter(|_| is_free)?)
         });
         self.note_asked(at_image(index), "extended-l2", *extended_l2);
         self.note_asked(at_image(index), "lazy-refcounts", *lazy_refcounts);
@@ -126,7 +180,7 @@ impl Planner<'_> {
             None => Backing::Terminated,
         };
         image.creation = Some(Creation::Qcow2(Qcow2Creation {
-            size: *size,
+            size,
             preallocation,
             cluster_size,
             extended_l2: *extended_l2,
@@ -239,15 +293,14 @@ impl Planner<'_> {
             let storage = Storage {
                 disk: index,
                 image,
+                spec: &spec.disks[index].backend,
                 is_nocow_set: self.nocow_files[index],
                 new_pools: &new_pools,
             };
             let groundwork = storage.groundwork();
-            let step = storage.steps();
+            let steps = storage.steps();
             self.add_groundwork(groundwork);
-            if let Some(step) = step {
-                self.add_step(step);
-            }
+            self.add_steps(steps);
         }
     }
 }

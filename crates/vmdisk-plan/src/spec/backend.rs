@@ -27,12 +27,20 @@ section! {
         path: String = "path",
         /// Size that the guest sees; with it the file is created, without it the file exists.
         size: Option<Bytes> = "size",
+        /// The image that the new one is a copy of. `size` can be larger.
+        source: Option<BackingSpec> = "source",
         /// Preallocation; default `off`.
         preallocation: Option<Preallocation> = "preallocation",
         /// Whether the file is created without copy-on-write, and therefore without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
-        /// Encryption of an existing file.
+        /// Encryption with LUKS.
         encryption: Option<EncryptionSpec> = "encryption",
+        /// Owner of the new file, by name or number; default: who makes it.
+        owner: Option<String> = "owner",
+        /// Group of the new file, by name or number.
+        group: Option<String> = "group",
+        /// Permissions of the new file, in octal digits; default 0600.
+        mode: Option<String> = "mode",
     }
 }
 
@@ -44,6 +52,8 @@ section! {
         path: String = "path",
         /// Size that the guest sees; with it, or with a backing image, the image is created.
         size: Option<Bytes> = "size",
+        /// The image that the new one is a copy of. `size` can be larger.
+        source: Option<BackingSpec> = "source",
         /// Preallocation; default `off`.
         preallocation: Option<Qcow2Preallocation> = "preallocation",
         /// Unit of allocation, a power of two from 512 bytes to 2 MiB; default 64 KiB.
@@ -59,15 +69,41 @@ section! {
         backing_chain: Option<Vec<BackingSpec>> = "backing-chain",
         /// Absolute path of the external data file of an existing image (libvirt 10.10).
         data_file: Option<String> = "data-file",
-        /// Encryption of an existing image.
+        /// Encryption with LUKS.
         encryption: Option<EncryptionSpec> = "encryption",
         /// Whether the file is created without copy-on-write, and therefore without checksums (btrfs only).
         nocow: Option<bool> = "nocow",
+        /// Owner of the new file, by name or number; default: who makes it.
+        owner: Option<String> = "owner",
+        /// Group of the new file, by name or number.
+        group: Option<String> = "group",
+        /// Permissions of the new file, in octal digits; default 0600.
+        mode: Option<String> = "mode",
     }
 }
 
 section! {
-    /// The image below another one.
+    /// A new image from which cloud-init reads the configuration of the guest (NoCloud).
+    pub struct SeedSpec {
+        /// Absolute path of the image on the host.
+        path: String = "path",
+        /// Absolute path of the file with the user data.
+        user_data: String = "user-data",
+        /// Absolute path of the file with the metadata, such as `instance-id`.
+        meta_data: String = "meta-data",
+        /// Absolute path of the file with the configuration of the network.
+        network_config: Option<String> = "network-config",
+        /// Owner of the new file, by name or number; default: who makes it.
+        owner: Option<String> = "owner",
+        /// Group of the new file, by name or number.
+        group: Option<String> = "group",
+        /// Permissions of the new file, in octal digits; default 0600.
+        mode: Option<String> = "mode",
+    }
+}
+
+section! {
+    /// An image, with its format.
     pub struct BackingSpec {
         /// Absolute path on the host.
         path: String = "path",
@@ -190,10 +226,6 @@ impl LvmThinSpec {
 macro_rules! backends {
     ($( $(#[doc = $doc:literal])+ $variant:ident($type:ty) = $key:literal, )+) => {
         /// The backend of a disk; a disk has exactly one.
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "a disk of a spec is some hundred bytes anyway, and few are held at once"
-        )]
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum BackendSpec {
             $( $(#[doc = $doc])+ $variant($type), )+
@@ -271,6 +303,19 @@ backends! {
     Network(NetworkSpec) = "network",
     /// A CD or floppy drive without a medium.
     Empty(EmptySpec) = "empty",
+    /// A new image with the configuration for cloud-init.
+    Seed(SeedSpec) = "seed",
+}
+
+/// What a new file needs beyond its image.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NewFile<'s> {
+    /// The image that it is a copy of.
+    pub(crate) source: Option<&'s BackingSpec>,
+    /// The file with its key.
+    pub(crate) key_file: Option<&'s str>,
+    /// Its owner, group and permissions.
+    pub(crate) access: [(&'static str, Option<&'s str>); 3],
 }
 
 impl BackendSpec {
@@ -285,11 +330,34 @@ impl BackendSpec {
         }
     }
 
+    /// What the new file needs, if it is one.
+    pub(crate) fn new_file(&self) -> NewFile<'_> {
+        let (source, encryption, [owner, group, mode]) = match self {
+            BackendSpec::Raw(it) => {
+                let access = [&it.owner, &it.group, &it.mode];
+                (it.source.as_ref(), it.encryption.as_ref(), access)
+            }
+            BackendSpec::Qcow2(it) => {
+                let access = [&it.owner, &it.group, &it.mode];
+                (it.source.as_ref(), it.encryption.as_ref(), access)
+            }
+            BackendSpec::Seed(it) => (None, None, [&it.owner, &it.group, &it.mode]),
+            _ => return NewFile::default(),
+        };
+        let access = [("owner", owner), ("group", group), ("mode", mode)];
+        NewFile {
+            source,
+            key_file: encryption.and_then(|it| it.key_file.as_deref()),
+            access: access.map(|(key, value)| (key, value.as_deref())),
+        }
+    }
+
     /// Why nothing can be written to it, if nothing can.
     pub(crate) fn only_read_because(&self) -> Option<String> {
         match self {
             BackendSpec::Network(network) => network.only_read_because(),
             BackendSpec::Directory(_) => Some("a directory is shown read-only".to_owned()),
+            BackendSpec::Seed(_) => Some("a seed image is only read".to_owned()),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_model::Bytes;
 
-use super::backend::{BackendSpec, LvmThinSpec, Qcow2Spec};
+use super::backend::{BackendSpec, LvmThinSpec};
 use super::check_backend::check_backend;
 use super::check_iotune::check_iotune;
 use super::disk::{DiskSpec, IoThreadSpec, MediaSpec};
@@ -363,23 +363,21 @@ fn check_chains(disks: &[DiskSpec], faults: &mut Faults) {
         .map(|(index, disk)| (storage_of(&disk.backend), index))
         .collect();
     for (index, disk) in disks.iter().enumerate() {
-        let BackendSpec::Qcow2(Qcow2Spec {
-            backing: Some(backing),
-            ..
-        }) = &disk.backend
-        else {
-            continue;
+        let backing = match &disk.backend {
+            BackendSpec::Qcow2(qcow2) => qcow2.backing.as_ref(),
+            _ => None,
         };
-        if let Some(below) = made.get(&backing.path)
-            && *below != index
-        {
-            let at = SpecPath::disk(index)
-                .key("qcow2")
-                .key("backing")
-                .key("path");
-            let message =
-                format!("disks[{below}] is made here, and an empty disk cannot be a backing image");
-            faults.refuse(at, message);
+        let source = disk.backend.new_file().source;
+        let images = [("backing", backing), ("source", source)];
+        for (key, image) in images {
+            if let Some(below) = image.and_then(|image| made.get(&image.path))
+                && *below != index
+            {
+                let at = SpecPath::disk(index).key(disk.backend.kind()).key(key);
+                let message =
+                    format!("disks[{below}] is made here, and an empty disk cannot be its {key}");
+                faults.refuse(at.key("path"), message);
+            }
         }
     }
 }
@@ -398,6 +396,7 @@ fn storage_of(backend: &BackendSpec) -> String {
         BackendSpec::Nvme(nvme) => nvme.storage(),
         BackendSpec::VhostVdpa(vdpa) => vdpa.path.clone(),
         BackendSpec::Directory(directory) => directory.path.clone(),
+        BackendSpec::Seed(seed) => seed.path.clone(),
         BackendSpec::Volume(volume) => format!("volume:{}\n{}", volume.pool, volume.volume),
         // No path, and shared by all.
         BackendSpec::Empty(_) => String::new(),
@@ -418,12 +417,36 @@ fn may_share(first: &DiskSpec, second: &DiskSpec) -> bool {
         && ((only_reads(first) && only_reads(second)) || (shares(first) && shares(second)))
 }
 
+impl Spec {
+    /// Takes the paths of the images that new ones are copies of. Without them, new images have any size.
+    pub fn take_sources(&mut self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for disk in &mut self.disks {
+            let (source, size) = match &mut disk.backend {
+                BackendSpec::Raw(raw) => (raw.source.take(), &mut raw.size),
+                BackendSpec::Qcow2(qcow2) => (qcow2.source.take(), &mut qcow2.size),
+                _ => continue,
+            };
+            if let Some(source) = source {
+                size.get_or_insert(Bytes(Bytes::GIB));
+                paths.push(source.path);
+            }
+        }
+        paths
+    }
+}
+
 impl BackendSpec {
     /// True if the storage must be created, false if it exists.
     pub fn is_made(&self) -> bool {
         match self {
-            BackendSpec::Raw(raw) => raw.size.is_some(),
-            BackendSpec::Qcow2(qcow2) => qcow2.size.is_some() || qcow2.backing.is_some(),
+            BackendSpec::Raw(raw) => raw.size.is_some() || raw.source.is_some(),
+            BackendSpec::Qcow2(qcow2) => {
+                qcow2.size.is_some() || qcow2.backing.is_some() || qcow2.source.is_some()
+            }
+            BackendSpec::Seed(_) => true,
+            BackendSpec::Zvol(zvol) => zvol.size.is_some(),
+            BackendSpec::Volume(volume) => volume.size.is_some(),
             BackendSpec::Lvm(lvm) => lvm.size.is_some(),
             BackendSpec::LvmThin(thin) => thin.size.is_some(),
             _ => false,

@@ -5,7 +5,8 @@ use vmdisk_model::{Bytes, Format, Qcow2Preallocation};
 use super::SpecPath;
 use super::access::DeviceAccess;
 use super::backend::{
-    BackendSpec, BackingSpec, DeviceSpec, LvmThinSpec, Qcow2Spec, RawSpec, VhostUserBlkSpec,
+    BackendSpec, BackingSpec, DeviceSpec, LvmThinSpec, NewFile, Qcow2Spec, RawSpec,
+    VhostUserBlkSpec,
 };
 use super::check_direct::{check_nvme, check_secret, check_zvol};
 use super::check_network::check_network;
@@ -16,6 +17,7 @@ use super::node::shortened;
 
 /// Checks what a disk is made of.
 pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut Faults) {
+    check_new_file(backend, at, faults);
     match backend {
         BackendSpec::Raw(raw) => check_raw(raw, at, faults),
         BackendSpec::Qcow2(qcow2) => check_qcow2(qcow2, at, faults),
@@ -50,12 +52,16 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             }
         }
         BackendSpec::Network(network) => check_network(network, at, faults),
-        BackendSpec::Zvol(zvol) => check_zvol(zvol, at, faults),
+        BackendSpec::Zvol(zvol) => {
+            check_size(zvol.size, at.key("size"), faults);
+            check_zvol(zvol, at, faults);
+        }
         BackendSpec::Nvme(nvme) => check_nvme(nvme, at, faults),
         BackendSpec::VhostVdpa(vdpa) => check_path(&vdpa.path, at.key("path"), faults),
         BackendSpec::Directory(directory) => check_path(&directory.path, at.key("path"), faults),
         // libvirt's own check of names.
         BackendSpec::Volume(volume) => {
+            check_size(volume.size, at.key("size"), faults);
             for (name, key) in [(&volume.pool, "pool"), (&volume.volume, "volume")] {
                 let message = format!("`{}` is not a valid name", shortened(name));
                 let is_fit = !name.chars().any(char::is_control);
@@ -63,6 +69,21 @@ pub(super) fn check_backend(backend: &BackendSpec, at: &SpecPath, faults: &mut F
             }
         }
         BackendSpec::Empty(_) => {}
+        BackendSpec::Seed(seed) => {
+            check_file_path(&seed.path, at.key("path"), faults);
+            let network_config = ("network-config", seed.network_config.as_ref());
+            let files = [
+                ("user-data", Some(&seed.user_data)),
+                ("meta-data", Some(&seed.meta_data)),
+            ];
+            for (key, path) in files.into_iter().chain([network_config]) {
+                if let Some(path) = path {
+                    check_path(path, at.key(key), faults);
+                    let message = "a seed image cannot contain itself";
+                    faults.refuse_unless(*path != seed.path, at.key(key), message);
+                }
+            }
+        }
     }
 }
 
@@ -151,22 +172,74 @@ fn check_creation(written: &[(&str, bool)], at: &SpecPath, faults: &mut Faults) 
     }
 }
 
-/// Checks the encryption of an image that exists, and refuses that of one that is to be made.
+/// Checks what a new file needs beyond its image, and refuses it where no file is made.
+fn check_new_file(backend: &BackendSpec, at: &SpecPath, faults: &mut Faults) {
+    let NewFile { source, access, .. } = backend.new_file();
+    for (key, value) in access {
+        let Some(value) = value else { continue };
+        if !backend.is_made() {
+            check_creation(&[(key, true)], at, faults);
+        }
+        let is_octal = |c: char| ('0'..='7').contains(&c);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let (is_fit, expected) = match key {
+            "mode" => {
+                let is_mode = (3..=4).contains(&value.len()) && value.chars().all(is_octal);
+                (is_mode, "octal digits in quotes, such as '0640'")
+            }
+            _ => {
+                let is_fit = value.chars().all(is_name) && !value.starts_with('-');
+                (is_fit, "a name or a number")
+            }
+        };
+        let message = format!("expected {expected}, found `{}`", shortened(value));
+        faults.refuse_unless(is_fit, at.key(key), message);
+    }
+    let Some(BackingSpec { path, format }) = source else {
+        return;
+    };
+    let at = at.key("source");
+    check_path(path, at.key("path"), faults);
+    let is_itself = match backend {
+        BackendSpec::Raw(raw) => raw.path == *path,
+        BackendSpec::Qcow2(qcow2) => {
+            let message = "an image is a copy of `source`, or lies on `backing`, but not both";
+            faults.refuse_unless(qcow2.backing.is_none(), at.clone(), message);
+            qcow2.path == *path
+        }
+        _ => false,
+    };
+    let message = "an image cannot be a copy of itself";
+    faults.refuse_unless(!is_itself, at.key("path"), message);
+    if !is_backing_format(*format) {
+        let message = format!("QEMU cannot open images of the format `{format}`");
+        faults.refuse(at.key("format"), message).help =
+            Some("an ISO or another plain image is `raw`".to_owned());
+    }
+}
+
+/// Checks the encryption of an image; the key of a new one must be in a file.
 fn check_encryption(
     encryption: Option<&EncryptionSpec>,
     is_made: bool,
     at: &SpecPath,
     faults: &mut Faults,
 ) {
-    let Some(EncryptionSpec { secret }) = encryption else {
+    let Some(EncryptionSpec { secret, key_file }) = encryption else {
         return;
     };
     let at = at.key("encryption");
     check_secret(secret, &at.key("secret"), faults);
-    if is_made {
-        let message = "an encrypted image cannot be created here, because qemu-img needs the key";
-        faults.refuse(at, message).help =
-            Some("create the image first, and remove `size` and `backing`".to_owned());
+    match key_file {
+        Some(path) if is_made => check_path(path, at.key("key-file"), faults),
+        Some(_) => check_creation(&[("key-file", true)], &at, faults),
+        None if is_made => {
+            let message =
+                "a new encrypted image needs `key-file`, from which qemu-img reads the key";
+            faults.refuse(at, message).help =
+                Some("write `encryption.key-file`, the path of a file with the key".to_owned());
+        }
+        None => {}
     }
 }
 
@@ -174,14 +247,19 @@ fn check_raw(raw: &RawSpec, at: &SpecPath, faults: &mut Faults) {
     let RawSpec {
         path,
         size,
+        source,
         preallocation,
         nocow,
         encryption,
+        owner: _, // with all new files
+        group: _,
+        mode: _,
     } = raw;
     check_file_path(path, at.key("path"), faults);
     check_size(*size, at.key("size"), faults);
-    check_encryption(encryption.as_ref(), size.is_some(), at, faults);
-    if size.is_none() {
+    let is_made = size.is_some() || source.is_some();
+    check_encryption(encryption.as_ref(), is_made, at, faults);
+    if !is_made {
         let written = [
             ("preallocation", preallocation.is_some()),
             ("nocow", nocow.is_some()),
@@ -194,6 +272,7 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
     let Qcow2Spec {
         path,
         size,
+        source,
         preallocation,
         cluster_size,
         extended_l2,
@@ -203,10 +282,13 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
         data_file,
         encryption,
         nocow,
+        owner: _, // with all new files
+        group: _,
+        mode: _,
     } = qcow2;
     check_file_path(path, at.key("path"), faults);
     check_size(*size, at.key("size"), faults);
-    let is_made = size.is_some() || backing.is_some();
+    let is_made = size.is_some() || backing.is_some() || source.is_some();
     check_encryption(encryption.as_ref(), is_made, at, faults);
     for (key, is_there) in [
         ("backing-chain", backing_chain.is_some()),
@@ -224,7 +306,7 @@ fn check_qcow2(qcow2: &Qcow2Spec, at: &SpecPath, faults: &mut Faults) {
         check_chain(chain, path, at, faults);
     }
     let is_preallocated = preallocation.is_some_and(|mode| mode != Qcow2Preallocation::Off);
-    if size.is_none() && backing.is_none() {
+    if !is_made {
         let written = [
             ("preallocation", preallocation.is_some()),
             ("cluster-size", cluster_size.is_some()),

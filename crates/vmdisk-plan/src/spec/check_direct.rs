@@ -17,7 +17,10 @@ pub(super) fn check_nvme(nvme: &NvmeSpec, at: &SpecPath, faults: &mut Faults) {
 }
 
 pub(super) fn check_zvol(zvol: &ZvolSpec, at: &SpecPath, faults: &mut Faults) {
-    let ZvolSpec { dataset } = zvol;
+    let ZvolSpec { dataset, size } = zvol;
+    let message = "the size of a ZFS volume is a multiple of its blocks of 16 KiB";
+    let is_whole = size.is_none_or(|size| size.0.is_multiple_of(16 << 10));
+    faults.refuse_unless(is_whole, at.key("size"), message);
     let is_fit = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     let mut parts = dataset.split('/');
     let is_dataset = dataset.contains('/')

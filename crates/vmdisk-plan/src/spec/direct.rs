@@ -1,7 +1,8 @@
 //! Backends that QEMU drives itself or that only libvirt locates: `nvme`, `vhost-vdpa`, `directory` and `volume`.
 
 use vmdisk_model::{
-    Format, Image, NvmeSource, PciAddress, Protocol, Switch, VolumeMode, VolumeSource,
+    Bytes, Creation, Format, Image, NvmeSource, PciAddress, Protocol, Switch, VolumeMode,
+    VolumeSource,
 };
 
 use super::section::section;
@@ -35,10 +36,12 @@ section! {
 }
 
 section! {
-    /// A ZFS volume that exists.
+    /// A ZFS volume.
     pub struct ZvolSpec {
         /// Dataset, such as `tank/web1`.
         dataset: String = "dataset",
+        /// Size; with it the volume is created, without it the volume exists.
+        size: Option<Bytes> = "size",
     }
 }
 
@@ -49,6 +52,8 @@ section! {
         pool: String = "pool",
         /// Volume in the pool.
         volume: String = "volume",
+        /// Size; with it the volume is created, without it the volume exists.
+        size: Option<Bytes> = "size",
         /// Format of the image; default `raw`, never guessed.
         format: Option<Format> = "format",
         /// Whether a volume of an iSCSI pool is a device of the host, or QEMU connects directly; libvirt's default is `host`.
@@ -124,6 +129,13 @@ impl NvmeSpec {
 }
 
 impl ZvolSpec {
+    /// The image, in the model.
+    pub(crate) fn to_image(&self) -> Image {
+        let mut image = Image::host_device(self.device_path());
+        image.creation = self.size.map(|size| Creation::Other { size: Some(size) });
+        image
+    }
+
     /// Path of the block device, which udev makes.
     pub fn device_path(&self) -> String {
         format!("/dev/zvol/{}", self.dataset)
@@ -136,6 +148,7 @@ impl VolumeSpec {
         let VolumeSpec {
             pool,
             volume,
+            size,
             format: _, // the planner's choice
             mode,
         } = self;
@@ -144,7 +157,9 @@ impl VolumeSpec {
             volume: volume.clone(),
             mode: *mode,
         };
-        Image::new(Some(format), Protocol::Volume(source))
+        let mut image = Image::new(Some(format), Protocol::Volume(source));
+        image.creation = size.map(|size| Creation::Other { size: Some(size) });
+        image
     }
 
     /// The same in a spec.
@@ -153,6 +168,7 @@ impl VolumeSpec {
         VolumeSpec {
             pool,
             volume,
+            size: None,
             format,
             mode,
         }

@@ -102,8 +102,8 @@ fn explain_unknown_key(key: &str, value: &Value) -> Option<String> {
 }
 
 impl DiskSpec {
-    /// The kind of drive: as asked for, else a CD drive for an existing file called `*.iso` on a bus that has CD
-    /// drives, else a disk.
+    /// The kind of drive: as asked for, else a CD drive for a seed image or an existing file called `*.iso` on a bus that
+    /// has CD drives, else a disk.
     pub fn media(&self) -> MediaSpec {
         let is_iso = match &self.backend {
             BackendSpec::Raw(raw) => {
@@ -111,6 +111,7 @@ impl DiskSpec {
                 raw.size.is_none()
                     && ending.is_some_and(|ending| ending.eq_ignore_ascii_case("iso"))
             }
+            BackendSpec::Seed(_) => true,
             _ => false,
         };
         let is_on_cd_bus = matches!(

@@ -1,4 +1,4 @@
-//! Encryption of an image that exists, and its secret.
+//! Encryption of an image, and its secret.
 
 use vmdisk_model::{Encryption, EncryptionEngine, EncryptionFormat, Secret, SecretReference};
 
@@ -9,17 +9,22 @@ use super::section::section;
 const PURPOSE: &str = "passphrase";
 
 section! {
-    /// Encryption of an image that exists, with LUKS. Nothing encrypted is created, because the tools need the key.
+    /// Encryption of an image with LUKS.
     pub struct EncryptionSpec {
         /// The key; a spec never contains the value itself.
         secret: SecretSpec = "secret",
+        /// Absolute path of a file with the key of a new image, which only its owner can read.
+        key_file: Option<String> = "key-file",
     }
 }
 
 impl EncryptionSpec {
     /// The encryption in the model.
     pub(crate) fn to_model(&self) -> Encryption {
-        let EncryptionSpec { secret } = self;
+        let EncryptionSpec {
+            secret,
+            key_file: _, // only for creation
+        } = self;
         Encryption {
             format: Some(EncryptionFormat::Luks),
             secrets: vec![Secret {
@@ -45,7 +50,10 @@ impl EncryptionSpec {
             && ivgen.is_none();
         match &secrets[..] {
             [secret] if is_plain && secret.secret_type.as_deref() == Some(PURPOSE) => {
-                SecretSpec::of_model(&secret.reference).map(|secret| EncryptionSpec { secret })
+                SecretSpec::of_model(&secret.reference).map(|secret| EncryptionSpec {
+                    secret,
+                    key_file: None,
+                })
             }
             _ => None,
         }

@@ -40,7 +40,7 @@ use vmdisk_source::{LineIndex, Position};
 pub use access::DeviceAccess;
 pub use backend::{
     BackendSpec, BackingSpec, DeviceSpec, EmptySpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
-    VhostUserBlkSpec,
+    SeedSpec, VhostUserBlkSpec,
 };
 pub use direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec};
 pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
@@ -54,6 +54,7 @@ pub use network::{
 };
 pub use path::{SpecPath, SpecSegment};
 
+pub(crate) use backend::NewFile;
 pub(crate) use of_domain::disk_as_set;
 pub(crate) use value::size_text;
 

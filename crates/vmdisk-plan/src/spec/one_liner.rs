@@ -23,7 +23,7 @@ const MAX_ONE_LINER_BYTES: usize = 64 * 1024;
 
 /// The words that a one-liner can begin with, beside those of the protocols of a network; `lun` is a `device` as a
 /// SCSI LUN.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 14] = [
     "raw",
     "qcow2",
     "lvm",
@@ -36,6 +36,8 @@ const KINDS: [&str; 12] = [
     "directory",
     "volume",
     "vhost-user-blk",
+    "seed",
+    "empty",
 ];
 
 /// The group and the volume of `GROUP/VOLUME`, or what to write.
@@ -224,6 +226,13 @@ impl Branch {
         }
     }
 
+    /// Puts a group without keys at a key.
+    fn put_empty(&mut self, key: &str) {
+        if let Branch::Inner(entries) = self {
+            entries.push((key.to_owned(), Branch::Inner(Vec::new())));
+        }
+    }
+
     /// Puts a text at a path; false if something is there already.
     fn put(&mut self, path: &[&str], text: String) -> bool {
         let Branch::Inner(entries) = self else {
@@ -349,6 +358,15 @@ fn two_names<'p>(kind: &str, place: &'p str) -> Result<[(&'static str, &'p str);
     }
 }
 
+/// The key of a place with one name.
+fn key_of_place(kind: &str) -> &'static str {
+    match kind {
+        "zvol" => "dataset",
+        "vhost-user-blk" => "socket",
+        _ => "path",
+    }
+}
+
 impl Tree {
     fn refuse(&mut self, column: usize, message: impl Into<String>) -> &mut SpecError {
         let mut error = SpecError::value(SpecPath::default(), message);
@@ -433,6 +451,9 @@ impl Tree {
         let kind = if *known == "lun" { "device" } else { known };
         let at = SpecPath::default().key(kind);
         self.places.0.insert(at.clone(), (part.column, column));
+        if kind == "empty" {
+            return self.read_empty(place, column);
+        }
         let mut put = |key: &str, value: &str, column: usize| {
             self.places.0.insert(at.key(key), (column, column));
             self.root.put(&[kind, key], value.to_owned());
@@ -467,9 +488,7 @@ impl Tree {
                     return None;
                 }
             },
-            "zvol" => put("dataset", place, column),
-            "vhost-user-blk" => put("socket", place, column),
-            _ => put("path", place, column),
+            _ => put(key_of_place(kind), place, column),
         }
         if *known == "lun" {
             put("as", "lun", part.column);
@@ -478,6 +497,13 @@ impl Tree {
             .iter()
             .copied()
             .find(|name| *name == kind)
+    }
+
+    /// A drive without a medium: its place is the kind of drive, and it has no keys.
+    fn read_empty(&mut self, place: &str, column: usize) -> Option<&'static str> {
+        self.root.put_empty("empty");
+        self.put(&["media"], place.to_owned(), (column, column));
+        Some("empty")
     }
 
     /// A disk behind a server: its protocol and its name, or its address.

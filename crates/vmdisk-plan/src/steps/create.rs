@@ -7,8 +7,8 @@ use vmdisk_model::{
     Qcow2Preallocation, ThinCreation,
 };
 
-use super::{Condition, Equality, NOCOW, Step, StepKind};
-use crate::spec::size_text;
+use super::{Condition, Equality, NOCOW, Named, Step, StepKind, words};
+use crate::spec::{BackendSpec, BackingSpec, NewFile, SeedSpec, size_text};
 
 /// Facts about the storage of one disk beyond the model.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Storage<'a> {
     pub(crate) disk: usize,
     /// Its image, with how it is made.
     pub(crate) image: &'a Image,
+    /// The same in the spec.
+    pub(crate) spec: &'a BackendSpec,
     /// True if its file is made without copy-on-write.
     pub(crate) is_nocow_set: bool,
     /// Pools that steps of this plan make.
@@ -32,23 +34,90 @@ impl Storage<'_> {
         }
     }
 
-    /// Steps that make the image or volume itself.
-    pub(crate) fn steps(&self) -> Option<Step> {
+    /// Steps that make the image or volume itself, and complete it.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let Some(mut first) = self.first_step() else {
+            return Vec::new();
+        };
+        let path = self.path();
+        let NewFile {
+            source,
+            key_file,
+            access,
+        } = self.spec.new_file();
+        let mut rest = Vec::new();
+        let mut complete = |kind, argv: Vec<String>, why: String| {
+            let mut step = self.step(kind, argv, why);
+            step.conditions = vec![Condition::NothingAt(path.to_owned())];
+            rest.push(step);
+        };
+        if let Some(source) = source {
+            let why = format!("the contents of {}", source.path);
+            complete(StepKind::Copy, self.copy(source), why);
+            let argv = words(&["mv", "-f", "--", &self.written_path(), path]);
+            complete(StepKind::Rename, argv, "the complete image".to_owned());
+        }
+        for (key, value) in access {
+            let Some(value) = value else { continue };
+            let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+            let (kind, program, field) = match (key, is_number) {
+                ("owner", true) => (StepKind::Owner, "chown", "%u"),
+                ("owner", false) => (StepKind::Owner, "chown", "%U"),
+                ("group", true) => (StepKind::Owner, "chgrp", "%g"),
+                ("group", false) => (StepKind::Owner, "chgrp", "%G"),
+                _ => (StepKind::Mode, "chmod", "%a"),
+            };
+            let root = if program == "chown" {
+                ", which only root can set"
+            } else {
+                ""
+            };
+            let argv = words(&[program, "--", value, path]);
+            complete(kind, argv, format!("the {key} {value}{root}"));
+            let value = match kind {
+                StepKind::Mode => value.trim_start_matches('0'),
+                _ => value,
+            };
+            first.equality.push(Equality::Says {
+                argv: words(&["stat", "-c", field, "--", path]),
+                text: format!("\n{value}\n"),
+            });
+        }
+        if let Some(source) = source {
+            let part = Condition::NothingAt(self.written_path());
+            first.conditions.push(part.clone());
+            rest[0].conditions.push(part);
+            rest[0]
+                .conditions
+                .push(Condition::SomethingAt(source.path.clone()));
+        }
+        let private = key_file.map(|path| Condition::PrivateFile(path.to_owned()));
+        first.conditions.extend(private);
+        rest.insert(0, first);
+        rest
+    }
+
+    fn first_step(&self) -> Option<Step> {
         match self.image.creation.as_ref()? {
             Creation::RawFile {
                 size: Some(size),
                 preallocation,
             } => {
                 let mode = preallocation.map(|mode| format!("preallocation={mode}"));
-                let options = mode.into_iter().chain(self.nocow()).collect();
-                let argv = qemu_img(Format::Raw, options, None, self.path(), Some(*size));
+                let format = self.written_format(Format::Raw);
+                let options = self
+                    .key_options()
+                    .into_iter()
+                    .chain(mode)
+                    .chain(self.nocow());
+                let argv = self.qemu_img(format, options.collect(), None, Some(*size));
                 let allocated = preallocation
                     .is_some_and(|mode| mode != Preallocation::Off)
                     .then_some(*size);
                 let what = format!("a raw file of {size}");
                 let mut step = self.image_file(StepKind::RawFile, argv, what, None, allocated);
                 step.equality
-                    .insert(0, self.says("raw", format!("({} bytes)", size.0)));
+                    .insert(0, self.says(format, format!("({} bytes)", size.0)));
                 Some(step)
             }
             Creation::Qcow2(qcow2) => Some(self.qcow2(qcow2)),
@@ -57,6 +126,11 @@ impl Storage<'_> {
                 size: Some(size),
             } => Some(self.thick_volume(name, *size)),
             Creation::ThinVolume(thin) => self.thin_volume(thin),
+            Creation::Other { size } => match (self.spec, size) {
+                (BackendSpec::Seed(seed), _) => Some(self.seed(seed)),
+                (_, Some(size)) => self.named(*size),
+                (_, None) => None,
+            },
             Creation::RawFile { size: None, .. } | Creation::LogicalVolume { size: None, .. } => {
                 None
             }
@@ -65,6 +139,171 @@ impl Storage<'_> {
 
     fn path(&self) -> &str {
         self.image.host_path().unwrap_or_default()
+    }
+
+    /// Where the image is while it is made: a copy gets its name when it is complete.
+    fn written_path(&self) -> String {
+        let is_copy = self.spec.new_file().source.is_some();
+        format!("{}{}", self.path(), if is_copy { ".part" } else { "" })
+    }
+
+    /// The format for qemu-img: an encrypted raw image has a header.
+    fn written_format(&self, format: Format) -> Format {
+        match (format, self.image.encryption.is_some()) {
+            (Format::Raw, true) => Format::Luks,
+            _ => format,
+        }
+    }
+
+    /// The object with the key of an encrypted image, by its file.
+    fn secret(&self) -> Vec<String> {
+        let object = |path: &str| format!("secret,id=key,file={}", path.replace(',', ",,"));
+        let key_file = self.spec.new_file().key_file;
+        key_file.map_or_else(Vec::new, |path| words(&["--object", &object(path)]))
+    }
+
+    /// Options of encryption. On a fast machine qemu-img often cannot count the iterations of SHA-256, its default:
+    /// "Unable to get accurate CPU usage".
+    fn key_options(&self) -> Option<String> {
+        self.image.encryption.as_ref()?;
+        let options = match self.image.format {
+            Some(Format::Qcow2) => {
+                "encrypt.format=luks,encrypt.key-secret=key,encrypt.hash-alg=sha512"
+            }
+            _ => "key-secret=key,hash-alg=sha512",
+        };
+        Some(options.to_owned())
+    }
+
+    /// `qemu-img convert` into the image that is there.
+    fn copy(&self, source: &BackingSpec) -> Vec<String> {
+        let format = self.image.format.unwrap_or(Format::Raw);
+        let written = self.written_format(format);
+        let mut argv = words(&["qemu-img", "convert", "-n"]);
+        // What is not allocated in a LUKS image is not zero.
+        if written != Format::Luks {
+            argv.push("--target-is-zero".to_owned());
+        }
+        argv.extend(self.secret());
+        let driver = source
+            .format
+            .qemu_driver()
+            .unwrap_or(source.format.as_wire());
+        argv.extend(words(&["-f", driver]));
+        let path = self.written_path();
+        let (options, target) = match self.image.encryption {
+            None => (words(&["-O", written.as_wire()]), path),
+            Some(_) => {
+                let key = match written {
+                    Format::Luks => "key-secret",
+                    _ => "encrypt.key-secret",
+                };
+                let path = path.replace(',', ",,");
+                let target =
+                    format!("driver={written},{key}=key,file.driver=file,file.filename={path}");
+                (words(&["--target-image-opts"]), target)
+            }
+        };
+        argv.extend(options);
+        argv.extend(words(&["--", &source.path, &target]));
+        argv
+    }
+
+    /// A seed image; its files are compared, so that another configuration is another image.
+    fn seed(&self, seed: &SeedSpec) -> Step {
+        let path = self.path();
+        let files = [
+            ("user-data", Some(&seed.user_data)),
+            ("meta-data", Some(&seed.meta_data)),
+            ("network-config", seed.network_config.as_ref()),
+        ];
+        let files = files
+            .iter()
+            .filter_map(|(name, path)| Some((name, (*path)?)));
+        let mut argv = words(&["xorriso", "-as", "genisoimage", "-quiet", "-output", path]);
+        argv.extend(words(&[
+            "-volid",
+            "cidata",
+            "-joliet",
+            "-rock",
+            "-graft-points",
+        ]));
+        let escaped = |path: &str| path.replace('\\', "\\\\").replace('=', "\\=");
+        argv.extend(
+            files
+                .clone()
+                .map(|(name, path)| format!("{name}={}", escaped(path))),
+        );
+        let what = "a seed image for cloud-init".to_owned();
+        let mut step = self.image_file(StepKind::Seed, argv, what, None, None);
+        for (name, file) in files {
+            step.conditions.push(Condition::SomethingAt(file.clone()));
+            let mut argv = words(&[
+                "env", "LC_ALL=C", "xorriso", "-osirrox", "on", "-indev", path,
+            ]);
+            argv.extend(words(&[
+                "-concat",
+                "pipe",
+                "+",
+                "/usr/bin/diff",
+                "-s",
+                "-",
+                file,
+                "+",
+            ]));
+            argv.extend(words(&[&format!("/{name}"), "--"]));
+            let text = format!("Files - and {file} are identical");
+            step.equality.push(Equality::Says { argv, text });
+        }
+        step
+    }
+
+    /// A ZFS volume or a volume of a storage pool.
+    fn named(&self, size: Bytes) -> Option<Step> {
+        let bytes = size.0.to_string();
+        let says = |argv: &[&str], text: String| Equality::Says {
+            argv: words(argv),
+            text,
+        };
+        let (kind, argv, thing, inside, equality) = match self.spec {
+            BackendSpec::Zvol(zvol) => {
+                let dataset = &zvol.dataset;
+                let argv = words(&["zfs", "create", "-V", &bytes, "--", dataset]);
+                let (above, _) = dataset.rsplit_once('/')?;
+                let get = ["zfs", "get", "-Hp", "-o", "value", "--", "volsize", dataset];
+                let equality = vec![says(&get, format!("\n{bytes}\n"))];
+                let thing = Named::Dataset(dataset.clone());
+                (
+                    StepKind::Zvol,
+                    argv,
+                    thing,
+                    Named::Dataset(above.to_owned()),
+                    equality,
+                )
+            }
+            BackendSpec::Volume(spec) => {
+                let (pool, volume) = (spec.pool.clone(), spec.volume.clone());
+                let format = self.image.format.unwrap_or(Format::Raw).as_wire();
+                let mut argv = words(&["virsh", "vol-create-as", "--pool", &pool]);
+                argv.extend(words(&["--name", &volume, "--capacity", &bytes]));
+                argv.extend(words(&["--format", format]));
+                let dump = ["virsh", "vol-dumpxml", "--pool", &pool, "--", &volume];
+                let capacity = says(&dump, format!("<capacity unit='bytes'>{bytes}<"));
+                // Volumes of LVM and of disks have no format.
+                let type_of = says(&dump, format!("<format type='{format}'/>"));
+                let is_raw = format == Format::Raw.as_wire();
+                let equality = [Some(capacity), (!is_raw).then_some(type_of)];
+                let inside = Named::Pool(pool.clone());
+                let thing = Named::PoolVolume { pool, volume };
+                let equality = equality.into_iter().flatten().collect();
+                (StepKind::PoolVolume, argv, thing, inside, equality)
+            }
+            _ => return None,
+        };
+        let mut step = self.step(kind, argv, format!("a volume of {size}"));
+        step.equality = equality;
+        step.conditions = vec![Condition::Exists(inside), Condition::Missing(thing)];
+        Some(step)
     }
 
     fn step(&self, kind: StepKind, argv: Vec<String>, why: String) -> Step {
@@ -85,7 +324,8 @@ impl Storage<'_> {
     }
 
     /// `qemu-img info` of the image has this text.
-    fn says(&self, format: &str, text: String) -> Equality {
+    fn says(&self, format: Format, text: String) -> Equality {
+        let format = format.as_wire();
         let argv = words(&["qemu-img", "info", "-U", "-f", format, "--", self.path()]);
         Equality::Says { argv, text }
     }
@@ -127,6 +367,29 @@ impl Storage<'_> {
         step
     }
 
+    /// `qemu-img create`. The backing image is not an option value, so commas in its path need no escape.
+    fn qemu_img(
+        &self,
+        format: Format,
+        options: Vec<String>,
+        backing: Option<(&str, Format)>,
+        size: Option<Bytes>,
+    ) -> Vec<String> {
+        let mut argv = words(&["qemu-img", "create", "-f", format.as_wire()]);
+        argv.extend(self.secret());
+        if !options.is_empty() {
+            argv.extend(words(&["-o", &options.join(",")]));
+        }
+        if let Some((path, format)) = backing {
+            // A spec names no other format below an image.
+            let driver = format.qemu_driver().unwrap_or(format.as_wire());
+            argv.extend(words(&["-b", path, "-F", driver]));
+        }
+        argv.extend(words(&["--", &self.written_path()]));
+        argv.extend(size.map(size_text));
+        argv
+    }
+
     fn qcow2(&self, creation: &Qcow2Creation) -> Step {
         let Qcow2Creation {
             size,
@@ -142,6 +405,7 @@ impl Storage<'_> {
             cluster_size.map(|size| format!("cluster_size={}", size.0)),
             extended_l2.map(|on| format!("extended_l2={}", switch(on))),
             lazy_refcounts.map(|on| format!("lazy_refcounts={}", switch(on))),
+            self.key_options(),
             self.nocow(),
         ]
         .into_iter()
@@ -150,7 +414,7 @@ impl Storage<'_> {
         let below = backing
             .as_ref()
             .map(|(path, format)| (path.as_str(), *format));
-        let argv = qemu_img(Format::Qcow2, options, below, self.path(), *size);
+        let argv = self.qemu_img(Format::Qcow2, options, below, *size);
         let what = match (size, below) {
             (Some(size), None) => format!("a qcow2 image of {size}"),
             (Some(size), Some((path, _))) => format!("a qcow2 image of {size} on top of {path}"),
@@ -169,6 +433,7 @@ impl Storage<'_> {
             cluster_size.map(|size| format!("\ncluster_size: {}\n", size.0)),
             extended_l2.map(|on| format!("extended l2: {on}\n")),
             lazy_refcounts.map(|on| format!("lazy refcounts: {on}\n")),
+            self.key_options().map(|_| "\nencrypted: yes\n".to_owned()),
             Some(match below {
                 Some((path, _)) => format!("\nbacking file: {path}\n"),
                 // Nothing between them: no backing image.
@@ -188,7 +453,7 @@ impl Storage<'_> {
         let says = lines
             .into_iter()
             .flatten()
-            .map(|text| self.says("qcow2", text));
+            .map(|text| self.says(Format::Qcow2, text));
         step.equality.extend(says);
         step
     }
@@ -220,8 +485,8 @@ impl Storage<'_> {
         )];
         step.equality = volume(name, size, "linear");
         step.conditions = vec![
-            Condition::VolumeGroup(name.group.clone()),
-            Condition::NoVolume(name.clone()),
+            Condition::Exists(Named::Group(name.group.clone())),
+            Condition::Missing(Named::Volume(name.clone())),
             Condition::RoomInGroup {
                 group: name.group.clone(),
                 size,
@@ -261,12 +526,12 @@ impl Storage<'_> {
             );
         }
         step.conditions = vec![
-            Condition::VolumeGroup(pool.group.clone()),
+            Condition::Exists(Named::Group(pool.group.clone())),
             Condition::RoomInGroup {
                 group: pool.group.clone(),
                 size,
             },
-            Condition::NoVolume(pool),
+            Condition::Missing(Named::Volume(pool)),
         ];
         Some(step)
     }
@@ -293,15 +558,15 @@ impl Storage<'_> {
         step.equality = volume(name, size, "thin");
         step.equality.push(field_of(name, "pool_lv", pool));
         step.conditions = vec![
-            Condition::VolumeGroup(name.group.clone()),
-            Condition::NoVolume(name.clone()),
+            Condition::Exists(Named::Group(name.group.clone())),
+            Condition::Missing(Named::Volume(name.clone())),
         ];
         let pool = LogicalVolumeName {
             group: name.group.clone(),
             volume: pool.clone(),
         };
         if !self.new_pools.contains(&pool) {
-            step.conditions.push(Condition::Volume(pool));
+            step.conditions.push(Condition::Exists(Named::Volume(pool)));
         }
         Some(step)
     }
@@ -329,32 +594,6 @@ fn directory_of(path: &str) -> &str {
         Some(("", _)) | None => "/",
         Some((directory, _)) => directory,
     }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// `qemu-img create`. The backing image is not an option value, so commas in its path need no escape.
-fn qemu_img(
-    format: Format,
-    options: Vec<String>,
-    backing: Option<(&str, Format)>,
-    path: &str,
-    size: Option<Bytes>,
-) -> Vec<String> {
-    let mut argv = words(&["qemu-img", "create", "-f", format.as_wire()]);
-    if !options.is_empty() {
-        argv.extend(words(&["-o", &options.join(",")]));
-    }
-    if let Some((path, format)) = backing {
-        // A spec names no other format below an image.
-        let driver = format.qemu_driver().unwrap_or(format.as_wire());
-        argv.extend(words(&["-b", path, "-F", driver]));
-    }
-    argv.extend(words(&["--", path]));
-    argv.extend(size.map(size_text));
-    argv
 }
 
 /// A size as LVM reads it: a bare number would be MiB, so sectors say so.

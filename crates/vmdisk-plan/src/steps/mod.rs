@@ -53,13 +53,27 @@ words! {
         ThinPool = "thin-pool",
         /// A thin volume.
         ThinVolume = "thin-volume",
+        /// An image with the configuration for cloud-init.
+        Seed = "seed-image",
+        /// A ZFS volume.
+        Zvol = "zvol",
+        /// A volume of a storage pool.
+        PoolVolume = "pool-volume",
+        /// The contents of a new image.
+        Copy = "copy",
+        /// The name of an image that is complete.
+        Rename = "rename",
+        /// The owner or the group of a new file.
+        Owner = "owner",
+        /// The permissions of a new file.
+        Mode = "mode",
     }
 }
 
 /// Something that holds of an image or volume, or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Equality {
-    /// A command succeeds, and its output has this text.
+    /// The output of a command has this text.
     Says {
         /// The program and its arguments.
         argv: Vec<String>,
@@ -90,27 +104,53 @@ impl Step {
             .iter()
             .find_map(|condition| match condition {
                 Condition::NothingAt(path) => Some(path.clone()),
-                Condition::NoVolume(name) => Some(name.to_string()),
+                Condition::Missing(thing) => Some(thing.name()),
                 _ => None,
             });
         made.expect("each step makes something, which is not there before")
     }
 
+    /// What it makes, if that is no file.
+    pub fn makes_named(&self) -> Option<&Named> {
+        let mut conditions = self.conditions.iter();
+        conditions.find_map(|condition| match condition {
+            Condition::Missing(thing) => Some(thing),
+            _ => None,
+        })
+    }
+
     /// True if it makes a file, of which a failed command leaves a part.
     pub fn makes_file(&self) -> bool {
-        matches!(self.kind, StepKind::RawFile | StepKind::Qcow2Image)
+        self.makes_named().is_none() && !self.completes()
+    }
+
+    /// True if it completes what the step before it makes, and is done with it.
+    pub fn completes(&self) -> bool {
+        matches!(
+            self.kind,
+            StepKind::Copy | StepKind::Rename | StepKind::Owner | StepKind::Mode
+        )
+    }
+
+    /// The files that are not there before it: an image, and the name that it has while it is copied.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let conditions = self.conditions.iter();
+        conditions.filter_map(|condition| match condition {
+            Condition::NothingAt(path) => Some(path.as_str()),
+            _ => None,
+        })
     }
 
     /// The command that removes what the step made. A pool is removed only while it has no volumes.
     pub fn undo(&self) -> Vec<String> {
-        let command: &[&str] = if self.makes_file() {
-            &["rm", "-f", "--"]
-        } else {
-            &["lvremove", "--yes", "--"]
-        };
-        let mut argv: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-        argv.push(self.makes());
-        argv
+        match self.makes_named() {
+            Some(thing) => thing.removal(),
+            None => {
+                let mut argv = words(&["rm", "-f", "--"]);
+                argv.extend(self.files().map(str::to_owned));
+                argv
+            }
+        }
     }
 
     /// True if it makes a file that btrfs writes in place.
@@ -130,12 +170,12 @@ pub enum Condition {
     SomethingAt(String),
     /// There is a directory at this path.
     DirectoryAt(String),
-    /// There is a volume group of this name.
-    VolumeGroup(String),
-    /// No logical volume has this name.
-    NoVolume(LogicalVolumeName),
-    /// There is a logical volume of this name.
-    Volume(LogicalVolumeName),
+    /// There is a file at this path that only its owner can read.
+    PrivateFile(String),
+    /// There is this thing.
+    Exists(Named),
+    /// There is no such thing.
+    Missing(Named),
     /// This many bytes are free in the file system of a directory, for this step alone.
     Room {
         /// The directory.
@@ -150,4 +190,107 @@ pub enum Condition {
         /// Bytes that the step allocates at least.
         size: Bytes,
     },
+}
+
+impl Condition {
+    /// Why steps are refused if it does not hold; none for space, and for what a step makes.
+    pub fn refusal(&self) -> Option<String> {
+        Some(match self {
+            Condition::NothingAt(path) => {
+                format!("{path} exists, perhaps of a run that was killed: remove it")
+            }
+            Condition::SomethingAt(path) => format!("{path} does not exist"),
+            Condition::DirectoryAt(path) => format!("{path} is not a directory"),
+            Condition::PrivateFile(path) => {
+                format!("{path} is not a file that only its owner can read (chmod 600)")
+            }
+            Condition::Exists(thing) => format!("{thing} does not exist"),
+            Condition::Missing(_) | Condition::Room { .. } | Condition::RoomInGroup { .. } => {
+                return None;
+            }
+        })
+    }
+}
+
+/// Something that a program finds by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Named {
+    /// A volume group.
+    Group(String),
+    /// A logical volume.
+    Volume(LogicalVolumeName),
+    /// A dataset of ZFS.
+    Dataset(String),
+    /// A storage pool of libvirt.
+    Pool(String),
+    /// A volume in one.
+    PoolVolume {
+        /// The pool.
+        pool: String,
+        /// The volume.
+        volume: String,
+    },
+}
+
+impl Named {
+    /// Its name.
+    pub fn name(&self) -> String {
+        match self {
+            Named::Group(name) | Named::Dataset(name) | Named::Pool(name) => name.clone(),
+            Named::Volume(name) => name.to_string(),
+            Named::PoolVolume { pool, volume } => format!("{pool}/{volume}"),
+        }
+    }
+
+    /// The command that succeeds if it is there.
+    pub fn listing(&self) -> Vec<String> {
+        match self {
+            Named::Group(name) => words(&["vgs", "--noheadings", "--", name]),
+            Named::Volume(_) => words(&["lvs", "--noheadings", "--", &self.name()]),
+            Named::Dataset(name) => words(&["zfs", "list", "-H", "--", name]),
+            Named::Pool(name) => words(&["virsh", "pool-info", "--", name]),
+            Named::PoolVolume { pool, volume } => {
+                words(&["virsh", "vol-info", "--pool", pool, "--", volume])
+            }
+        }
+    }
+
+    /// The command that removes it; steps make neither groups nor pools.
+    fn removal(&self) -> Vec<String> {
+        match self {
+            Named::Group(_) | Named::Pool(_) => Vec::new(),
+            Named::Volume(_) => words(&["lvremove", "--yes", "--", &self.name()]),
+            Named::Dataset(name) => words(&["zfs", "destroy", "--", name]),
+            Named::PoolVolume { pool, volume } => {
+                words(&["virsh", "vol-delete", "--pool", pool, "--", volume])
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let noun = match self {
+            Named::Group(_) => "volume group",
+            Named::Volume(_) | Named::PoolVolume { .. } => "volume",
+            Named::Dataset(_) => "ZFS dataset",
+            Named::Pool(_) => "storage pool",
+        };
+        write!(f, "{noun} {}", self.name())
+    }
+}
+
+/// The refusal of a program that is missing, with the package that has it where the names differ.
+pub fn not_installed(program: &str) -> String {
+    let package = match program {
+        "virsh" => "; install libvirt-clients",
+        "zfs" => "; install zfsutils-linux",
+        "xorriso" => "; install the package xorriso",
+        _ => "",
+    };
+    format!("{program} is not installed{package}")
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }

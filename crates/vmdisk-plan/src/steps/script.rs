@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use vmdisk_model::{Bytes, LogicalVolumeName};
+use vmdisk_model::Bytes;
 
 use super::quote::{comment, quote};
-use super::{Condition, Equality, Step, StepKind};
+use super::{Condition, Equality, Named, Step, StepKind, not_installed};
 use crate::Plan;
 
 /// Writes the steps of a plan as a POSIX shell script.
@@ -46,17 +46,30 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{HELPERS}")?;
     let mut checks: BTreeSet<String> = BTreeSet::new();
     for program in programs(steps) {
-        let quoted = quote(program);
-        let refusal = quote(&format!("{} is not installed", comment(program)));
+        let quoted = quote(&program);
+        let refusal = quote(&comment(&not_installed(&program)));
         writeln!(
             out,
             "command -v {quoted} >/dev/null 2>&1 || refuse {refusal}"
         )?;
     }
     for (index, step) in steps.iter().enumerate() {
-        write_done(index + 1, step, out)?;
-        for condition in &step.conditions {
-            if let Some(check) = check(condition)
+        if !step.completes() {
+            write_done(index + 1, step, out)?;
+        }
+        let made = step.makes();
+        let others = step.conditions.iter().filter(|condition| match condition {
+            Condition::NothingAt(path) => *path != made,
+            _ => true,
+        });
+        for condition in others {
+            // What only the making needs may be gone later.
+            let is_for_making = step.completes() || matches!(condition, Condition::PrivateFile(_));
+            let unless = match is_for_making {
+                true => format!("{} ", unless_done(leader(steps, index))),
+                false => String::new(),
+            };
+            if let Some(check) = check(condition).map(|check| unless + &check)
                 && checks.insert(check.clone())
             {
                 writeln!(out, "{check}")?;
@@ -86,8 +99,7 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
         for note in notes {
             writeln!(out, "#    {}", comment(note))?;
         }
-        let command: Vec<String> = argv.iter().map(|word| quote(word)).collect();
-        let unless_done = format!("[ -n \"${{done_{number}:-}}\" ] ||");
+        let unless_done = unless_done(leader(&plan.steps, index));
         if step.makes_file() {
             let path = step.makes();
             let refusal = quote(&format!(
@@ -98,7 +110,7 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
             writeln!(out, "{unless_done} {claim} 2>/dev/null || refuse {refusal}")?;
         }
         writeln!(out, "begun={number}")?;
-        writeln!(out, "{unless_done} {}", command.join(" "))?;
+        writeln!(out, "{unless_done} {}", quoted(argv))?;
     }
     Ok(())
 }
@@ -128,6 +140,17 @@ trap undo EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP"#;
 
+/// The number of the step that a step completes, or its own.
+fn leader(steps: &[Step], index: usize) -> usize {
+    let of = steps[..=index].iter().rposition(|step| !step.completes());
+    of.unwrap_or(index) + 1
+}
+
+/// The beginning of a line for what is not done already.
+fn unless_done(number: usize) -> String {
+    format!("[ -n \"${{done_{number}:-}}\" ] ||")
+}
+
 /// The functions of every script.
 const HELPERS: &str = r#"# Only root and the hypervisor need the images; other users must not read them.
 umask 077
@@ -152,15 +175,12 @@ $("$@" 2>/dev/null)
 /// Asks whether a step is done already: what it makes is there, and as planned.
 fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result {
     let made = step.makes();
-    let (there, name) = match step.makes_file() {
-        true => {
+    let (there, name) = match step.makes_named() {
+        None => {
             let path = quote(&made);
             (format!("[ -e {path} ] || [ -L {path} ]"), comment(&made))
         }
-        false => {
-            let lists = format!("lvs --noheadings -- {} >/dev/null 2>&1", quote(&made));
-            (lists, format!("the volume {}", comment(&made)))
-        }
+        Some(thing) => (lists(thing), format!("the {}", comment(&thing.to_string()))),
     };
     writeln!(out, "if {there}; then")?;
     let refusal = quote(&format!(
@@ -169,8 +189,7 @@ fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result 
     for equality in &step.equality {
         let test = match equality {
             Equality::Says { argv, text } => {
-                let command: Vec<String> = argv.iter().map(|word| quote(word)).collect();
-                format!("says {} {}", quote(text), command.join(" "))
+                format!("says {} {}", quote(text), quoted(argv))
             }
             Equality::Allocated { path, size } => {
                 let allocated = format!("$(($(stat -c '%b * %B' -- {})))", quote(path));
@@ -250,20 +269,22 @@ fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
         // A failed `qemu-img` leaves an incomplete file. A failed `lvcreate` leaves nothing, and what has the name then is
         // somebody else's.
         let number = index + 1;
+        if step.completes() {
+            continue;
+        }
         let from = if step.makes_file() {
             number
         } else {
             number + 1
         };
-        let undo: Vec<String> = step.undo().iter().map(|word| quote(word)).collect();
+        let undo = quoted(&step.undo());
         let command = match step.kind {
             // The removal of a pool would remove volumes that others made in it meanwhile.
             StepKind::ThinPool => format!(
-                "{{ [ \"$(lvs --noheadings -o thin_count -- {})\" -eq 0 ] && {}; }}",
-                quote(&step.makes()),
-                undo.join(" ")
+                "{{ [ \"$(lvs --noheadings -o thin_count -- {})\" -eq 0 ] && {undo}; }}",
+                quote(&step.makes())
             ),
-            _ => undo.join(" "),
+            _ => undo,
         };
         writeln!(
             out,
@@ -274,22 +295,22 @@ fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
 }
 
 /// The programs that steps and their checks need, each once, in order.
-fn programs(steps: &[Step]) -> Vec<&str> {
-    let mut programs: Vec<&str> = Vec::new();
-    let mut need = |program| {
+fn programs(steps: &[Step]) -> Vec<String> {
+    let mut programs: Vec<String> = Vec::new();
+    let mut need = |program: String| {
         if !programs.contains(&program) {
             programs.push(program);
         }
     };
     for step in steps {
-        if let Some(program) = step.argv.first() {
-            need(program);
-        }
+        need(step.argv[0].clone());
         for condition in &step.conditions {
             match condition {
-                Condition::VolumeGroup(_) | Condition::RoomInGroup { .. } => need("vgs"),
-                Condition::NoVolume(_) | Condition::Volume(_) => need("lvs"),
-                Condition::Room { .. } => need("stat"),
+                Condition::RoomInGroup { .. } => need("vgs".to_owned()),
+                Condition::Exists(thing) | Condition::Missing(thing) => {
+                    need(thing.listing().swap_remove(0));
+                }
+                Condition::Room { .. } | Condition::PrivateFile(_) => need("stat".to_owned()),
                 Condition::NothingAt(_) | Condition::SomethingAt(_) | Condition::DirectoryAt(_) => {
                 }
             }
@@ -298,34 +319,33 @@ fn programs(steps: &[Step]) -> Vec<&str> {
     programs
 }
 
-/// A line that stops the script unless the condition holds; none for space, which is added up first.
+/// A command of the shell.
+fn quoted(argv: &[String]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
+    words.join(" ")
+}
+
+/// A test whether something is there.
+fn lists(thing: &Named) -> String {
+    format!("{} >/dev/null 2>&1", quoted(&thing.listing()))
+}
+
+/// A line that stops the script unless the condition holds; none for space, which is added up first, and for what a
+/// step makes, which `write_done` looks at.
 fn check(condition: &Condition) -> Option<String> {
-    let volume = |name: &LogicalVolumeName| comment(&name.to_string());
-    let lists = |program: &str, name: &str| {
-        format!("{program} --noheadings -- {} >/dev/null 2>&1", quote(name))
+    let refusal = quote(&comment(&condition.refusal()?));
+    let test = match condition {
+        Condition::NothingAt(path) => format!("[ ! -e {} ]", quote(path)),
+        Condition::SomethingAt(path) => format!("[ -e {} ]", quote(path)),
+        Condition::DirectoryAt(path) => format!("[ -d {} ]", quote(path)),
+        Condition::PrivateFile(path) => {
+            let path = quote(path);
+            format!("case \"$(stat -L -c %a -- {path})\" in *00) ;; *) false ;; esac")
+        }
+        Condition::Exists(thing) => lists(thing),
+        Condition::Missing(_) | Condition::Room { .. } | Condition::RoomInGroup { .. } => {
+            return None;
+        }
     };
-    let unless = |test: String, refusal: String| format!("{test} || refuse {}", quote(&refusal));
-    Some(match condition {
-        Condition::SomethingAt(path) => unless(
-            format!("[ -e {} ]", quote(path)),
-            format!("{} does not exist", comment(path)),
-        ),
-        Condition::DirectoryAt(path) => unless(
-            format!("[ -d {} ]", quote(path)),
-            format!("{} is not a directory", comment(path)),
-        ),
-        Condition::VolumeGroup(group) => unless(
-            lists("vgs", group),
-            format!("volume group {} does not exist", comment(group)),
-        ),
-        Condition::Volume(name) => unless(
-            lists("lvs", &name.to_string()),
-            format!("volume {} does not exist", volume(name)),
-        ),
-        // What a step makes is looked at by `write_done`.
-        Condition::NothingAt(_)
-        | Condition::NoVolume(_)
-        | Condition::Room { .. }
-        | Condition::RoomInGroup { .. } => return None,
-    })
+    Some(format!("{test} || refuse {refusal}"))
 }

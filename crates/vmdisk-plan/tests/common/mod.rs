@@ -53,8 +53,8 @@ pub(crate) fn raw() -> impl Strategy<Value = RawSpec> {
             path,
             preallocation: size.and(preallocation),
             nocow: size.and(nocow),
-            encryption: None,
             size,
+            ..RawSpec::default()
         })
 }
 
@@ -92,10 +92,8 @@ pub(crate) fn qcow2() -> impl Strategy<Value = Qcow2Spec> {
                     },
                     lazy_refcounts: lazy.filter(|_| is_made),
                     backing,
-                    backing_chain: None,
-                    data_file: None,
-                    encryption: None,
                     nocow: nocow.filter(|_| is_made),
+                    ..Qcow2Spec::default()
                 }
             },
         )
@@ -112,7 +110,10 @@ fn secret() -> impl Strategy<Value = EncryptionSpec> {
             usage: Some(usage)
         }),
     ]
-    .prop_map(|secret| EncryptionSpec { secret })
+    .prop_map(|secret| EncryptionSpec {
+        secret,
+        key_file: None,
+    })
 }
 
 /// Images that exist, with all that their headers could say.
@@ -136,25 +137,17 @@ fn existing() -> impl Strategy<Value = BackendSpec> {
     let qcow2 = qcow2.prop_map(|(path, backing_chain, data_file, encryption)| {
         BackendSpec::from(Qcow2Spec {
             path: format!("{path}.top"),
-            size: None,
-            preallocation: None,
-            cluster_size: None,
-            extended_l2: None,
-            lazy_refcounts: None,
-            backing: None,
             backing_chain,
             data_file: data_file.map(|path| format!("{path}.data")),
             encryption,
-            nocow: None,
+            ..Qcow2Spec::default()
         })
     });
     let raw = (path(), secret()).prop_map(|(path, encryption)| {
         BackendSpec::from(RawSpec {
             path,
-            size: None,
-            preallocation: None,
-            nocow: None,
             encryption: Some(encryption),
+            ..RawSpec::default()
         })
     });
     let device = (path(), proptest::option::of(Just(Vec::new()))).prop_map(|(path, chain)| {
@@ -185,6 +178,7 @@ fn direct() -> impl Strategy<Value = BackendSpec> {
         BackendSpec::from(VolumeSpec {
             pool,
             volume,
+            size: None,
             format: Some(format),
             mode: None,
         })
@@ -686,6 +680,7 @@ pub(crate) fn open_spec() -> impl Strategy<Value = Spec> {
                 | BackendSpec::Lvm(_)
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::Zvol(_)
+                | BackendSpec::Seed(_)
                 | BackendSpec::Nvme(_)
                 | BackendSpec::VhostVdpa(_)
                 | BackendSpec::Directory(_)

@@ -24,6 +24,7 @@ pub(super) fn make_files(spec: &Spec, target: &str) {
             | BackendSpec::VhostUserBlk(_)
             | BackendSpec::Network(_)
             | BackendSpec::Zvol(_)
+            | BackendSpec::Seed(_)
             | BackendSpec::Nvme(_)
             | BackendSpec::VhostVdpa(_)
             | BackendSpec::Directory(_)

@@ -161,6 +161,7 @@ fn disks(spec: &Spec, index: usize) -> Vec<Spec> {
             | BackendSpec::VhostUserBlk(_)
             | BackendSpec::Network(_)
             | BackendSpec::Zvol(_)
+            | BackendSpec::Seed(_)
             | BackendSpec::Nvme(_)
             | BackendSpec::VhostVdpa(_)
             | BackendSpec::Directory(_)

@@ -43,14 +43,11 @@ fn raw(host: &Host) -> BoxedStrategy<BackendSpec> {
             size: Some(size),
             preallocation,
             nocow,
-            encryption: None,
+            ..RawSpec::default()
         });
     let exists = select(host.images.clone()).prop_map(|(path, _)| RawSpec {
         path,
-        size: None,
-        preallocation: None,
-        nocow: None,
-        encryption: None,
+        ..RawSpec::default()
     });
     prop_oneof![made, exists]
         .prop_map(BackendSpec::from)
@@ -74,15 +71,12 @@ fn qcow2(host: &Host) -> BoxedStrategy<BackendSpec> {
                 preallocation: preallocation.filter(|_| backing.is_none()),
                 cluster_size,
                 extended_l2,
-                lazy_refcounts: None,
                 backing: backing.map(|(path, format)| BackingSpec {
                     path,
                     format: format_of(format.as_deref()),
                 }),
-                backing_chain: None,
-                data_file: None,
-                encryption: None,
                 nocow,
+                ..Qcow2Spec::default()
             },
         );
     let exists = select(host.images.clone()).prop_map(|(path, _)| existing_qcow2(path));
@@ -357,6 +351,7 @@ fn disk(host: &Host) -> BoxedStrategy<DiskSpec> {
                 | BackendSpec::LvmThin(_)
                 | BackendSpec::VhostUserBlk(_)
                 | BackendSpec::Zvol(_)
+                | BackendSpec::Seed(_)
                 | BackendSpec::Nvme(_)
                 | BackendSpec::VhostVdpa(_)
                 | BackendSpec::Directory(_)
@@ -460,10 +455,7 @@ pub(crate) fn seldom(host: &Host) -> Vec<Spec> {
         shareable: Some(true),
         ..DiskSpec::new(RawSpec {
             path: path.clone(),
-            size: None,
-            preallocation: None,
-            nocow: None,
-            encryption: None,
+            ..RawSpec::default()
         })
     });
     let is_qcow2 = |format: &Option<String>| format.as_deref() == Some("qcow2");
@@ -482,16 +474,7 @@ pub(crate) fn seldom(host: &Host) -> Vec<Spec> {
 fn existing_qcow2(path: String) -> Qcow2Spec {
     Qcow2Spec {
         path,
-        size: None,
-        preallocation: None,
-        cluster_size: None,
-        extended_l2: None,
-        lazy_refcounts: None,
-        backing: None,
-        backing_chain: None,
-        data_file: None,
-        encryption: None,
-        nocow: None,
+        ..Qcow2Spec::default()
     }
 }
 
