@@ -149,8 +149,8 @@ const FACTS_OF_HOSTS: &str = "Facts of the host, from `vmdisk facts`, in JSON or
 pub(crate) struct LintArgs {
     /// Files, directories, patterns, or - for standard input: libvirt XML, QEMU command lines, -readconfig files,
     /// or specs. In a directory, vmdisk checks .xml files with a domain or a disk, .args and .cmdline files that
-    /// start QEMU, .cfg files with QEMU options, and .yaml and .yml files that are specs, except files that
-    /// .gitignore excludes. The default is the current directory.
+    /// start QEMU, .cfg files with QEMU options, .yaml and .yml files that are specs, and their templates, such as
+    /// .xml.j2, except files that .gitignore excludes. The default is the current directory.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.

@@ -66,7 +66,14 @@ fn is_word(text: &str) -> bool {
         let is_in = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-".contains(c);
         it.len() > 2 && it.starts_with(|c: char| c.is_ascii_uppercase()) && it.chars().all(is_in)
     };
-    let has_name = text.split("__").skip(1).step_by(2).any(is_caps);
+    let has_name = ["__", "@", "#", "%"].iter().any(|mark| {
+        let parts: Vec<&str> = text.split(mark).collect();
+        parts.len() > 2
+            && parts[1..parts.len() - 1]
+                .iter()
+                .step_by(2)
+                .any(|it| is_caps(it))
+    });
     let is_joint = |c: char| "_- ".contains(c);
     let mut parts = inner.split(is_joint);
     let is_yours = parts.clone().count() > 1

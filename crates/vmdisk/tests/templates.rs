@@ -348,6 +348,8 @@ fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() 
         ("&lt;format&gt;", "&lt;path to image&gt;", "vda"),
         ("[% format %]", "||image||", "`dev`"),
         ("raw", "path-here", "your-dev"),
+        ("raw", "/srv/a", "vd__NTH__"),
+        ("raw", "/srv/a", "vd#NTH#"),
     ] {
         let report = lint_text(&disk(format, path, target), target);
         let found = found(&report);

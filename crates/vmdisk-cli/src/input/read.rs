@@ -9,6 +9,7 @@ use vmdisk::{Document, ReadFailure};
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
+use crate::input::walk::extension_of;
 use crate::input::{hints, used};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
@@ -113,8 +114,7 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
         (None, Err(_)) => String::from_utf8_lossy(bytes),
     };
     let has_extension = |name: &str| {
-        path.extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case(name))
+        extension_of(path).is_some_and(|extension| extension.eq_ignore_ascii_case(name))
     };
     if has_extension("yaml") || has_extension("yml") {
         return vmdisk::is_spec(&text);

@@ -23,6 +23,23 @@ pub(crate) struct Found {
 /// Ends of the names of files that may hold a guest.
 const EXTENSIONS: [&str; 6] = ["xml", "args", "cmdline", "cfg", "yaml", "yml"];
 
+/// Ends of the names of templates.
+const TEMPLATES: [&str; 8] = [
+    "erb", "in", "j2", "jinja", "jinja2", "template", "tmpl", "tpl",
+];
+
+/// The end of a file's name, without that of a template: `xml` of `vm.xml.j2`.
+pub(crate) fn extension_of(path: &Path) -> Option<&OsStr> {
+    let extension = path.extension()?;
+    let is_template = TEMPLATES
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known));
+    match is_template {
+        true => Path::new(path.file_stem()?).extension(),
+        false => Some(extension),
+    }
+}
+
 /// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
 /// are left out, and so are links to anything but a regular file below `directory`.
 pub(crate) fn guest_files(directory: &Path, progress: &Progress) -> Found {
@@ -82,7 +99,7 @@ fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found
 }
 
 fn has_wanted_name(name: &OsStr) -> bool {
-    Path::new(name).extension().is_some_and(|extension| {
+    extension_of(Path::new(name)).is_some_and(|extension| {
         EXTENSIONS
             .iter()
             .any(|known| extension.eq_ignore_ascii_case(known))

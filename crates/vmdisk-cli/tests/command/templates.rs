@@ -42,3 +42,20 @@ fn a_template_is_checked_without_its_values_and_not_converted() {
     let trace = place.run(&["trace", "b.xml"]);
     assert!(trace.stderr.contains("4 placeholders"), "{trace:?}");
 }
+
+#[test]
+fn templates_below_a_directory_are_found_by_the_name_without_their_end() {
+    let disk = "<disk type='file'><driver name='qemu' type='raw' cache='unsafe'/>\
+        <source file='{{ image }}'/><target dev='vda' bus='virtio'/></disk>\n";
+    let found = ["a.xml.j2", "b.xml.tmpl", "c.XML.erb", "d.xml.in", "e.xml"];
+    let others = ["f.j2", "g.txt.j2", "h.xml.bak"];
+    let files: Vec<(&str, &str)> = found.iter().chain(&others).map(|it| (*it, disk)).collect();
+    let place = Place::with(&files);
+    let run = place.run(&["lint", "--no-config", "."]);
+    assert_eq!(
+        run.stdout.matches("[cache-unsafe]").count(),
+        found.len(),
+        "{run:?}"
+    );
+    assert!(others.iter().all(|it| !run.stdout.contains(it)), "{run:?}");
+}
