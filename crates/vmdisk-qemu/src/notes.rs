@@ -7,7 +7,6 @@ use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
 use vmdisk_rule::{Problem, Rule, Severity};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
 
-use crate::blockdev::read::format_of;
 use crate::document::UnmodeledProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
@@ -19,6 +18,15 @@ use crate::syntax::properties::{Kind, Properties, Property, Syntax};
 use crate::syntax::value::{number_of, size_of, switch_of};
 use crate::tuning;
 use crate::vocabulary;
+
+/// The format that a `driver`, or the `format` of a drive, names.
+pub(crate) fn format_of(property: &Property) -> Option<Format> {
+    match (property.key.as_str(), property.value.as_str()) {
+        // Without a format above it, a protocol is raw.
+        ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
+        (_, word) => Format::of_qemu_driver(word),
+    }
+}
 
 /// Results of lowering besides the model.
 pub(crate) struct Notes<'a> {

@@ -8,7 +8,7 @@ use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
 
 use super::nodes::Nodes;
 use crate::index::{Index, NodeAt};
-use crate::notes::Notes;
+use crate::notes::{Notes, format_of};
 use crate::object::read_throttle::{FilterGroups, read_throttle_group};
 use crate::object::secret::read_secret;
 use crate::syntax::properties::{Kind, Property};
@@ -611,15 +611,6 @@ const DATA_KEYS: [&str; 9] = [
     "aio",
     "locking",
 ];
-
-/// The format that a `driver`, or the `format` of a drive, names.
-pub(crate) fn format_of(property: &Property) -> Option<Format> {
-    match (property.key.as_str(), property.value.as_str()) {
-        // Without a format above it, a protocol is raw.
-        ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
-        (_, word) => Format::of_qemu_driver(word),
-    }
-}
 
 /// The format of an image whose format node is plain raw.
 const fn plain_format(protocol: &Protocol) -> Format {

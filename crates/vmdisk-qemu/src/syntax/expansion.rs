@@ -414,31 +414,13 @@ impl Expander<'_> {
         {
             (index, rest) = (&after[..end], &after[end + 1..]);
         }
-        let mut found = self.find(name, index);
-        if is_indirect {
-            found = match found {
-                Ok(Some(value)) if value.is_list && !self.shell.maps.contains(name) => {
-                    let indices = (0..value.words.len()).map(|it| literal(&it.to_string()));
-                    Ok(Some(Value::list_of(indices.collect())))
-                }
-                Ok(Some(value)) if !value.is_list && !value.words.iter().any(Text::has_hole) => {
-                    self.find(joined(&value.words).as_str(), "")
-                }
-                _ => return self.hole(start, "its form is not known here"),
-            };
-        }
+        let found = match is_indirect {
+            true => self.indirect(name, index),
+            false => self.find(name, index),
+        };
         if counts {
             return match found {
-                Ok(Some(value)) if rest.is_empty() => {
-                    let count = match value.is_list {
-                        true => value.words.len(),
-                        false => value
-                            .words
-                            .first()
-                            .map_or(0, |it| it.as_str().chars().count()),
-                    };
-                    Value::word(literal(&count.to_string()))
-                }
+                Ok(Some(value)) if rest.is_empty() => length_of(&value),
                 _ => self.hole(start, UNSET),
             };
         }
@@ -496,6 +478,20 @@ impl Expander<'_> {
         }
     }
 
+    /// `${!NAME}`, and the indices of an array.
+    fn indirect(&mut self, name: &str, index: &str) -> Result<Option<Value>, Value> {
+        match self.find(name, index)? {
+            Some(value) if value.is_list && !self.shell.maps.contains(name) => {
+                let indices = (0..value.words.len()).map(|it| literal(&it.to_string()));
+                Ok(Some(Value::list_of(indices.collect())))
+            }
+            Some(value) if !value.is_list && !value.words.iter().any(Text::has_hole) => {
+                self.find(joined(&value.words).as_str(), "")
+            }
+            _ => Err(Value::unknown("its form is not known here")),
+        }
+    }
+
     /// The text after an operator such as `:-`.
     fn operand(&mut self, range: Range<usize>) -> Value {
         let mode = if self.is_quoted {
@@ -536,6 +532,25 @@ fn closed(text: &str, open: char, close: char) -> Option<usize> {
         }
     }
     None
+}
+
+/// The number of words of an array, or of characters.
+fn length_of(value: &Value) -> Value {
+    let first = value.words.first();
+    let count = match value.is_list {
+        true => value.words.len(),
+        false => first.map_or(0, |it| it.as_str().chars().count()),
+    };
+    Value::word(literal(&count.to_string()))
+}
+
+/// `${NAME/#a/b}` and `${NAME/%a/b}`, which replace the beginning and the end; `Some(None)` if there is nothing to replace.
+fn anchored(text: &str, from: &str, to: &str) -> Option<Option<String>> {
+    match from.split_at_checked(1)? {
+        ("#", from) => Some(text.strip_prefix(from).map(|rest| format!("{to}{rest}"))),
+        ("%", from) => Some(text.strip_suffix(from).map(|rest| format!("{rest}{to}"))),
+        _ => None,
+    }
 }
 
 /// `${NAME%pattern}` and its like.
@@ -588,17 +603,7 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
         ),
         "/" | "//" => {
             let (from, to) = pattern.split_once('/').unwrap_or((&pattern, ""));
-            // `${NAME/#a/b}` and `${NAME/%a/b}` replace the beginning and the end.
-            let anchored = match from.split_at_checked(1) {
-                Some(("#", from)) => {
-                    Some(text.strip_prefix(from).map(|rest| format!("{to}{rest}")))
-                }
-                Some(("%", from)) => {
-                    Some(text.strip_suffix(from).map(|rest| format!("{rest}{to}")))
-                }
-                _ => None,
-            };
-            if let Some(replaced) = anchored
+            if let Some(replaced) = anchored(text, from, to)
                 && !from.contains(['*', '?', '[', '\\'])
             {
                 return Some(match replaced {

@@ -670,16 +670,15 @@ impl Shell {
             loop {
                 self.commands += 1;
                 let (_, status) = self.list(script, &mut at.clone(), true);
+                if status.is_none() {
+                    self.forget(script, *at..end, key);
+                    let start = at.saturating_sub(1);
+                    let done = self.unknown_loop(script, &mut body, true, None, start, None);
+                    flow = Some(done.0);
+                    break;
+                }
                 if status != Some(is_while) || self.commands > MAX_COMMANDS {
                     flow = Some(Flow::Next);
-                    if status.is_none() {
-                        self.forget(script, *at..end, key);
-                        let start = at.saturating_sub(1);
-                        flow = Some(
-                            self.unknown_loop(script, &mut body, true, None, start, None)
-                                .0,
-                        );
-                    }
                     break;
                 }
                 let next = self.round(script, body..end).0;

@@ -94,13 +94,9 @@ impl Shell {
             match parts {
                 Some((name, ..)) if declares => {
                     let name = &word[name];
-                    self.declare(name, words[0].as_str());
-                    let has = |option: &str| words.iter().any(|it| it.as_str() == option);
-                    if has("-A") {
-                        self.maps.insert(name.to_owned());
-                    }
+                    self.declare(name, &words);
                     self.assign(script, position, is_list);
-                    if has("-n")
+                    if words.iter().any(|it| it.as_str() == "-n")
                         && let Some(value) = self.variables.get(name)
                         && let [other] = value.words.as_slice()
                     {
@@ -109,12 +105,7 @@ impl Shell {
                     }
                 }
                 Some(_) => assigned.push((position, is_list)),
-                None if declares && !word.starts_with('-') => {
-                    self.declare(word, words[0].as_str());
-                    if words.iter().any(|it| it.as_str() == "-A") {
-                        self.maps.insert(word.to_owned());
-                    }
-                }
+                None if declares && !word.starts_with('-') => self.declare(word, &words),
                 None => {
                     is_first = false;
                     words.extend(self.words(script, position));
@@ -124,27 +115,43 @@ impl Shell {
         if live && !self.captures.is_empty() && script.has_redirection(first..*at) {
             self.forget_output();
         }
-        // Before a program, assignments are only for its environment.
-        let separators = self.variables.get("IFS").cloned();
-        let is_read = words.first().is_some_and(|it| it.as_str() == "read");
-        let is_own = |name: &Text| is_read || self.functions.contains_key(name.as_str());
-        if words.first().is_none_or(is_own) {
+        if words.is_empty() {
             for (position, is_list) in assigned {
                 self.assign(script, position, is_list);
             }
-        }
-        if words.is_empty() {
             return (Flow::Next, live.then_some(true));
         }
-        // `$QEMU` names itself, whatever makes its value unknown.
-        let name = script.word(first).map(|it| it.trim_matches('"').to_owned());
+        self.name_program(&mut words[0], script.word(first));
+        self.run_with(script, words, assigned, input)
+    }
+
+    /// `$QEMU` names itself, whatever makes its value unknown.
+    fn name_program(&mut self, word: &mut Text, raw: Option<&str>) {
+        let name = raw.map(|it| it.trim_matches('"'));
         if let Some(name) = name.filter(|it| is_program_variable(it))
-            && let Some((end, hole)) = words[0].hole_at(0)
-            && end == words[0].as_str().len()
+            && let Some((end, hole)) = word.hole_at(0)
+            && end == word.as_str().len()
         {
             let reason = self.out.holes[hole as usize].reason.clone();
-            let place = words[0].whole();
-            words[0] = self.hole(&name, place, reason);
+            *word = self.hole(name, word.whole(), reason);
+        }
+    }
+
+    /// Runs a command with the assignments before it and its input.
+    fn run_with(
+        &mut self,
+        script: &Rc<Script>,
+        words: Vec<Text>,
+        assigned: Vec<(usize, bool)>,
+        input: Option<Text>,
+    ) -> Done {
+        // Before a program, assignments are only for its environment.
+        let separators = self.variables.get("IFS").cloned();
+        let is_read = words[0].as_str() == "read";
+        if is_read || self.functions.contains_key(words[0].as_str()) {
+            for (position, is_list) in assigned {
+                self.assign(script, position, is_list);
+            }
         }
         let has_input = input.is_some();
         let outer = if has_input {
@@ -162,8 +169,12 @@ impl Shell {
         done
     }
 
-    pub(super) fn declare(&mut self, name: &str, declaring: &str) {
-        match declaring {
+    /// Declares a variable with the words of `declare -A` before it.
+    fn declare(&mut self, name: &str, words: &[Text]) {
+        if words.iter().any(|it| it.as_str() == "-A") {
+            self.maps.insert(name.to_owned());
+        }
+        match words[0].as_str() {
             "export" => drop(self.exported.insert(name.to_owned())),
             "local" | "declare" | "typeset" => {
                 let former = self.variables.get(name).cloned();
