@@ -96,6 +96,10 @@ impl Model {
             }
             Item::Macro(it) if it.mac.path.is_ident("fields") => {
                 let it: Homes = it.mac.parse_body()?;
+                for (member, text, kind) in it.texts {
+                    self.members
+                        .insert((it.owner.clone(), member), (text, kind));
+                }
                 for (owner, member, field) in it.members {
                     self.homes
                         .insert(format!("{}::{field}", it.names), (owner, member));
@@ -205,46 +209,68 @@ fn head(input: ParseStream<'_>) -> syn::Result<(String, TokenStream)> {
     Ok((name.to_string(), body.parse()?))
 }
 
-/// The body of `fields!`: the struct and member of each field.
+/// The body of `fields!`: the members of a struct, and the struct and member of each field.
 struct Homes {
     names: String,
     members: Vec<(String, String, String)>,
+    /// Name, text and type of each member.
+    texts: Vec<(String, String, String)>,
+    owner: String,
 }
 
 impl Parse for Homes {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        input.parse::<Token![impl]>()?;
-        let names: Ident = input.parse()?;
-        input.parse::<Token![for]>()?;
-        let owner: Ident = input.parse()?;
+        input.call(Attribute::parse_outer)?;
+        input.parse::<Visibility>()?;
+        input.parse::<Token![struct]>()?;
+        let owner = input.parse::<Ident>()?.to_string();
+        // `of`
+        input.parse::<Ident>()?;
+        let names = input.parse::<Ident>()?.to_string();
         let body;
         braced!(body in input);
-        let mut members = Vec::new();
-        pairs(body.parse()?, &owner.to_string(), &mut members);
+        let (mut members, mut texts) = (Vec::new(), Vec::new());
+        while !body.is_empty() {
+            let attributes = body.call(Attribute::parse_outer)?;
+            body.parse::<Visibility>()?;
+            let member = body.parse::<Ident>()?.to_string();
+            body.parse::<Token![:]>()?;
+            let kind = last_name(&body.parse()?);
+            texts.push((member.clone(), text(&attributes), kind));
+            if body.parse::<Option<Token![=]>>()?.is_some() {
+                let field = body.parse::<Ident>()?.to_string();
+                members.push((owner.clone(), member, field));
+            }
+            body.parse::<Option<Token![,]>>()?;
+        }
+        // `inside member: Struct { … }`
+        pairs(input.parse()?, &mut members);
         Ok(Homes {
-            names: names.to_string(),
+            names,
             members,
+            texts,
+            owner,
         })
     }
 }
 
-/// Collects `member: Field` pairs, also those of an inner struct, `inside member: Struct { … }`.
-fn pairs(tokens: TokenStream, owner: &str, found: &mut Vec<(String, String, String)>) {
+/// Collects the `member: Field` pairs of inner structs.
+fn pairs(tokens: TokenStream, found: &mut Vec<(String, String, String)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for window in tokens.windows(3) {
-        if let [
-            TokenTree::Ident(member),
-            TokenTree::Punct(colon),
-            TokenTree::Ident(field),
-        ] = window
-            && colon.as_char() == ':'
-        {
-            found.push((owner.to_owned(), member.to_string(), field.to_string()));
-        }
-    }
     for window in tokens.windows(2) {
-        if let [TokenTree::Ident(inner), TokenTree::Group(group)] = window {
-            pairs(group.stream(), &inner.to_string(), found);
+        if let [TokenTree::Ident(owner), TokenTree::Group(group)] = window {
+            let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+            for window in inner.windows(3) {
+                if let [
+                    TokenTree::Ident(member),
+                    TokenTree::Punct(colon),
+                    TokenTree::Ident(field),
+                ] = window
+                    && colon.as_char() == ':'
+                {
+                    found.push((owner.to_string(), member.to_string(), field.to_string()));
+                }
+            }
         }
     }
 }
