@@ -230,6 +230,8 @@ fn discard_on(device: &BlockDevice) -> DiscardEffect {
         BlockKind::LvmThin if lvm.is_some_and(|lvm| lvm.discards.as_str().is(&"ignore")) => {
             DiscardEffect::Dropped(DiscardLoss::Pool)
         }
+        // Its pool frees the chunks, also one that the facts do not show.
+        BlockKind::LvmThin => DiscardEffect::Freed,
         _ => DiscardEffect::Passed,
     }
 }

@@ -131,7 +131,7 @@ fn others(path: &IoPath) -> [(&'static str, &'static [&'static str], Option<bool
             layer => layer == Layer::ThinPool,
         };
         let outcome = step.effect(RequestKind::Discard).outcome;
-        frees && outcome == RequestOutcome::Passed
+        outcome == RequestOutcome::Split || frees && outcome == RequestOutcome::Passed
     });
     // Other file systems have blocks of their own.
     let passes_on = step_of(&[Layer::FileSystem]).is_none_or(|step| {
