@@ -887,7 +887,7 @@ fn tested(words: &[&str]) -> Option<bool> {
     reason = "bash judges the evaluation"
 )]
 mod tests {
-    use super::super::hole::Command;
+    use super::super::hole::{Command, UNSET};
     use super::*;
     use std::io::Write;
     use std::process::{self, Stdio};
@@ -1174,77 +1174,80 @@ mod tests {
         assert!(known > 150, "only {known} scripts are known");
     }
 
+    /// A script, and the name of its last hole, with the reason and the possible values.
+    const HOLES: &[(&str, &str, &str, &str)] = &[
+        ("qemu-system-x86_64 -a $X", "$X", UNSET, ""),
+        (
+            "qemu-system-x86_64 -a ${1}",
+            "${1}",
+            "it is an argument of the script",
+            "",
+        ),
+        (
+            "qemu-system-x86_64 -a \"$(cat 'x y')\"",
+            "$(cat…)",
+            "it is the output of a command",
+            "",
+        ),
+        (
+            "A=1; [ -e x ] && A=2; qemu-system-x86_64 -a $A",
+            "$A",
+            "a branch sets it",
+            "1 or 2",
+        ),
+        (
+            "A=1; if x; then A=2; elif y; then A=3; fi; qemu-system-x86_64 -a $A",
+            "$A",
+            "a branch sets it",
+            "1 or 2 or 3",
+        ),
+        (
+            "O=-a; x && O=\"$O -b\"; qemu-system-x86_64 $O",
+            "$O",
+            "a branch sets it",
+            " or -b",
+        ),
+        (
+            "L=(-a); x && L+=(-b); qemu-system-x86_64 ${L[@]}",
+            "$L",
+            "a branch sets it",
+            " or -b",
+        ),
+        (
+            "A=1; . ./conf; qemu-system-x86_64 -a $A",
+            "$A",
+            "`./conf`, which is not read, may set it",
+            "",
+        ),
+        (
+            "read A; qemu-system-x86_64 -a $A",
+            "$A",
+            "`read` sets it",
+            "",
+        ),
+        (
+            "for A in *.img; do qemu-system-x86_64 -a $A; done",
+            "$A",
+            "a loop sets it",
+            "",
+        ),
+        (
+            "for d in a b; do [ -e $d ] && break; A=$d; done; qemu-system-x86_64 -a $A",
+            "$A",
+            "a loop sets it",
+            "",
+        ),
+        (
+            "N=$((M + 1)); qemu-system-x86_64 -a $N",
+            "$((M…)",
+            "it is computed from an unknown value",
+            "",
+        ),
+    ];
+
     #[test]
     fn a_hole_has_its_place_and_reason() {
-        for (script, name, reason, values) in [
-            ("qemu-system-x86_64 -a $X", "$X", UNSET, ""),
-            (
-                "qemu-system-x86_64 -a ${1}",
-                "${1}",
-                "it is an argument of the script",
-                "",
-            ),
-            (
-                "qemu-system-x86_64 -a \"$(cat 'x y')\"",
-                "$(cat…)",
-                "it is the output of a command",
-                "",
-            ),
-            (
-                "A=1; [ -e x ] && A=2; qemu-system-x86_64 -a $A",
-                "$A",
-                "a branch sets it",
-                "1 or 2",
-            ),
-            (
-                "A=1; if x; then A=2; elif y; then A=3; fi; qemu-system-x86_64 -a $A",
-                "$A",
-                "a branch sets it",
-                "1 or 2 or 3",
-            ),
-            (
-                "O=-a; x && O=\"$O -b\"; qemu-system-x86_64 $O",
-                "$O",
-                "a branch sets it",
-                " or -b",
-            ),
-            (
-                "L=(-a); x && L+=(-b); qemu-system-x86_64 ${L[@]}",
-                "$L",
-                "a branch sets it",
-                " or -b",
-            ),
-            (
-                "A=1; . ./conf; qemu-system-x86_64 -a $A",
-                "$A",
-                "`./conf`, which is not read, may set it",
-                "",
-            ),
-            (
-                "read A; qemu-system-x86_64 -a $A",
-                "$A",
-                "`read` sets it",
-                "",
-            ),
-            (
-                "for A in *.img; do qemu-system-x86_64 -a $A; done",
-                "$A",
-                "a loop sets it",
-                "",
-            ),
-            (
-                "for d in a b; do [ -e $d ] && break; A=$d; done; qemu-system-x86_64 -a $A",
-                "$A",
-                "a loop sets it",
-                "",
-            ),
-            (
-                "N=$((M + 1)); qemu-system-x86_64 -a $N",
-                "$((M…)",
-                "it is computed from an unknown value",
-                "",
-            ),
-        ] {
+        for (script, name, reason, values) in HOLES.iter().copied() {
             let evaluated = evaluate(script);
             let last = evaluated.commands.last().unwrap().words.last().unwrap();
             assert_eq!(last.as_str(), name, "{script}");
@@ -1258,8 +1261,6 @@ mod tests {
             assert!(!hole.span.is_empty(), "{script}");
         }
     }
-
-    use super::super::hole::UNSET;
 
     #[test]
     fn text_that_grows_without_end_is_refused_soon() {
