@@ -108,7 +108,7 @@ fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
     let answer = search::search(words);
     let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
     // `multi-queue` is a phrase, and `cache-unsave` a misspelt name.
-    if is_name && !answer.is_phrase && (near.is_some() || !answer.fits) {
+    if is_name && !answer.is_phrase {
         let nearest = answer
             .pages
             .iter()

@@ -66,7 +66,8 @@ impl Page {
 
 /// True for words of the form of a rule's name.
 pub(super) fn is_name(words: &str) -> bool {
-    words.contains('-') && !words.contains(' ')
+    let is_machine = words.starts_with("pc-");
+    words.contains('-') && !words.contains(' ') && !is_machine
 }
 
 fn sections(text: &'static str) -> impl Iterator<Item = Page> {

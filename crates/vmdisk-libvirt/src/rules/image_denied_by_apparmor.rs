@@ -179,9 +179,10 @@ fn is_confined(xml: &Xml<'_>) -> bool {
         .root()
         .children()
         .filter(|node| node.is_named("seclabel"));
+    // A model that is neither of the others may be AppArmor: a template can fill it in.
     let is_off = labels.any(|label| {
-        let model = label.attribute("model");
-        label.attribute("type") == Some("none") && model.is_none_or(|model| model == "apparmor")
+        let is_other = matches!(label.attribute("model"), Some("selinux" | "dac"));
+        label.attribute("type") == Some("none") && !is_other
     });
     facts.security.apparmor.is_true() && uses && !is_off
 }
