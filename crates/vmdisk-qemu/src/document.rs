@@ -12,7 +12,6 @@ use crate::interface::DefaultInterface;
 use crate::slots::Slots;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
-use crate::syntax::properties::Properties;
 use crate::syntax::start::{CommandLineForm, Start};
 use vmdisk_model::Board;
 
@@ -37,6 +36,8 @@ pub struct Document {
     pub open_words: BTreeSet<Span>,
     /// Expansions without a known value, and why.
     pub holes: Vec<Hole>,
+    /// The numbers of the holes in each word and value that has some.
+    pub(crate) hole_places: BTreeMap<Span, BTreeSet<usize>>,
     /// Text that no edit can change alone: it stands in several places of the command line, or apart from its option.
     pub shared: Vec<Span>,
     /// Settings of disks and controllers outside the model.
@@ -72,19 +73,10 @@ impl Document {
         })
     }
 
-    /// The expansions without a known value within a span, or in the value or word that stands there.
+    /// The expansions without a known value in the value or word that stands at a span.
     pub fn holes_in(&self, span: Span) -> impl Iterator<Item = &Hole> {
-        let options = self.options.iter().filter(|_| !self.holes.is_empty());
-        let texts = options.flat_map(move |option| {
-            let word = option.text.iter().filter(move |_| option.span == span);
-            let values = option.properties.iter().flat_map(Properties::iter);
-            let values = values.filter(move |property| property.span == span);
-            word.chain(values.map(|property| &property.value))
-        });
-        let holes: BTreeSet<usize> = texts
-            .flat_map(|text| text.holes().map(|(_, hole)| hole as usize))
-            .collect();
-        holes.into_iter().filter_map(|hole| self.holes.get(hole))
+        let holes = self.hole_places.get(&span).into_iter().flatten();
+        holes.filter_map(|hole| self.holes.get(*hole))
     }
 
     /// True if a span is a part of its options.

@@ -14,6 +14,7 @@ use crate::members::Accepted;
 use crate::open_value::open_values;
 use crate::parse::Parsed;
 use crate::syntax::option::WrittenOption;
+use crate::syntax::properties::Properties;
 
 /// Reads a command line of QEMU in any common form: a file of arguments, a shell script, libvirt's log,
 /// `/proc/PID/cmdline`, a systemd unit, or options alone.
@@ -123,6 +124,7 @@ fn document(parsed: Parsed) -> Document {
         open_fields: noted.open,
         open_words,
         holes: parsed.holes().to_vec(),
+        hole_places: hole_places(parsed.options()),
         shared: parsed.shared().to_vec(),
         kept,
         others,
@@ -136,6 +138,22 @@ fn document(parsed: Parsed) -> Document {
         has_machine,
         options: parsed.into_options(),
     }
+}
+
+/// The holes in the words and values of options.
+fn hole_places(options: &[WrittenOption]) -> BTreeMap<Span, BTreeSet<usize>> {
+    let texts = options.iter().flat_map(|option| {
+        let word = option.text.iter().map(|text| (option.span, text));
+        let values = option.properties.iter().flat_map(Properties::iter);
+        word.chain(values.map(|property| (property.span, &property.value)))
+    });
+    let mut places: BTreeMap<Span, BTreeSet<usize>> = BTreeMap::new();
+    for (span, text) in texts {
+        for (_, hole) in text.holes() {
+            places.entry(span).or_default().insert(hole as usize);
+        }
+    }
+    places
 }
 
 /// The words that a shell fills in with properties, and the options that contain them.

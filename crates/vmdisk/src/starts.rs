@@ -62,6 +62,9 @@ impl Document {
         let Source::QemuCommandLine(source) = &self.source else {
             return false;
         };
+        if finding.related.is_empty() {
+            return false;
+        }
         let places = finding.related.iter().map(|it| it.place.span);
         let places: BTreeSet<Span> = places.chain([finding.place.span]).collect();
         let holes = places.iter().flat_map(|it| source.holes_in(*it));
@@ -70,7 +73,7 @@ impl Document {
             let mut others = holes[..nth].iter();
             others.any(|it| it.name == hole.name && !std::ptr::eq(*it, *hole))
         };
-        !finding.related.is_empty() && holes.iter().enumerate().any(is_repeated)
+        holes.iter().enumerate().any(is_repeated)
     }
 
     /// Names the variables of what was not checked, and adds the unknown words, whose disks were not.

@@ -44,14 +44,16 @@ fn words(document: &Document, report: &LintReport) -> Vec<Span> {
     };
     let refused =
         refused.filter(|it| it.fix.is_none() && it.place.is_exact && is_free(it.place.span));
-    let spans = refused.map(|it| it.place.span);
-    spans
-        .filter(|span| span.slice(document.read_text()).is_some_and(is_word))
-        .collect()
+    let is_word = |it: &&Diagnostic| {
+        let text = it.place.span.slice(document.read_text());
+        // Serial numbers and products are in capitals.
+        text.is_some_and(|text| is_word(text, it.rule.name != "identity-refused"))
+    };
+    refused.filter(is_word).map(|it| it.place.span).collect()
 }
 
-/// True for `__NAME__`, `#NAME#`, `[NAME]`, `<name>`, `your-name` and words in capitals.
-fn is_word(text: &str) -> bool {
+/// True for `__NAME__`, `#NAME#`, `[NAME]`, `<name>`, `your-name` and, if no value is, words in capitals.
+fn is_word(text: &str, can_be_in_capitals: bool) -> bool {
     let text = text.replace("&lt;", "<").replace("&gt;", ">");
     let text = text.trim();
     let is_mark = |c: char| "_#@%[](){}!-~^*?.<>|`".contains(c);
@@ -83,7 +85,7 @@ fn is_word(text: &str) -> bool {
             || parts
                 .next_back()
                 .is_some_and(|it| it.eq_ignore_ascii_case("here")));
-    is_wrapped || is_caps(inner) || has_name || is_yours
+    is_wrapped || (can_be_in_capitals && is_caps(inner)) || has_name || is_yours
 }
 
 /// Alternatives, each of a choice.

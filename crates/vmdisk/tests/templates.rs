@@ -373,4 +373,11 @@ fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() 
             "{format} {path} {target}"
         );
     }
+    for (product, is_one) in [("WD10EZEX-00BN5A00", false), ("__THE_PRODUCT_NAME__", true)] {
+        let disk = disk("raw", "/srv/a", "sda")
+            .replace("bus='virtio'/>", "bus='scsi'/><product>0</product>")
+            .replace(">0<", &format!(">{product}<"));
+        let report = lint_text(&disk, "sda");
+        assert_eq!(report.placeholders > 0, is_one, "{product}");
+    }
 }

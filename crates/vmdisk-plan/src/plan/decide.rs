@@ -1,11 +1,14 @@
 //! The open options of one disk that exists.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::{
-    Change, Disk, DiskField, Domain, DomainField, FieldPath, FieldValue, Fields, TargetBus,
+    Change, Disk, DiskField, Domain, DomainField, FieldPath, FieldValue, Fields, IoThreadId,
+    TargetBus,
 };
 
-use super::choice::{Choice, ChoiceSource};
+use super::choice::{Choice, ChoiceSource, Plan};
 use super::{PlanError, plan, plan_into};
 use crate::spec::{DiskSpec, Spec, SpecPath, SpecSegment, disk_as_set};
 
@@ -89,12 +92,17 @@ pub fn decide(
             .is_some_and(|it| wanted.binary_search(&it).is_err())
     };
     others.disks.retain(&mut stays);
-    let plan = loop {
+    let mut plan = loop {
         let disks: Vec<DiskSpec> = specs.iter().flatten().cloned().collect();
         match plan_into(&Spec::new(disks), &others, facts, target) {
             Ok(plan) => break plan,
             Err(errors) => blame(&mut specs, errors),
         }
+    };
+    let added = match guest.iothreads[..] {
+        [] => number_iothreads(&mut plan),
+        // They have their numbers.
+        _ => plan.domain.iothreads.iter().map(|it| it.id.0).max(),
     };
     let mut planned = Vec::new();
     planned.resize_with(plan.domain.disks.len(), Vec::new);
@@ -103,7 +111,6 @@ pub fn decide(
             of_disk.push(choice);
         }
     }
-    let added = plan.domain.iothreads.iter().map(|thread| thread.id.0).max();
     let mut planned = plan.domain.disks.into_iter().zip(planned);
     let pairs = wanted.iter().zip(specs);
     pairs
@@ -113,6 +120,30 @@ pub fn decide(
             Ok(decided(guest, *index, &disk, choices, added))
         })
         .collect()
+}
+
+/// A SCSI disk has the queues and the iothread of its controller, which serves others too.
+fn has_those_of_its_controller(disk: &Disk) -> bool {
+    disk.frontend.effective_bus() == TargetBus::Scsi
+}
+
+/// Leaves out new iothreads that only SCSI disks would use, and returns the number of those that the guest then has.
+fn number_iothreads(plan: &mut Plan) -> Option<u32> {
+    let new: BTreeSet<u32> = plan.domain.iothreads.iter().map(|it| it.id.0).collect();
+    let disks = plan.domain.disks.iter().enumerate();
+    let used = disks.filter(|(_, disk)| !has_those_of_its_controller(disk));
+    let used = used.filter_map(|(nth, disk)| Some((nth, disk.frontend.iothread?.0)));
+    let used: Vec<(usize, u32)> = used.filter(|(_, id)| new.contains(id)).collect();
+    let taken: BTreeSet<u32> = used.iter().map(|(_, id)| *id).collect();
+    let numbers: BTreeMap<u32, u32> = taken.into_iter().zip(new).collect();
+    for (nth, id) in used {
+        plan.domain.disks[nth].frontend.iothread = Some(IoThreadId(numbers[&id]));
+        let at = FieldPath::Disk(nth, DiskField::IoThread);
+        for choice in plan.choices.iter_mut().filter(|choice| choice.at == at) {
+            choice.value = numbers[&id].to_string();
+        }
+    }
+    numbers.into_values().max()
 }
 
 /// The disk of a spec with the options that the spec sets, for [`decide`].
@@ -184,8 +215,7 @@ fn decided(
         choices: Vec::new(),
         changes: Vec::new(),
     };
-    // A SCSI disk has the queues and the iothread of its controller, which serves others too.
-    let is_scsi = disk.frontend.effective_bus() == TargetBus::Scsi;
+    let is_scsi = has_those_of_its_controller(disk);
     let is_the_controllers =
         |field: DiskField| is_scsi && matches!(field, DiskField::Queues | DiskField::IoThread);
     for choice in choices {
