@@ -46,6 +46,8 @@ fn words(document: &Document, report: &LintReport) -> Vec<Span> {
         refused.filter(|it| it.fix.is_none() && it.place.is_exact && is_free(it.place.span));
     let is_word = |it: &&Diagnostic| {
         let text = it.place.span.slice(document.read_text());
+        // A value has no tag.
+        let text = text.filter(|text| !text.contains('<'));
         // Serial numbers and products are in capitals.
         text.is_some_and(|text| is_word(text, it.rule.name != "identity-refused"))
     };

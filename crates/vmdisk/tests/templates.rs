@@ -373,6 +373,8 @@ fn words_in_place_of_values_are_placeholders_only_where_they_cannot_be_values() 
             "{format} {path} {target}"
         );
     }
+    let twice = "<domain type='kvm'><iothreadids><iothread id='2'/><iothread id='2'/></iothreadids></domain>";
+    assert_eq!(lint_text(twice, "vda").placeholders, 0, "a tag is no value");
     for (product, is_one) in [("WD10EZEX-00BN5A00", false), ("__THE_PRODUCT_NAME__", true)] {
         let disk = disk("raw", "/srv/a", "sda")
             .replace("bus='virtio'/>", "bus='scsi'/><product>0</product>")
