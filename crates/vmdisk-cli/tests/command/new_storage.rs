@@ -340,6 +340,9 @@ esac
 
 #[test]
 fn volumes_of_zfs_and_of_pools_are_made_once() {
+    if needed(installed("qemu-img")).is_none() {
+        return;
+    }
     let disks = [
         (
             "zvol: {dataset: tank/vm/web1, size: 1G}",
