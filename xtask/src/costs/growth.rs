@@ -45,7 +45,7 @@ const RUNS: &[&str] = &[
     "baseline create bad.xml --baseline known",
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
-    "convert --to libvirt-xml start.sh",
+    "convert --to libvirt-xml --start 1 start.sh",
     "convert --to spec threads.xml",
     "convert --to qemu good.xml",
     "convert --to qmp threads.xml",
