@@ -46,7 +46,7 @@ const RUNS: &[&str] = &[
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
     "convert --to libvirt-xml --start 1 start.sh",
-    "convert --to spec threads.xml",
+    "convert --to spec good.xml",
     "convert --to qemu good.xml",
     "convert --to qmp threads.xml",
     "convert --to libvirt-xml --resolved good.xml",
