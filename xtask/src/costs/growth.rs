@@ -57,7 +57,7 @@ const RUNS: &[&str] = &[
     "trace --format svg bad.xml",
     "trace --facts chain.json on-devices.xml",
     "decide --format text good.args",
-    "decide --format xml threads.xml",
+    "decide --format xml good.xml",
     "decide --format diff good.xml",
     "decide --format json bad.xml",
     "generate --to libvirt-xml guest.yaml",
