@@ -59,7 +59,7 @@ const RUNS: &[&str] = &[
     "decide --format text good.args",
     "decide --format xml good.xml",
     "decide --format diff good.xml",
-    "decide --format json bad.xml",
+    "decide --format json good.xml",
     "generate --to libvirt-xml guest.yaml",
     "generate --facts chain.json --to libvirt-xml guest.yaml",
     "generate --to disk-xml guest.yaml",
