@@ -138,9 +138,12 @@ fn number_iothreads(plan: &mut Plan) -> Option<u32> {
     let numbers: BTreeMap<u32, u32> = taken.into_iter().zip(new).collect();
     for (nth, id) in used {
         plan.domain.disks[nth].frontend.iothread = Some(IoThreadId(numbers[&id]));
-        let at = FieldPath::Disk(nth, DiskField::IoThread);
-        for choice in plan.choices.iter_mut().filter(|choice| choice.at == at) {
-            choice.value = numbers[&id].to_string();
+    }
+    for choice in &mut plan.choices {
+        if let FieldPath::Disk(nth, DiskField::IoThread) = choice.at
+            && let Some(IoThreadId(id)) = plan.domain.disks[nth].frontend.iothread
+        {
+            choice.value = id.to_string();
         }
     }
     numbers.into_values().max()
