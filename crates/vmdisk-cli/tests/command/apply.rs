@@ -29,23 +29,26 @@ fn prepared() -> Place {
     place
 }
 
-/// Applies the spec, or runs the script, with a folder of programs before the others.
-fn run(place: &Place, is_script: bool) -> Output {
+/// Programs after those of a place.
+pub(crate) const SYSTEM: &str = ":/usr/bin:/bin";
+
+/// Applies the spec, or runs the script, with the folder of programs of the place before a search path.
+pub(crate) fn run(place: &Place, is_script: bool, path: &str) -> Output {
     let mut command = match is_script {
         true => {
-            let mut command = Command::new("sh");
+            let mut command = Command::new("/bin/sh");
             command.arg(place.path("make.sh"));
             command
         }
         false => place.command(["apply", "web1.yaml"]),
     };
-    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+    let path = format!("{}{path}", place.path("bin").display());
     command.env("PATH", path).current_dir(place.path(""));
     command.output().unwrap()
 }
 
 /// The files in the folder of images, with their contents.
-fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(place.path("images"))
         .unwrap()
         .map(Result::unwrap);
@@ -91,14 +94,14 @@ const ROWS: &[Row] = &[
     },
     Row {
         state: "all",
-        prepare: |place| assert!(run(place, false).status.success()),
+        prepare: |place| assert!(run(place, false, SYSTEM).status.success()),
         code: 0,
         left: BOTH,
     },
     Row {
         state: "half",
         prepare: |place| {
-            assert!(run(place, true).status.success());
+            assert!(run(place, true, SYSTEM).status.success());
             fs::remove_file(place.path("images/a.qcow2")).unwrap();
         },
         code: 0,
@@ -202,7 +205,7 @@ fn each_state_ends_alike_in_apply_and_in_the_script_and_nothing_is_overwritten()
             } else {
                 BTreeMap::new()
             };
-            let output = run(&place, is_script);
+            let output = run(&place, is_script, SYSTEM);
             let ended = output.status.code().unwrap_or(-9);
             // A shell that a signal ends says so by its status.
             let expected = match (is_script, *state) {
@@ -229,7 +232,7 @@ fn each_state_ends_alike_in_apply_and_in_the_script_and_nothing_is_overwritten()
             }
             // The half image has a word, and stays.
             fs::remove_dir_all(place.path("bin")).unwrap();
-            let again = run(&place, is_script);
+            let again = run(&place, is_script, SYSTEM);
             let said = String::from_utf8_lossy(&again.stderr);
             assert_eq!(again.status.code(), Some(1), "{said}");
             assert!(said.contains("it's.img exists"), "{said}");

@@ -1,7 +1,6 @@
 //! New storage beyond empty images: copies, seed images, encrypted images, ZFS volumes and volumes of pools. `apply` and
 //! the script end alike, whatever happens to a run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::{Command, Output};
@@ -10,6 +9,7 @@ use serde_json::Value;
 use vmdisk_testing::{installed, needed};
 
 use crate::Place;
+use crate::apply::{SYSTEM, images, run};
 
 const KEY: &str = "not for a command line";
 
@@ -83,35 +83,6 @@ fn spec(place: &Place, disk: &str) -> String {
         "version: 1\ndisks:\n- {}\n",
         disk.replace("UID", &uid.to_string())
     )
-}
-
-fn run(place: &Place, is_script: bool, path: &str) -> Output {
-    let mut command = match is_script {
-        true => {
-            let mut command = Command::new("/bin/sh");
-            command.arg(place.path("make.sh"));
-            command
-        }
-        false => place.command(["apply", "web1.yaml"]),
-    };
-    let path = format!("{}{path}", place.path("bin").display());
-    command.env("PATH", path).current_dir(place.path(""));
-    command.output().unwrap()
-}
-
-const SYSTEM: &str = ":/usr/bin:/bin";
-
-/// The files in the folder of images, with their contents.
-fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(place.path("images"))
-        .unwrap()
-        .map(Result::unwrap);
-    entries
-        .map(|entry| {
-            let name = entry.file_name().into_string().unwrap();
-            (name, fs::read(entry.path()).unwrap_or_default())
-        })
-        .collect()
 }
 
 fn program(place: &Place, name: &str, text: &str) {
