@@ -73,7 +73,7 @@ impl Document {
         })
     }
 
-    /// The expansions without a known value in the value or word that stands at a span.
+    /// The expansions without a known value in the value or word at a span.
     pub fn holes_in(&self, span: Span) -> impl Iterator<Item = &Hole> {
         let holes = self.hole_places.get(&span).into_iter().flatten();
         holes.filter_map(|hole| self.holes.get(*hole))

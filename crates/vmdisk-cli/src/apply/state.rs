@@ -118,7 +118,7 @@ pub(super) fn obstacles(steps: &[&Step]) -> Vec<String> {
         for condition in &step.conditions {
             let holds = match condition {
                 Condition::Missing(_) => continue,
-                // What the step makes is missing; so must be the file that it is made in.
+                // The result of the step is missing, and so must be its temporary file.
                 Condition::NothingAt(path) => fs::symlink_metadata(path).is_err(),
                 Condition::SomethingAt(path) => Path::new(path).exists(),
                 Condition::DirectoryAt(path) => Path::new(path).is_dir(),

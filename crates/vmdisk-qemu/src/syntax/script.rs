@@ -695,7 +695,7 @@ impl Shell {
         flow
     }
 
-    /// One round of a loop. If it is not certain that it goes to its end, what the loop sets is unknown.
+    /// One round of a loop. Unless it certainly reaches its end, the variables that it sets are unknown.
     fn round(&mut self, script: &Rc<Script>, body: Range<usize>) -> Done {
         let outer = std::mem::take(&mut self.may_leave);
         let (flow, status) = self.list(script, &mut body.start.clone(), true);
@@ -813,7 +813,7 @@ impl Shell {
     }
 }
 
-/// Where the evaluation goes on after a loop.
+/// Where the evaluation continues after a loop.
 const fn past_loop(flow: Flow) -> Flow {
     match flow {
         Flow::Break | Flow::Continue => Flow::Next,
