@@ -209,7 +209,7 @@ impl HostGuests {
         let overlays = guests_with(|image| image.depth > 0);
         let first_other = |guests: &[usize], own: usize| {
             let other = guests.iter().take(2).find(|guest| **guest != own).copied();
-            let is_own = usize::from(guests.len() > 1 && guests.binary_search(&own).is_ok());
+            let is_own = usize::from(guests.binary_search(&own).is_ok());
             other.map(|other| (other, guests.len() - 1 - is_own))
         };
         for (guest, image) in users {

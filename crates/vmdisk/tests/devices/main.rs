@@ -5,6 +5,7 @@
 )]
 
 mod host;
+mod limits;
 mod memory;
 mod names;
 mod one_cause;

@@ -92,14 +92,17 @@ pub(crate) fn facts(json: &str) -> Facts {
     read.facts
 }
 
-/// A recorded host.
-pub(crate) fn fixture(name: &str) -> Facts {
+/// The facts file of a recorded host.
+pub(crate) fn fixture_text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/facts")
         .join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    facts(&text)
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A recorded host.
+pub(crate) fn fixture(name: &str) -> Facts {
+    facts(&fixture_text(name))
 }
 
 fn run(rule: &str, text: &str, facts: Option<&Facts>) -> Verdict {
