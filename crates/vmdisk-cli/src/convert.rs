@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let written = written(args, &document, &input, resolved.as_ref(), &target)?;
     deliver(io, args.output.as_deref(), &written.text)?;
     if let Some(resolved) = &resolved {
-        io.say(&resolve::told(resolved, args.explain));
+        io.say(&resolve::summary(resolved, args.explain));
     }
     // Nothing is lost by them, so `--strict` does not count them.
     for note in chosen {

@@ -16,7 +16,7 @@ use crate::vocabulary::{other_devices, type_of_source, types_with_attribute};
 use crate::xml::{Attribute, Node};
 
 /// The first repeated value of an attribute among the children of a name.
-fn twice<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d str> {
+fn repeated_value<'d>(element: &Element<'d>, child: &str, attribute: &str) -> Option<&'d str> {
     let mut seen = BTreeSet::new();
     element
         .children
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
                     value,
                 } => (element.peek(attribute) == Some(value) && has_child(child))
                     .then(|| format!("`<{name} {attribute}='{value}'>` cannot have a `<{child}>`")),
-                Need::Distinct(child, attribute) => twice(element, child, attribute)
+                Need::Distinct(child, attribute) => repeated_value(element, child, attribute)
                     .map(|value| format!("two `<{child}>` have the {attribute} `{value}`")),
             };
             if let Some(message) = too_much {

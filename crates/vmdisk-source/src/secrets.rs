@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Last parts of names whose values are secret. `key-secret` and the like name a secret, and are none.
+/// Last parts of names whose values are secret. The value of `key-secret` is the id of a secret, not a secret.
 const NAMES: [&str; 17] = [
     "password",
     "passwd",

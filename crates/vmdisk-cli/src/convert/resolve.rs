@@ -79,7 +79,7 @@ fn same_targets(places: &Places<'_>, resolved: &Resolved) -> Vec<Message> {
 }
 
 /// The filled-in values: a line for each with its reason, or their number.
-pub(super) fn told(resolved: &Resolved, explain: bool) -> String {
+pub(super) fn summary(resolved: &Resolved, explain: bool) -> String {
     let decisions = &resolved.decisions;
     if !explain {
         return match decisions.len() {

@@ -31,7 +31,7 @@ pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
 }
 
 /// A fact in a word or two: `-` for what is known not to be, and the reason for what is not known.
-fn told<T: ToString>(fact: &Fact<T>) -> String {
+fn shown<T: ToString>(fact: &Fact<T>) -> String {
     match fact {
         Fact::Known(value) => value.to_string(),
         Fact::Absent => "-".to_owned(),
@@ -58,7 +58,7 @@ fn kvm(kvm: &Kvm) -> String {
             "present, not tried (`vmdisk facts --group kvm` tries it)".to_owned()
         }
         (Fact::Known(false), _) => "not there".to_owned(),
-        (other @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected), _) => told(other),
+        (other @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected), _) => shown(other),
     };
     let trial = kvm.trial.value().map(String::as_str).unwrap_or_default();
     let why = [obstacle, trial].into_iter().filter(|why| !why.is_empty());
@@ -96,7 +96,7 @@ fn limited(limits: &IoMax) -> String {
     .into_iter()
     .flatten()
     .collect();
-    format!("{}: {}", told(dev), all.join(", "))
+    format!("{}: {}", shown(dev), all.join(", "))
 }
 
 /// The rows of the overview, each a name and a value.
@@ -115,11 +115,11 @@ fn text(facts: &Facts) -> String {
     add_host(&mut rows, facts);
     add_limits(&mut rows, facts);
     for mount in &facts.mounts {
-        let told = match (&mount.fstype, &mount.source) {
-            (one, Fact::NotCollected) | (Fact::NotCollected, one) => told(one),
-            (fstype, source) => format!("{} of {}", told(fstype), told(source)),
+        let shown = match (&mount.fstype, &mount.source) {
+            (one, Fact::NotCollected) | (Fact::NotCollected, one) => shown(one),
+            (fstype, source) => format!("{} of {}", shown(fstype), shown(source)),
         };
-        rows.row("mount", format!("{}: {told}", mount.point));
+        rows.row("mount", format!("{}: {shown}", mount.point));
     }
     add_paths(&mut rows, facts, &index);
     add_devices(&mut rows, facts, &index);
@@ -131,16 +131,19 @@ fn text(facts: &Facts) -> String {
 }
 
 fn add_host(rows: &mut Rows, facts: &Facts) {
-    rows.row("host", told(&facts.host.id));
-    rows.row("collected", told(&facts.collected_at));
+    rows.row("host", shown(&facts.host.id));
+    rows.row("collected", shown(&facts.collected_at));
     let vendor = facts.kernel.vendor.value();
     let vendor = vendor.map_or_else(String::new, |vendor| format!(" ({vendor})"));
-    rows.row("kernel", format!("{}{vendor}", told(&facts.kernel.version)));
+    rows.row(
+        "kernel",
+        format!("{}{vendor}", shown(&facts.kernel.version)),
+    );
     match &facts.qemu {
         Fact::Known(all) => {
             let mut by_version: Vec<(String, Vec<String>)> = Vec::new();
             for qemu in all {
-                let (version, path) = (told(&qemu.version), told(&qemu.path));
+                let (version, path) = (shown(&qemu.version), shown(&qemu.path));
                 match by_version.iter_mut().find(|(known, _)| *known == version) {
                     Some((_, paths)) => paths.push(path),
                     None => by_version.push((version, vec![path])),
@@ -155,13 +158,13 @@ fn add_host(rows: &mut Rows, facts: &Facts) {
             }
         }
         none @ (Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
-            rows.row("qemu", told(&none.as_ref().map(|_| "")));
+            rows.row("qemu", shown(&none.as_ref().map(|_| "")));
         }
     }
     let libvirt = facts.libvirt.as_ref();
     rows.row(
         "libvirt",
-        told(&libvirt.and_then(|libvirt| libvirt.version.clone())),
+        shown(&libvirt.and_then(|libvirt| libvirt.version.clone())),
     );
     rows.row("kvm", kvm(&facts.kvm));
 }
@@ -173,13 +176,13 @@ fn add_limits(rows: &mut Rows, facts: &Facts) {
             Fact::Known(0) | Fact::Absent => "not restricted".to_owned(),
             Fact::Known(1) => "one group only".to_owned(),
             Fact::Known(_) => "off".to_owned(),
-            ref other @ (Fact::Unknown(_) | Fact::NotCollected) => told(other),
+            ref other @ (Fact::Unknown(_) | Fact::NotCollected) => shown(other),
         },
     );
     if let Fact::Known(libvirt) = &facts.libvirt
         && let Fact::Known(user) = &libvirt.qemu_user
     {
-        rows.row("QEMU runs as", told(&user.name));
+        rows.row("QEMU runs as", shown(&user.name));
     }
     let groups = [
         ("limits here", &facts.cgroups.own),
@@ -217,7 +220,7 @@ fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
                     .backing
                     .value()
                     .map_or_else(String::new, |backing| format!(" on {}", backing.path));
-                format!("{}{below}, ", told(&image.format))
+                format!("{}{below}, ", shown(&image.format))
             });
         let is_socket = file.is_some_and(|file| file.kind.is(&FileKind::Socket));
         let direct = if is_socket {
@@ -226,7 +229,7 @@ fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
             let direct = index.direct_io(path);
             format!(
                 "O_DIRECT: {}",
-                told(&direct.as_ref().map(|direct| &direct.because))
+                shown(&direct.as_ref().map(|direct| &direct.because))
             )
         };
         rows.row(what, format!("{path}: {image}{direct}"));
@@ -242,7 +245,7 @@ fn add_devices(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
         } else {
             format!(" on {}", names(below))
         };
-        let size = told(&device.size.as_ref().map(|size| Bytes(*size)));
+        let size = shown(&device.size.as_ref().map(|size| Bytes(*size)));
         rows.row(
             "device",
             format!("{}: {}, {size}{on}", name(device), device.kind),
@@ -255,7 +258,7 @@ fn add_devices(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
 
 fn name(device: &BlockDevice) -> String {
     let path = device.paths.first().cloned();
-    path.unwrap_or_else(|| told(&device.dev))
+    path.unwrap_or_else(|| shown(&device.dev))
 }
 
 fn names(devices: Vec<&BlockDevice>) -> String {

@@ -128,7 +128,7 @@ impl Run<'_> {
         }
     }
 
-    /// Threads for a number of inputs. Where no thread can be had, the work is done without.
+    /// A thread pool; `None` for few inputs, or if no thread can be started.
     fn pool(&self, inputs: usize) -> Option<ThreadPool> {
         if self.threads < 2 || inputs < WORTH_THREADS {
             return None;

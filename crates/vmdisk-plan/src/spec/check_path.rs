@@ -1,4 +1,4 @@
-//! Paths on the host that no tool of the field takes.
+//! Checks the paths on the host.
 
 use super::SpecPath;
 use super::faults::Faults;

@@ -299,7 +299,7 @@ fn report_versioned_syntax(context: &Context<'_>, report: &mut Report) {
                 word.at,
                 phrase!(
                     "{user} has the {what}, which libvirt {version} {does}",
-                    user = user(context.domain, word.at),
+                    user = subject(context.domain, word.at),
                     what = word.what.clone(),
                     version = libvirt.to_string(),
                     does,
@@ -352,7 +352,7 @@ fn report_missing(
         at,
         phrase!(
             "{user} {does}, which {who} {what}",
-            user = user(context.domain, at),
+            user = subject(context.domain, at),
             does = feature.does(at),
             who,
             what,
@@ -389,7 +389,7 @@ fn is_too_old(context: &Context<'_>, row: &CapabilityRow) -> bool {
 }
 
 /// The owner of a field, as the subject of a sentence.
-fn user(domain: &Domain, at: FieldPath) -> Phrase {
+fn subject(domain: &Domain, at: FieldPath) -> Phrase {
     if let Some(index) = at.disk() {
         return phrase!("{disk}", disk = DiskName(index));
     }
