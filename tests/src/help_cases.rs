@@ -56,13 +56,13 @@ pub fn advice_of(case: &FixCase) -> Vec<Advice> {
 
 fn context<'a>(
     domain: &'a vmdisk_model::Domain,
-    options: &'a LintOptions<'_>,
+    options: &'a LintOptions,
     consumer: Consumer,
 ) -> Context<'a> {
     Context {
         domain,
         target: &options.target,
-        host: options.host,
+        host: options.host.as_ref().map(vmdisk::Host::index),
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,
@@ -74,7 +74,7 @@ fn context<'a>(
 fn of_findings(
     findings: &[Finding],
     text: &str,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     speller: &dyn Speller,
     edits: &dyn Fn(&[Change]) -> Option<Vec<vmdisk::source::Edit>>,
 ) -> Vec<Advice> {

@@ -11,7 +11,7 @@ use vmdisk::plan::{SpecMistake, SpecSpeller};
 use vmdisk::rules::{Consumer, Context, Text, check};
 use vmdisk::source::apply_edits;
 use vmdisk::{
-    AllowedBy, Diagnostic, Document, Facts, FixScope, HostIndex, LintOptions, LintReport,
+    AllowedBy, Diagnostic, Document, Facts, FixScope, Host, LintOptions, LintReport,
     PlannedDocument, Source, Target, fix, lint, read, write,
 };
 use vmdisk_fields::{Setting, Settings, Speller};
@@ -71,14 +71,11 @@ fn hosts() -> Vec<(String, Facts)> {
 }
 
 /// Runs something with the options for each host.
-fn on_each_host(mut run: impl FnMut(&str, &LintOptions<'_>)) {
+fn on_each_host(mut run: impl FnMut(&str, &LintOptions)) {
     for (name, facts) in &hosts() {
-        let index = HostIndex::new(facts);
-        let options = LintOptions {
-            host: (name != "no facts").then_some(&index),
-            target: Target::from_facts(facts),
-            ..LintOptions::default()
-        };
+        let options = LintOptions::default()
+            .host((name != "no facts").then(|| Host::new(facts.clone())))
+            .target(Target::from_facts(facts));
         run(name, &options);
     }
 }
@@ -268,11 +265,11 @@ struct Advice {
 }
 
 /// What the findings about a guest tell people to write.
-fn advice(domain: &Domain, options: &LintOptions<'_>) -> Vec<Advice> {
+fn advice(domain: &Domain, options: &LintOptions) -> Vec<Advice> {
     let context = Context {
         domain,
         target: &options.target,
-        host: options.host,
+        host: options.host.as_ref().map(Host::index),
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,

@@ -145,7 +145,7 @@ fn last_name(kind: &syn::Type) -> String {
     }
 }
 
-/// The body of `wire_enum!`.
+/// The body of `words!`.
 struct WireEnum {
     name: String,
     words: Vec<(String, String)>,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vmdisk::facts::FactsNeeded;
-use vmdisk::{Facts, HostIndex, LintOptions, Target};
+use vmdisk::{Facts, LintOptions, Target};
 
 use crate::args::HostArgs;
 use crate::clock;
@@ -15,7 +15,7 @@ use crate::stop::Stop;
 /// The facts of the host; none unless requested.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
-    facts: Option<Facts>,
+    known: Option<vmdisk::Host>,
     /// The requested target, with the capabilities of the QEMU of `--qemu`.
     asked: Target,
 }
@@ -28,9 +28,9 @@ impl Host {
         io: &mut Io<'_>,
         colors: Colors,
     ) -> Result<Self, Stop> {
-        let facts = match crate::hosts::files(&args.facts)?.as_slice() {
+        let known = match crate::hosts::files(&args.facts)?.as_slice() {
             [] => None,
-            [path] => Some(read_facts(path, io, colors)?),
+            [path] => Some(vmdisk::Host::new(read_facts(path, io, colors)?)),
             _ => {
                 return Err(
                     Stop::new("--facts names several hosts, but this command needs one")
@@ -39,7 +39,7 @@ impl Host {
             }
         };
         let host = Self::without_facts(args, other_qemu)?;
-        Ok(Host { facts, ..host })
+        Ok(Host { known, ..host })
     }
 
     /// Probes the QEMU of `--qemu`, otherwise another named one, if the caller reads the facts.
@@ -47,27 +47,27 @@ impl Host {
         let qemu = args.qemu.as_deref().or(other_qemu);
         let qemu = qemu.map(crate::qemu::ask).transpose()?;
         let asked = crate::qemu::target(args.target.as_ref(), qemu.as_ref())?;
-        Ok(Host { facts: None, asked })
+        Ok(Host { known: None, asked })
     }
 
     /// Asks the host this runs on.
     pub(crate) fn collect(&mut self, needed: &FactsNeeded) {
-        self.set_facts(collect_here(needed));
+        self.set(vmdisk::Host::new(collect_here(needed)));
     }
 
     /// Knows these facts from now on.
-    pub(crate) fn set_facts(&mut self, facts: Facts) {
-        self.facts = Some(facts);
+    pub(crate) fn set(&mut self, known: vmdisk::Host) {
+        self.known = Some(known);
     }
 
     /// The facts, if there are any.
     pub(crate) fn facts(&self) -> Option<&Facts> {
-        self.facts.as_ref()
+        self.known.as_ref().map(vmdisk::Host::facts)
     }
 
-    /// The facts, ready to be asked.
-    pub(crate) fn index(&self) -> Option<HostIndex<'_>> {
-        self.facts.as_ref().map(HostIndex::new)
+    /// The facts with their index.
+    pub(crate) fn known(&self) -> Option<&vmdisk::Host> {
+        self.known.as_ref()
     }
 
     /// Reads the facts and the target of a command about a guest; with `--live`, collects the facts that it needs.
@@ -85,23 +85,17 @@ impl Host {
     }
 
     /// The options of the linter for these facts and this target.
-    pub(crate) fn options<'h>(
-        &self,
-        args: &HostArgs,
-        index: Option<&'h HostIndex<'h>>,
-    ) -> LintOptions<'h> {
-        LintOptions {
-            host: index,
-            target: self.target(),
-            policy: args.policy.unwrap_or_default(),
-            ..LintOptions::default()
-        }
+    pub(crate) fn options(&self, args: &HostArgs) -> LintOptions {
+        LintOptions::default()
+            .host(self.known.clone())
+            .target(self.target())
+            .policy(args.policy.unwrap_or_default())
     }
 
     /// The requested target, completed from the facts.
     pub(crate) fn target(&self) -> Target {
         let asked = self.asked.clone();
-        match &self.facts {
+        match self.facts() {
             Some(facts) => asked.or(Target::from_facts(facts)),
             None => asked,
         }

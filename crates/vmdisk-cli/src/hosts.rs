@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use vmdisk::Facts;
 use vmdisk::report::ReportedHost;
 
 use crate::color::Colors;
@@ -30,7 +29,7 @@ pub(crate) struct KnownHost {
     /// Its name is that of its facts file, or the whole path where two have the same.
     pub(crate) host: ReportedHost,
     /// Its facts.
-    pub(crate) facts: Facts,
+    pub(crate) known: vmdisk::Host,
 }
 
 /// The files that the arguments name, each once.
@@ -76,7 +75,7 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
                         declared_class: facts.host.class.clone().known(),
                         ..ReportedHost::default()
                     },
-                    facts,
+                    known: vmdisk::Host::new(facts),
                 });
             }
             Err(stop) => {

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use vmdisk::facts::FactsNeeded;
-use vmdisk::{Facts, Fleet, HostIndex};
+use vmdisk::{Facts, Fleet, LintOptions};
 
 use crate::args::{HostArgs, LintArgs};
 use crate::color::Colors;
-use crate::config::settings::{Plan, Source};
+use crate::config::settings::{Plan, Settings, Source};
 use crate::host::{self, Host};
 use crate::hosts::{self, Hosts};
 use crate::io::Io;
@@ -73,9 +73,9 @@ impl Sources {
 
     /// Asks the host this runs on, for `--live`.
     pub(crate) fn collect(&mut self, needed: &FactsNeeded) {
-        let facts = host::collect_here(needed);
+        let host = vmdisk::Host::new(host::collect_here(needed));
         for loaded in &mut self.list {
-            loaded.host.set_facts(facts.clone());
+            loaded.host.set(host.clone());
         }
     }
 
@@ -85,19 +85,26 @@ impl Sources {
         hosts.map_or_else(Vec::new, |hosts| std::mem::take(&mut hosts.failed))
     }
 
-    /// The indexes of single hosts, by source.
-    pub(crate) fn indexes(&self) -> Vec<Option<HostIndex<'_>>> {
-        self.list.iter().map(|loaded| loaded.host.index()).collect()
+    /// The options of inputs with these settings.
+    pub(crate) fn options(&self, settings: &Settings, fleets: &[Option<Fleet>]) -> LintOptions {
+        let host = &self.list[settings.source].host;
+        LintOptions::default()
+            .host(host.known().cloned())
+            .fleet(fleets[settings.source].clone())
+            .target(host.target())
+            .policy(settings.policy)
+            .ignored(settings.ignored.clone())
+            .selection(settings.selection.clone())
     }
 
     /// The fleets, by source; `None` where there is one host or none.
-    pub(crate) fn fleets(&self, plan: &Plan) -> Vec<Option<Fleet<'_>>> {
+    pub(crate) fn fleets(&self, plan: &Plan) -> Vec<Option<Fleet>> {
         let sources = self.list.iter().zip(&plan.sources);
         sources
             .map(|(loaded, source)| {
                 let hosts = self.hosts.as_ref()?;
                 let members = loaded.members.iter().map(|number| &hosts.known[*number]);
-                let named = members.map(|host| (host.host.name.as_str(), &host.facts));
+                let named = members.map(|host| (host.host.name.as_str(), host.known.clone()));
                 let asked = source.target.clone().unwrap_or_default();
                 (!loaded.members.is_empty()).then(|| Fleet::new(named, &asked))
             })
@@ -111,7 +118,7 @@ impl Sources {
             (Some(hosts), ..) => {
                 let known = hosts.known.iter();
                 known
-                    .map(|host| (host.host.path.clone(), &host.facts))
+                    .map(|host| (host.host.path.clone(), host.known.facts()))
                     .collect()
             }
             (None, [path], Some(facts)) => vec![(path.display().to_string(), facts)],

@@ -31,7 +31,7 @@ fn disk_format(text: &str) -> Result<(Option<String>, Format), String> {
         Some((disk, word)) => (Some(disk.to_owned()), word),
         None => (None, text),
     };
-    let format = Format::from_wire(word).ok_or_else(|| {
+    let format = Format::from_word(word).ok_or_else(|| {
         format!(
             "`{word}` is not a format; expected one of {}",
             Format::WORDS.join(", ")

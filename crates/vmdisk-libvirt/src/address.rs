@@ -34,7 +34,7 @@ pub(crate) fn read(
                 bus: pci_part(reader, &mut element, "bus"),
                 slot: pci_part(reader, &mut element, "slot"),
                 function: pci_part(reader, &mut element, "function"),
-                multifunction: element.take("multifunction", Switch::from_wire),
+                multifunction: element.take("multifunction", Switch::from_word),
             }))
         }
         Some("drive") => {

@@ -66,7 +66,7 @@ fn read_image(
     let mut format = None;
     let mut metadata_cache_size = None;
     if let Some(mut inner) = reader.child(&mut element, "format") {
-        format = inner.take("type", Format::from_wire);
+        format = inner.take("type", Format::from_word);
         metadata_cache_size = metadata_cache::read(reader, &mut inner, CACHE, kept);
         kept.note(UnmodeledPath::deep(FORMAT, depth), reader.close(inner));
     } else if element.peek("type").is_some() {

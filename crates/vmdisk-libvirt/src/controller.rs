@@ -34,7 +34,7 @@ pub(crate) fn read<'d>(
     element.take_known("type");
     controller.index = None;
     if is_scsi {
-        controller.scsi_model = element.take("model", ScsiControllerModel::from_wire);
+        controller.scsi_model = element.take("model", ScsiControllerModel::from_word);
     } else {
         controller.other_model = element.take_text("model");
     }

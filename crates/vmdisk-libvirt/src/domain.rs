@@ -34,7 +34,7 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
     let mut kept = Unmodeled::default();
     let guest = &mut kept.guest;
     let mut domain = Domain {
-        domain_type: element.take("type", |word| Some(DomainType::from_wire(word))),
+        domain_type: element.take("type", |word| Some(DomainType::from_word(word))),
         ..Domain::default()
     };
     let domain_type = domain.domain_type.as_ref();
@@ -131,7 +131,7 @@ fn read_devices<'d>(
     domain.controllers.reserve_exact(controllers.len());
     for node in controllers {
         let word = node.attribute("type").unwrap_or_default();
-        match ControllerType::from_wire(word) {
+        match ControllerType::from_word(word) {
             Some(controller_type) => {
                 let nth = domain.controllers.len();
                 let (controller, inside) =
@@ -252,7 +252,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
     let root = guest.at(AT);
     let mut others = kept_children(root).into_iter().peekable();
     writer.start("domain", root);
-    writer.optional("type", domain_type.as_ref().map(DomainType::as_wire));
+    writer.optional("type", domain_type.as_ref().map(DomainType::as_str));
     for (place, known) in DOMAIN.children.iter().enumerate() {
         match known.name {
             "name" => writer.text_element("name", name.as_ref(), guest.at(NAME)),

@@ -28,7 +28,7 @@ pub(crate) fn read(
     driver.take("name", |name| (name == "qemu").then_some(()));
     report_foreign_name(reader, &driver);
     if let BackendSource::Image(image) = &mut disk.backend.source {
-        image.format = driver.take("type", Format::from_wire);
+        image.format = driver.take("type", Format::from_word);
     }
     plain::read_attributes(&mut driver, disk);
     let (frontend, backend) = (&mut disk.frontend, &mut disk.backend);

@@ -21,7 +21,7 @@ pub(crate) fn read(
         cylinders: element.take("cyls", unsigned32),
         heads: element.take("heads", unsigned32),
         sectors: element.take("secs", unsigned32),
-        translation: element.take("trans", GeometryTranslation::from_wire),
+        translation: element.take("trans", GeometryTranslation::from_word),
     };
     kept.note(AT, reader.close(element));
     Some(geometry)

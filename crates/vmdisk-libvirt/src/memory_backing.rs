@@ -35,11 +35,11 @@ pub(crate) fn read(
         kept.note(HUGEPAGES, reader.close(pages));
     }
     if let Some(mut source) = reader.child(&mut element, "source") {
-        backing.source = source.take("type", MemorySource::from_wire);
+        backing.source = source.take("type", MemorySource::from_word);
         kept.note(SOURCE, reader.close(source));
     }
     if let Some(mut access) = reader.child(&mut element, "access") {
-        backing.access = access.take("mode", MemoryAccess::from_wire);
+        backing.access = access.take("mode", MemoryAccess::from_word);
         kept.note(ACCESS, reader.close(access));
     }
     kept.note(AT, reader.close(element));
@@ -92,14 +92,14 @@ pub(crate) fn read_cells(
         return (None, access);
     };
     let mut cpu = reader.open_child(domain, node, domain.owner);
-    let mode = node.attribute("mode").and_then(CpuMode::from_wire);
+    let mode = node.attribute("mode").and_then(CpuMode::from_word);
     if mode.is_some() {
         cpu.take_known("mode");
     }
     if let Some(mut numa) = reader.child(&mut cpu, "numa") {
         for node in numa.children("cell") {
             let mut cell = reader.open_child(&numa, node, numa.owner);
-            let of_cell = cell.take("memAccess", MemoryAccess::from_wire);
+            let of_cell = cell.take("memAccess", MemoryAccess::from_word);
             kept.note(UnmodeledPath::nth(CELL, access.len()), reader.close(cell));
             access.push(of_cell);
         }

@@ -21,9 +21,9 @@ pub(crate) fn read(
     let Some(mut os) = reader.child(element, "os") else {
         return;
     };
-    domain.firmware = os.take("firmware", Firmware::from_wire);
+    domain.firmware = os.take("firmware", Firmware::from_word);
     if let Some(mut os_type) = reader.child(&mut os, "type") {
-        domain.architecture = os_type.take("arch", Architecture::from_wire);
+        domain.architecture = os_type.take("arch", Architecture::from_word);
         domain.machine = os_type.take_text("machine").map(MachineType);
         let text = os_type.content();
         let mut parts = reader.close(os_type);
@@ -31,7 +31,7 @@ pub(crate) fn read(
         kept.note(TYPE, parts);
     }
     for node in os.children("boot") {
-        let device = node.attribute("dev").and_then(BootDevice::from_wire);
+        let device = node.attribute("dev").and_then(BootDevice::from_word);
         let Some(device) = device else {
             os.give_back(node);
             continue;

@@ -79,7 +79,7 @@ fn value_of(
 ) -> Option<FieldValue> {
     Some(match kind {
         FieldKind::Switch if known.value == YES_NO => switch_from_yes_no(text)?.into(),
-        FieldKind::Switch => Switch::from_wire(text)?.into(),
+        FieldKind::Switch => Switch::from_word(text)?.into(),
         FieldKind::Number => unsigned32(text)?.into(),
         FieldKind::IoThread => IoThreadId(unsigned32(text)?).into(),
         FieldKind::Word(words) => FieldValue::Word(words.iter().find(|word| **word == text)?),

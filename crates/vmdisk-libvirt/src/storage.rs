@@ -141,7 +141,7 @@ impl Storage {
 /// Reads a `<pool>`; `None` if its type is not known.
 pub(crate) fn read_pool<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Option<StorageItem> {
     let mut element = reader.open(node, &POOL, [None; 2], ROOT, FieldOwner::default());
-    let pool_type = element.take("type", PoolType::from_wire);
+    let pool_type = element.take("type", PoolType::from_word);
     if pool_type.is_none() && element.peek("type").is_none() {
         let message = "the pool has no type: `<pool type=…>` is missing".to_owned();
         reader.problem(&MISSING_VALUE, ROOT, element.tag, message);
@@ -200,7 +200,7 @@ pub(crate) fn read_volume<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> Storag
         FieldOwner::default(),
     );
     let mut volume = StorageVolume {
-        volume_type: element.take("type", VolumeType::from_wire),
+        volume_type: element.take("type", VolumeType::from_word),
         name: text_of(reader, &mut element, "name"),
         ..StorageVolume::default()
     };
@@ -230,7 +230,7 @@ fn text_of(reader: &mut Reader<'_>, parent: &mut Element<'_>, name: &str) -> Opt
 
 fn format_of(reader: &mut Reader<'_>, parent: &mut Element<'_>) -> Option<Format> {
     let mut element = reader.child(parent, "format")?;
-    let format = element.take("type", Format::from_wire);
+    let format = element.take("type", Format::from_word);
     reader.close(element);
     format
 }

@@ -80,7 +80,7 @@ fn check_words(
         expected.push('`');
     }
     // `img` is one letter from `dmg`, and `qcow3` contains `qcow`.
-    let format = Format::of_common_word(text).map(Format::as_wire);
+    let format = Format::of_common_word(text).map(Format::as_str);
     let format = format.filter(|_| words == Format::WORDS);
     if format.is_some() {
         return Err(ValueFault {

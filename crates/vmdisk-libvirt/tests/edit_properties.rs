@@ -23,32 +23,32 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
         FieldPath::Disk(nth, field) => {
             let Disk { frontend, backend } = &mut domain.disks[nth];
             match field {
-                DiskField::Device => frontend.device = Device::from_wire(value),
-                DiskField::Model => frontend.model = VirtioModel::from_wire(value),
-                DiskField::Cache => backend.cache = CacheMode::from_wire(value),
-                DiskField::Aio => backend.aio = AioMode::from_wire(value),
-                DiskField::Discard => backend.discard = Discard::from_wire(value),
-                DiskField::DetectZeroes => backend.detect_zeroes = DetectZeroes::from_wire(value),
-                DiskField::CopyOnRead => backend.copy_on_read = Switch::from_wire(value),
-                DiskField::DiscardNoUnref => backend.discard_no_unref = Switch::from_wire(value),
-                DiskField::ErrorPolicy => frontend.error_policy = ErrorPolicy::from_wire(value),
+                DiskField::Device => frontend.device = Device::from_word(value),
+                DiskField::Model => frontend.model = VirtioModel::from_word(value),
+                DiskField::Cache => backend.cache = CacheMode::from_word(value),
+                DiskField::Aio => backend.aio = AioMode::from_word(value),
+                DiskField::Discard => backend.discard = Discard::from_word(value),
+                DiskField::DetectZeroes => backend.detect_zeroes = DetectZeroes::from_word(value),
+                DiskField::CopyOnRead => backend.copy_on_read = Switch::from_word(value),
+                DiskField::DiscardNoUnref => backend.discard_no_unref = Switch::from_word(value),
+                DiskField::ErrorPolicy => frontend.error_policy = ErrorPolicy::from_word(value),
                 DiskField::ReadErrorPolicy => {
-                    frontend.read_error_policy = ReadErrorPolicy::from_wire(value);
+                    frontend.read_error_policy = ReadErrorPolicy::from_word(value);
                 }
                 DiskField::RawIo => frontend.rawio = yes_no(),
-                DiskField::Sgio => frontend.sgio = Sgio::from_wire(value),
-                DiskField::Snapshot => backend.snapshot = Snapshot::from_wire(value),
-                DiskField::IoEventFd => frontend.ioeventfd = Switch::from_wire(value),
-                DiskField::EventIdx => frontend.event_idx = Switch::from_wire(value),
-                DiskField::Iommu => frontend.virtio.iommu = Switch::from_wire(value),
-                DiskField::Ats => frontend.virtio.ats = Switch::from_wire(value),
-                DiskField::Packed => frontend.virtio.packed = Switch::from_wire(value),
-                DiskField::PagePerVq => frontend.virtio.page_per_vq = Switch::from_wire(value),
-                DiskField::Tray => frontend.tray = Tray::from_wire(value),
-                DiskField::DpoFua => frontend.dpofua = Switch::from_wire(value),
+                DiskField::Sgio => frontend.sgio = Sgio::from_word(value),
+                DiskField::Snapshot => backend.snapshot = Snapshot::from_word(value),
+                DiskField::IoEventFd => frontend.ioeventfd = Switch::from_word(value),
+                DiskField::EventIdx => frontend.event_idx = Switch::from_word(value),
+                DiskField::Iommu => frontend.virtio.iommu = Switch::from_word(value),
+                DiskField::Ats => frontend.virtio.ats = Switch::from_word(value),
+                DiskField::Packed => frontend.virtio.packed = Switch::from_word(value),
+                DiskField::PagePerVq => frontend.virtio.page_per_vq = Switch::from_word(value),
+                DiskField::Tray => frontend.tray = Tray::from_word(value),
+                DiskField::DpoFua => frontend.dpofua = Switch::from_word(value),
                 DiskField::GeometryTranslation => {
                     frontend.geometry.get_or_insert_default().translation =
-                        GeometryTranslation::from_wire(value);
+                        GeometryTranslation::from_word(value);
                 }
                 DiskField::LoadParm => frontend.loadparm = text(),
                 DiskField::AcpiIndex => frontend.acpi_index = number(),
@@ -56,9 +56,9 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 DiskField::QueueSize => frontend.queue_size = number(),
                 DiskField::IoThread => frontend.iothread = number().map(IoThreadId),
                 DiskField::TargetDev => frontend.target = text(),
-                DiskField::TargetBus => frontend.bus = TargetBus::from_wire(value),
+                DiskField::TargetBus => frontend.bus = TargetBus::from_word(value),
                 DiskField::RotationRate => frontend.rotation_rate = number(),
-                DiskField::Removable => frontend.removable = Switch::from_wire(value),
+                DiskField::Removable => frontend.removable = Switch::from_word(value),
                 DiskField::LogicalBlockSize => frontend.logical_block_size = number(),
                 DiskField::PhysicalBlockSize => frontend.physical_block_size = number(),
                 DiskField::DiscardGranularity => frontend.discard_granularity = number(),
@@ -78,7 +78,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 DiskField::BootOrder => frontend.boot_order = number(),
                 DiskField::Alias => frontend.alias = text(),
                 DiskField::StartupPolicy => {
-                    backend.startup_policy = StartupPolicy::from_wire(value);
+                    backend.startup_policy = StartupPolicy::from_word(value);
                 }
                 DiskField::SocketPath => match &mut backend.source {
                     BackendSource::VhostUser(socket) => socket.path = value.to_owned(),
@@ -113,12 +113,12 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 ControllerField::CmdPerLun => controller.cmd_per_lun = number(),
                 ControllerField::MaxSectors => controller.max_sectors = number(),
                 ControllerField::IoThread => controller.iothread = number().map(IoThreadId),
-                ControllerField::IoEventFd => controller.ioeventfd = Switch::from_wire(value),
-                ControllerField::Iommu => controller.virtio.iommu = Switch::from_wire(value),
-                ControllerField::Ats => controller.virtio.ats = Switch::from_wire(value),
-                ControllerField::Packed => controller.virtio.packed = Switch::from_wire(value),
+                ControllerField::IoEventFd => controller.ioeventfd = Switch::from_word(value),
+                ControllerField::Iommu => controller.virtio.iommu = Switch::from_word(value),
+                ControllerField::Ats => controller.virtio.ats = Switch::from_word(value),
+                ControllerField::Packed => controller.virtio.packed = Switch::from_word(value),
                 ControllerField::PagePerVq => {
-                    controller.virtio.page_per_vq = Switch::from_wire(value);
+                    controller.virtio.page_per_vq = Switch::from_word(value);
                 }
                 ControllerField::StartPort => controller.start_port = number(),
                 ControllerField::Serial => controller.serial = text(),
@@ -137,16 +137,16 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
         FieldPath::Domain(field) => match field {
             DomainField::Name => domain.name = text(),
             DomainField::Uuid => domain.uuid = text(),
-            DomainField::DomainType => domain.domain_type = Some(DomainType::from_wire(value)),
-            DomainField::Firmware => domain.firmware = Firmware::from_wire(value),
-            DomainField::Architecture => domain.architecture = Architecture::from_wire(value),
+            DomainField::DomainType => domain.domain_type = Some(DomainType::from_word(value)),
+            DomainField::Firmware => domain.firmware = Firmware::from_word(value),
+            DomainField::Architecture => domain.architecture = Architecture::from_word(value),
             DomainField::Machine => domain.machine = text().map(MachineType),
             DomainField::Vcpus => domain.vcpus = number(),
             DomainField::MemorySource => {
-                domain.memory_backing.source = MemorySource::from_wire(value);
+                domain.memory_backing.source = MemorySource::from_word(value);
             }
             DomainField::MemoryAccess => {
-                domain.memory_backing.access = MemoryAccess::from_wire(value);
+                domain.memory_backing.access = MemoryAccess::from_word(value);
             }
             DomainField::Domain
             | DomainField::Os
@@ -175,7 +175,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                 image = below;
             }
             match field {
-                ImageField::Format => image.format = Format::from_wire(value),
+                ImageField::Format => image.format = Format::from_word(value),
                 ImageField::Path => match &mut image.protocol {
                     Protocol::File { path } => *path = value.to_owned(),
                     Protocol::HostDevice { path } => path.0 = value.to_owned(),
@@ -192,7 +192,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                     let Protocol::Network(network) = &mut image.protocol else {
                         return false;
                     };
-                    let Some(protocol) = NetworkProtocol::from_wire(value) else {
+                    let Some(protocol) = NetworkProtocol::from_word(value) else {
                         return false;
                     };
                     network.protocol = protocol;
@@ -206,7 +206,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
                     } else if field == ImageField::Volume {
                         source.volume = value.to_owned();
                     } else {
-                        source.mode = VolumeMode::from_wire(value);
+                        source.mode = VolumeMode::from_word(value);
                     }
                 }
                 ImageField::Namespace => {

@@ -2,12 +2,12 @@
 
 use crate::{
     AioMode, Bytes, CacheMode, DetectZeroes, Discard, DiskField, Image, Iotune, Switch, fields,
-    wire_enum::wire_enum,
 };
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Effect of a snapshot of the guest on a disk; libvirt `disk/@snapshot` (0.9.5).
-    pub enum Snapshot {
+    pub enum Snapshot as as_str {
         /// Leaves it out.
         No = "no",
         /// Makes one inside the image.
@@ -19,10 +19,10 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// What becomes of a disk whose source is missing; libvirt `source/@startupPolicy` (0.9.7).
     /// Default: `mandatory`.
-    pub enum StartupPolicy {
+    pub enum StartupPolicy as as_str {
         /// The guest does not start.
         Mandatory = "mandatory",
         /// The guest does not boot; at migration the drive is emptied. Removable media only.

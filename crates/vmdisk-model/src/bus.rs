@@ -1,10 +1,10 @@
 //! The bus of a disk, and the kind of device on it.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Kind of device that the guest sees; libvirt `disk/@device`. Default: `disk`.
-    pub enum Device {
+    pub enum Device as as_str {
         /// A disk.
         Disk = "disk",
         /// A CD or DVD drive.
@@ -16,9 +16,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Bus that the disk is attached to; libvirt `target/@bus`.
-    pub enum TargetBus {
+    pub enum TargetBus as as_str {
         /// A virtio device of its own.
         Virtio = "virtio",
         /// A SCSI controller; which model decides what it is.

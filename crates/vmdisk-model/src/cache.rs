@@ -1,13 +1,13 @@
 //! Cache modes and their three switches.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// How writes and flushes of the guest meet the host's page cache.
     ///
     /// libvirt: `driver/@cache`. QEMU: `cache=` of `-drive`; with `-blockdev` three switches on two
     /// layers, see [`CacheMode::switches`]. Default: `writeback`, since QEMU 1.2.
-    pub enum CacheMode {
+    pub enum CacheMode as as_str {
         /// `O_DIRECT`, guest flushes are honoured.
         None = "none",
         /// Page cache, and the host flushes after every write.

@@ -2,12 +2,13 @@
 
 use crate::{
     Address, Architecture, ControllerField, FieldKind, IoThreadId, IoThreadQueues, MachineType,
-    Switch, VirtioOptions, fields, wire_enum::wire_enum,
+    Switch, VirtioOptions, fields,
 };
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Kind of a disk controller; libvirt `controller/@type`.
-    pub enum ControllerType {
+    pub enum ControllerType as as_str {
         /// SCSI host bus adapter.
         Scsi = "scsi",
         /// AHCI.
@@ -23,9 +24,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Model of a SCSI controller; libvirt `controller/@model`. QEMU's device name differs, see each value.
-    pub enum ScsiControllerModel {
+    pub enum ScsiControllerModel as as_str {
         /// libvirt chooses.
         Auto = "auto",
         /// BusLogic (not in QEMU).

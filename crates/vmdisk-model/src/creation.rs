@@ -1,10 +1,11 @@
 //! Creation of storage: options that exist only at creation and not in a running VM.
 
-use crate::{Bytes, Format, wire_enum::wire_enum};
+use crate::{Bytes, Format};
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Preallocation of a raw file; `qemu-img create -f raw -o preallocation=`. Default: `off`.
-    pub enum Preallocation {
+    pub enum Preallocation as as_str {
         /// A sparse file.
         Off = "off",
         /// Blocks are reserved by `fallocate`, not written.
@@ -14,9 +15,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Preallocation of a qcow2 image; `qemu-img create -f qcow2 -o preallocation=`. Default: `off`.
-    pub enum Qcow2Preallocation {
+    pub enum Qcow2Preallocation as as_str {
         /// Metadata and data grow as the guest writes.
         Off = "off",
         /// All metadata is written; data stays sparse.

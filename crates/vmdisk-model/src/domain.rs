@@ -373,7 +373,7 @@ mod tests {
         domain.iothreads = vec![crate::IoThread::new(IoThreadId(2))];
         assert!(domain.has_iothread(IoThreadId(2)) && !domain.has_iothread(IoThreadId(1)));
         for (word, is_foreign) in [("kvm", false), ("qemu", false), ("xen", true)] {
-            domain.domain_type = Some(DomainType::from_wire(word));
+            domain.domain_type = Some(DomainType::from_word(word));
             assert_eq!(domain.foreign_type().is_some(), is_foreign, "{word}");
         }
     }

@@ -1,6 +1,6 @@
 //! Encryption of images, logging in to servers, and the secrets of both.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
 /// A secret, which is only ever referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub enum SecretReference {
     Object(String),
 }
 
-wire_enum! {
+words! {
     /// How an image is encrypted; libvirt `encryption/@format`.
-    pub enum EncryptionFormat {
+    pub enum EncryptionFormat as as_str {
         /// libvirt's word for whatever fits.
         Default = "default",
         /// AES-CBC in qcow and qcow2, which QEMU refuses in guests.
@@ -45,9 +45,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Who decrypts; libvirt `encryption/@engine` (8.0). Default: `qemu`.
-    pub enum EncryptionEngine {
+    pub enum EncryptionEngine as as_str {
         /// QEMU, in the format node.
         Qemu = "qemu",
         /// The Ceph library, in the protocol node.

@@ -1,10 +1,10 @@
 //! The format of an image.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Format of an image; libvirt `driver/@type`. QEMU's driver has the same name unless said.
-    pub enum Format {
+    pub enum Format as as_str {
         /// The bytes are the disk.
         Raw = "raw",
         /// QEMU copy-on-write, version 2 or 3.
@@ -65,7 +65,7 @@ impl Format {
             | Format::Luks
             | Format::Bochs
             | Format::Cloop
-            | Format::Dmg => Some(self.as_wire()),
+            | Format::Dmg => Some(self.as_str()),
             Format::Fat | Format::Iso | Format::Cow | Format::Dir => None,
         }
     }

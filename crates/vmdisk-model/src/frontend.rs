@@ -2,12 +2,13 @@
 
 use crate::{
     Address, Device, DiskField, ErrorPolicy, Geometry, IoThreadId, IoThreadQueues, ReadErrorPolicy,
-    Statistics, Switch, TargetBus, VirtioOptions, fields, wire_enum::wire_enum,
+    Statistics, Switch, TargetBus, VirtioOptions, fields,
 };
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Which virtio standard the device speaks; libvirt `disk/@model` (5.2.0).
-    pub enum VirtioModel {
+    pub enum VirtioModel as as_str {
         /// Both where the slot allows it.
         Virtio = "virtio",
         /// 0.9 and 1.0.
@@ -17,9 +18,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Whether the kernel filters the SCSI commands that pass through; libvirt `disk/@sgio` (1.0.2).
-    pub enum Sgio {
+    pub enum Sgio as as_str {
         /// It does; the default.
         Filtered = "filtered",
         /// It does not; no kernel of today can, and libvirt refuses it.
@@ -27,10 +28,10 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Whether the tray of a drive with removable media is open; libvirt `target/@tray` (0.9.11).
     /// Default: `closed`.
-    pub enum Tray {
+    pub enum Tray as as_str {
         /// Open, so that the guest sees no medium.
         Open = "open",
         /// Closed.

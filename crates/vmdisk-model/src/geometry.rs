@@ -1,11 +1,11 @@
 //! The cylinders, heads and sectors that a guest sees.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// How the firmware translates sectors into cylinders, heads and sectors; libvirt
     /// `geometry/@trans`, QEMU `bios-chs-trans` of `ide-hd`. Default: QEMU guesses from the partition table.
-    pub enum GeometryTranslation {
+    pub enum GeometryTranslation as as_str {
         /// QEMU guesses.
         Auto = "auto",
         /// The geometry unchanged.

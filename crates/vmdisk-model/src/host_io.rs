@@ -1,10 +1,10 @@
 //! Modes of host I/O, each one word.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// How requests reach the host kernel; libvirt `driver/@io`, QEMU `aio`. Default: `threads`.
-    pub enum AioMode {
+    pub enum AioMode as as_str {
         /// A pool of threads issues blocking calls.
         Threads = "threads",
         /// Linux AIO; QEMU refuses it without `O_DIRECT` since 2.6.
@@ -14,9 +14,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// What becomes of the guest's discard requests; libvirt `driver/@discard`, QEMU `discard`. Default: `ignore`.
-    pub enum Discard {
+    pub enum Discard as as_str {
         /// Passed on to the host.
         Unmap = "unmap",
         /// Dropped.
@@ -24,9 +24,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Whether written zeroes are turned into cheaper requests; libvirt `driver/@detect_zeroes`, QEMU `detect-zeroes`. Default: `off`.
-    pub enum DetectZeroes {
+    pub enum DetectZeroes as as_str {
         /// Zeroes are written like other data.
         Off = "off",
         /// Zeroes become efficient zero writes.
@@ -36,9 +36,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Effect of a failed write on the guest; libvirt `driver/@error_policy`, QEMU `werror`. Default: `enospace` (QEMU `enospc`).
-    pub enum ErrorPolicy {
+    pub enum ErrorPolicy as as_str {
         /// The guest is paused.
         Stop = "stop",
         /// The guest sees the error.
@@ -50,9 +50,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Effect of a failed read on the guest; libvirt `driver/@rerror_policy`, QEMU `rerror`. Default: `report`.
-    pub enum ReadErrorPolicy {
+    pub enum ReadErrorPolicy as as_str {
         /// The guest is paused.
         Stop = "stop",
         /// The guest sees the error.
@@ -62,9 +62,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// A switch that was written; unset is `None` around it.
-    pub enum Switch {
+    pub enum Switch as as_str {
         /// On.
         On = "on",
         /// Off.

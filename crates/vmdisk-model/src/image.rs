@@ -2,8 +2,9 @@
 
 use crate::{
     Authentication, Bytes, Creation, DevicePath, Encryption, FieldKind, FieldType, Fields, Format,
-    ImageField, NetworkSource, PciAddress, Switch, fields, wire_enum::wire_enum,
+    ImageField, NetworkSource, PciAddress, Switch, fields,
 };
+use vmdisk_source::words;
 
 fields! {
     /// An image: a format node on a protocol node, with what lies below it.
@@ -92,7 +93,7 @@ impl Image {
             // libvirt's word for VHDX is `vhd`; files with that extension are Virtual PC's.
             "vhd" => Some(Format::Vpc),
             "vhdx" => Some(Format::Vhd),
-            _ => Format::from_wire(extension),
+            _ => Format::from_word(extension),
         };
         format.filter(|format| *format != Format::Raw && *format != Format::Iso)
     }
@@ -204,9 +205,9 @@ impl Protocol {
     }
 }
 
-wire_enum! {
+words! {
     /// How a volume of an iSCSI pool is reached; libvirt `source/@mode` (1.1.1). Default: `host`.
-    pub enum VolumeMode {
+    pub enum VolumeMode as as_str {
         /// As a block device that the host has logged in to.
         Host = "host",
         /// By QEMU itself, over the network.

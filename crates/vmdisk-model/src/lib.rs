@@ -27,7 +27,6 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 mod value;
-mod wire_enum;
 
 mod address;
 mod backend;

@@ -1,6 +1,6 @@
 //! The machine that the disks are attached to.
 
-use crate::wire_enum::wire_enum;
+use vmdisk_source::words;
 
 /// How the guest's CPUs run; libvirt `domain/@type`, QEMU `-accel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum DomainType {
 
 impl DomainType {
     /// The libvirt word.
-    pub fn as_wire(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         match self {
             DomainType::Kvm => "kvm",
             DomainType::Qemu => "qemu",
@@ -24,7 +24,7 @@ impl DomainType {
     }
 
     /// The type with this libvirt word.
-    pub fn from_wire(word: &str) -> Self {
+    pub fn from_word(word: &str) -> Self {
         match word {
             "kvm" => DomainType::Kvm,
             "qemu" => DomainType::Qemu,
@@ -56,9 +56,9 @@ impl DomainType {
     }
 }
 
-wire_enum! {
+words! {
     /// Instruction set of the guest; libvirt `os/type/@arch`, and the suffix of `qemu-system-…`.
-    pub enum Architecture {
+    pub enum Architecture as as_str {
         /// 64-bit x86.
         X86_64 = "x86_64",
         /// 32-bit x86 (`qemu-system-i386`).
@@ -117,7 +117,7 @@ impl Architecture {
         match self {
             Architecture::I686 => Some(matches!(host, "x86_64" | "i686" | "i386")),
             Architecture::Armv7l | Architecture::Armv6l => {
-                let is_own = host == self.as_wire();
+                let is_own = host == self.as_str();
                 let is_arm = host == "aarch64" || host.starts_with("arm");
                 (is_own || !is_arm).then_some(is_own)
             }
@@ -125,14 +125,14 @@ impl Architecture {
             Architecture::Ppc64 | Architecture::Ppc64le => {
                 Some(matches!(host, "ppc64" | "ppc64le"))
             }
-            _ => Some(host == self.as_wire()),
+            _ => Some(host == self.as_str()),
         }
     }
 }
 
-wire_enum! {
+words! {
     /// Kind of device that the firmware looks for; libvirt `os/boot/@dev`.
-    pub enum BootDevice {
+    pub enum BootDevice as as_str {
         /// The first floppy drive.
         Floppy = "fd",
         /// The first disk.
@@ -144,10 +144,10 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Kind of firmware that libvirt looks for on the host; libvirt `os/@firmware` (5.2.0). Unset, the machine's own:
     /// SeaBIOS on a PC, unless `<loader>` names another.
-    pub enum Firmware {
+    pub enum Firmware as as_str {
         /// A legacy BIOS.
         Bios = "bios",
         /// UEFI.
@@ -155,10 +155,10 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// The virtual CPU, where it is that of the host or everything that QEMU has; libvirt `cpu/@mode`, QEMU `-cpu`. Other
     /// modes are written back as they were read.
-    pub enum CpuMode {
+    pub enum CpuMode as as_str {
         /// The CPU of the host, which KVM needs; QEMU `host`.
         Host = "host-passthrough",
         /// Every feature that QEMU emulates (libvirt 7.1); QEMU `max`.
@@ -251,7 +251,7 @@ mod tests {
             ("bhyve", false),
         ] {
             assert_eq!(
-                DomainType::from_wire(word).is_run_by_qemu(),
+                DomainType::from_word(word).is_run_by_qemu(),
                 is_run_by_qemu,
                 "{word}"
             );

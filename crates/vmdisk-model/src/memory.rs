@@ -1,10 +1,11 @@
 //! How guest memory is backed, as far as disks depend on it.
 
-use crate::{Bytes, wire_enum::wire_enum};
+use crate::Bytes;
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Where guest memory comes from; libvirt `memoryBacking/source/@type`.
-    pub enum MemorySource {
+    pub enum MemorySource as as_str {
         /// Anonymous memory of the QEMU process.
         Anonymous = "anonymous",
         /// A file in a directory of the host.
@@ -14,9 +15,9 @@ wire_enum! {
     }
 }
 
-wire_enum! {
+words! {
     /// Whether other processes may map guest memory; libvirt `memoryBacking/access/@mode`, QEMU `share`.
-    pub enum MemoryAccess {
+    pub enum MemoryAccess as as_str {
         /// Only QEMU; the default.
         Private = "private",
         /// Others may map it, which a `VhostUserBackend` needs.

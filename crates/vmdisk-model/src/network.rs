@@ -1,10 +1,11 @@
 //! Storage that is reached over a network.
 
-use crate::{Bytes, ImageField, Switch, fields, wire_enum::wire_enum};
+use crate::{Bytes, ImageField, Switch, fields};
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Protocol of network storage; libvirt `source/@protocol`, QEMU driver of the same name.
-    pub enum NetworkProtocol {
+    pub enum NetworkProtocol as as_str {
         /// Network block device.
         Nbd = "nbd",
         /// SCSI over TCP.
@@ -67,9 +68,9 @@ impl NetworkProtocol {
     }
 }
 
-wire_enum! {
+words! {
     /// Transport of a connection; libvirt `host/@transport`. Default: `tcp`.
-    pub enum NetworkTransport {
+    pub enum NetworkTransport as as_str {
         /// TCP.
         Tcp = "tcp",
         /// Remote direct memory access.

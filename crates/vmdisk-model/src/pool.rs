@@ -2,12 +2,13 @@
 
 use crate::{
     Authentication, DevicePath, Encryption, Format, NetworkHost, NetworkProtocol, NetworkSource,
-    Protocol, VolumeMode, VolumeSource, wire_enum::wire_enum,
+    Protocol, VolumeMode, VolumeSource,
 };
+use vmdisk_source::words;
 
-wire_enum! {
+words! {
     /// Type of a pool; libvirt `pool/@type`.
-    pub enum PoolType {
+    pub enum PoolType as as_str {
         /// A directory.
         Dir = "dir",
         /// A file system on a device, mounted by libvirt.
@@ -62,9 +63,9 @@ pub struct StoragePool {
     pub authentication: Option<Authentication>,
 }
 
-wire_enum! {
+words! {
     /// Type of a volume; libvirt `volume/@type` (1.3.4), derived from the pool where it is unset.
-    pub enum VolumeType {
+    pub enum VolumeType as as_str {
         /// A file.
         File = "file",
         /// A block device.

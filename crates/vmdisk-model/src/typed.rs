@@ -69,12 +69,12 @@ optional_values! {
         FieldValue::Switch(it) => Some(it == Switch::On);
 }
 
-/// Makes optional words of `wire_enum!` fields.
+/// Makes optional words of `words!` fields.
 macro_rules! optional_words {
     ($($type:ident),+ $(,)?) => {
         optional_values! {
-            $($type: FieldKind::Word($type::WORDS), |it| FieldValue::Word(it.as_wire()),
-                FieldValue::Word(word) => $type::from_wire(word);)+
+            $($type: FieldKind::Word($type::WORDS), |it| FieldValue::Word(it.as_str()),
+                FieldValue::Word(word) => $type::from_word(word);)+
         }
     };
 }
@@ -102,7 +102,7 @@ optional_words!(
 
 impl From<DomainType> for FieldValue {
     fn from(it: DomainType) -> Self {
-        it.as_wire().into()
+        it.as_str().into()
     }
 }
 

@@ -41,7 +41,7 @@
 //! );
 //! assert_eq!(plan.steps.len(), 1);
 //! assert!(script(&plan).contains("|| refuse '/srv/web1.qcow2 exists, and nothing is overwritten'"));
-//! # Ok::<(), Vec<vmdisk_plan::SpecError>>(())
+//! # Ok::<(), vmdisk_plan::SpecErrors>(())
 //! ```
 //!
 //! A spec as YAML:
@@ -76,22 +76,24 @@
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
 mod document;
+mod errors;
 mod plan;
 mod spec;
 mod steps;
 
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
+pub use errors::ErrorList;
 pub use plan::{
-    Choice, ChoiceSource, Decided, Plan, PlanError, RULES, decide, facts_after, plan, plan_into,
-    set_options,
+    Choice, ChoiceSource, Decided, Plan, PlanError, PlanErrors, RULES, decide, facts_after, plan,
+    plan_into, set_options,
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
     DiskSpec, EmptySpec, EncryptionSpec, GuestOs, GuestSpec, GuestType, HugePagesSpec,
     IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
     MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec,
-    RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecPath, SpecPlace, SpecSegment, SpecVersion,
-    VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
+    RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors, SpecPath, SpecPlace, SpecSegment,
+    SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
     Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, script, shell_word,

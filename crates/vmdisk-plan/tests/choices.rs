@@ -50,7 +50,7 @@ fn the_cache_mode_follows_what_direct_io_does_there() {
         assert_eq!((value, decided), (cache, rule), "{disk}: {reason}");
         assert_eq!(
             plan.domain.disks[0].backend.cache,
-            CacheMode::from_wire(cache)
+            CacheMode::from_word(cache)
         );
     }
     let plan = planned(&["raw:/elsewhere/a.img,size=1G"]);
@@ -122,7 +122,7 @@ fn the_way_to_the_kernel_follows_the_cache_mode_and_the_storage() {
         let plan = planned(&[disk]);
         let (value, decided, reason) = choice(&plan, "io");
         assert_eq!((value, decided), (io, rule), "{disk}: {reason}");
-        assert_eq!(plan.domain.disks[0].backend.aio, AioMode::from_wire(io));
+        assert_eq!(plan.domain.disks[0].backend.aio, AioMode::from_word(io));
     }
 }
 
@@ -229,7 +229,7 @@ fn discards_pass_where_they_give_space_back() {
         assert_eq!((value, decided), (discard, rule), "{disk}: {reason}");
         assert_eq!(
             plan.domain.disks[0].backend.discard,
-            Discard::from_wire(discard)
+            Discard::from_word(discard)
         );
     }
     for disk in [

@@ -60,7 +60,7 @@ const CHOSEN: [DiskField; 12] = [
 ];
 
 /// What is decided for the first disk.
-fn one(guest: &Domain, facts: &Facts, target: &Target) -> Result<Decided, Vec<PlanError>> {
+fn one(guest: &Domain, facts: &Facts, target: &Target) -> Result<Decided, PlanErrors> {
     decide(guest, &[0], facts, target).remove(0)
 }
 

@@ -251,9 +251,9 @@ fn the_machine_is_what_was_asked_the_target_or_the_common_one() {
             .unwrap()
             .domain;
         (
-            domain.architecture.unwrap().as_wire(),
+            domain.architecture.unwrap().as_str(),
             domain.machine.unwrap().0,
-            domain.domain_type.unwrap().as_wire().to_owned(),
+            domain.domain_type.unwrap().as_str().to_owned(),
         )
     };
     let none = Facts::default();
@@ -362,7 +362,7 @@ fn huge_pages_are_taken_if_they_were_asked_for_and_are_enough() {
         guest.hugepages = Some(hugepages);
         plan(&spec, facts, &Target::default())
     };
-    let pages = |plan: Result<Plan, Vec<PlanError>>| plan.unwrap().domain.memory_backing.huge_pages;
+    let pages = |plan: Result<Plan, PlanErrors>| plan.unwrap().domain.memory_backing.huge_pages;
     let size = HugePagesSpec::Size(Bytes(2 << 20));
     assert_eq!(
         pages(with(&host(), 2 << 30, size)),

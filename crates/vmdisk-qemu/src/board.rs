@@ -56,7 +56,7 @@ impl Machine {
     pub(crate) fn of(domain: &Domain, target: &Target) -> Self {
         let architecture = domain
             .architecture
-            .or_else(|| Architecture::from_wire(target.arch.as_deref()?))
+            .or_else(|| Architecture::from_word(target.arch.as_deref()?))
             .unwrap_or(Architecture::X86_64);
         let written = domain
             .machine

@@ -178,7 +178,7 @@ impl PutPlan<'_> {
                 let row = controller(field);
                 let value = match row.kind? {
                     FieldKind::Number => NewValue::Number(value.to_owned()),
-                    FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
+                    FieldKind::Switch => NewValue::Bool(Switch::from_word(value)? == Switch::On),
                     FieldKind::IoThread => NewValue::Word(value.to_owned()),
                     _ => return None,
                 };
@@ -202,7 +202,7 @@ impl PutPlan<'_> {
                 }
                 // QEMU refuses a drive with both keys.
                 let key = if has("driver") { "driver" } else { "format" };
-                let driver = Format::from_wire(value)?.qemu_driver()?;
+                let driver = Format::from_word(value)?.qemu_driver()?;
                 self.put(top, key, NewValue::Word(driver.to_owned()))
             }
             _ => None,
@@ -252,7 +252,7 @@ impl PutPlan<'_> {
             }
             DiskField::DiscardNoUnref => {
                 let top = top.filter(|top| !self.is_filter(*top))?;
-                let is_on = Switch::from_wire(value)? == Switch::On;
+                let is_on = Switch::from_word(value)? == Switch::On;
                 self.put(top, "discard-no-unref", NewValue::Bool(is_on))
             }
             DiskField::DetectZeroes => {
@@ -284,7 +284,7 @@ impl PutPlan<'_> {
 
     /// The cache mode to set; `cache.direct=on` stays where only the flushes are wrong.
     fn cache_mode(&self, nth: usize, value: &str) -> Option<CacheMode> {
-        match CacheMode::from_wire(value)? {
+        match CacheMode::from_word(value)? {
             CacheMode::Writeback if self.slots.direct_unsafe.contains(&nth) => {
                 Some(CacheMode::None)
             }
@@ -306,7 +306,7 @@ impl PutPlan<'_> {
         let has_mode = !has_switches || is_written(drive, "cache");
         let switches = mode.switches();
         if has_mode {
-            self.put(drive, "cache", NewValue::Word(mode.as_wire().to_owned()))?;
+            self.put(drive, "cache", NewValue::Word(mode.as_str().to_owned()))?;
         }
         if has_switches {
             self.put_in_drive(drive, "cache.direct", NewValue::Bool(switches.direct))?;
@@ -326,7 +326,7 @@ impl PutPlan<'_> {
     fn set_property(&mut self, nth: usize, field: DiskField, value: &str) -> Option<()> {
         let value = match field.kind()? {
             FieldKind::Number => NewValue::Number(value.to_owned()),
-            FieldKind::Switch => NewValue::Bool(Switch::from_wire(value)? == Switch::On),
+            FieldKind::Switch => NewValue::Bool(Switch::from_word(value)? == Switch::On),
             // QEMU uses a number, the model hexadecimal text.
             FieldKind::Text if field == DiskField::Wwn => return None,
             FieldKind::Text | FieldKind::IoThread => NewValue::Word(value.to_owned()),

@@ -124,7 +124,7 @@ fn absolute(path: &str) -> Option<String> {
 }
 
 fn format(word: &str) -> Option<Format> {
-    let format = Format::from_wire(word)?;
+    let format = Format::from_word(word)?;
     matches!(format, Format::Raw | Format::Qcow2).then_some(format)
 }
 

@@ -161,6 +161,6 @@ fn known(property: &Property) -> Option<&str> {
 fn domain_type(accelerators: &str) -> DomainType {
     match accelerators.split(':').next().unwrap_or_default() {
         "tcg" => DomainType::Qemu,
-        word => DomainType::from_wire(word),
+        word => DomainType::from_word(word),
     }
 }

@@ -41,7 +41,7 @@ impl Speller for CommandLineSpeller<'_> {
             .controllers
             .get(nth)
             .map(|it| it.controller_type);
-        let kind = kind.map_or("", |kind| kind.as_wire());
+        let kind = kind.map_or("", |kind| kind.as_str());
         let option = self.document.slots.controller.get(&nth);
         match option.and_then(|option| self.name_of(*option)) {
             Some(name) => format!("{kind} controller `{name}`"),
@@ -330,10 +330,10 @@ impl CommandLineSpeller<'_> {
                 format!("-object iothread,id={}", self.document.iothread_name(id))
             }
             (FieldPath::Disk(nth, DiskField::TargetBus), FieldValue::Word(word)) => {
-                self.device_on(*nth, TargetBus::from_wire(word)?)?
+                self.device_on(*nth, TargetBus::from_word(word)?)?
             }
             (FieldPath::Disk(nth, DiskField::Device), FieldValue::Word(word)) => {
-                self.driver_of(*nth, Device::from_wire(word)?).to_owned()
+                self.driver_of(*nth, Device::from_word(word)?).to_owned()
             }
             (FieldPath::Disk(nth, DiskField::ReadOnly), FieldValue::Set) => {
                 self.is_on_nodes(*nth).then(|| "read-only=on".to_owned())?
@@ -342,7 +342,7 @@ impl CommandLineSpeller<'_> {
                 (!self.is_blockdev(*nth)).then(|| "snapshot=on".to_owned())?
             }
             (FieldPath::Image(nth, depth, ImageField::Format), FieldValue::Word(word)) => {
-                self.format_option(*nth, *depth, Format::from_wire(word)?.qemu_driver()?)
+                self.format_option(*nth, *depth, Format::from_word(word)?.qemu_driver()?)
             }
             // The nodes are nested below the option's own, which is a filter.
             (
@@ -517,8 +517,8 @@ fn is_default(put: &Put) -> bool {
         "direct" | "no-flush" => put.value == NewValue::Bool(false),
         "writeback" => put.value == NewValue::Bool(true),
         "write-cache" => put.value == NewValue::Word("on".to_owned()),
-        "cache" => put.value == NewValue::Word(CacheMode::Writeback.as_wire().to_owned()),
-        "aio" => put.value == NewValue::Word(AioMode::Threads.as_wire().to_owned()),
+        "cache" => put.value == NewValue::Word(CacheMode::Writeback.as_str().to_owned()),
+        "aio" => put.value == NewValue::Word(AioMode::Threads.as_str().to_owned()),
         _ => false,
     }
 }

@@ -104,7 +104,7 @@ fn foreign_type<'a>(context: &Context<'a>, rule: &Rule) -> Option<&'a DomainType
 
 /// Reports as not checked that a guest of another hypervisor is none of QEMU's.
 fn is_about_qemu(domain_type: &DomainType, report: &mut Report) {
-    let what = format!("a guest of type '{}'", domain_type.as_wire());
+    let what = format!("a guest of type '{}'", domain_type.as_str());
     report.not_checked(
         FieldPath::Domain(DomainField::DomainType),
         Missing::new(what, Missing::NOT_QEMU),

@@ -94,7 +94,7 @@ fn follow<'a>(
     let mut path = Cow::Borrowed(top.host_path()?);
     let mut layers: Vec<Layer<'a>> = Vec::new();
     let mut seen = HashSet::new();
-    let mut expected = top.format.map(Format::as_wire);
+    let mut expected = top.format.map(Format::as_str);
     let end = loop {
         let what = || format!("the header of {path}");
         let host = match context.host(what) {

@@ -36,3 +36,4 @@ pub use nearest::nearest;
 pub use source_map::{Place, SourceMap, SourcePath};
 pub use span::Span;
 pub use versioned_syntax::{VersionedSyntax, WordKind};
+pub use words::UnknownWord;

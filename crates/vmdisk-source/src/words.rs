@@ -14,7 +14,9 @@
 /// }
 /// assert_eq!(Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>(), ["low", "high"]);
 /// assert_eq!(Level::High.to_string(), "high");
-/// assert_eq!(Level::from_word("low"), Some(Level::Low));
+/// assert_eq!("low".parse(), Ok(Level::Low));
+/// let error = "middle".parse::<Level>().unwrap_err();
+/// assert_eq!(error.to_string(), "expected `low` or `high`, found `middle`");
 /// ```
 #[macro_export]
 macro_rules! words {
@@ -54,6 +56,14 @@ macro_rules! words {
             }
         }
 
+        impl std::str::FromStr for $name {
+            type Err = $crate::UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::from_word(word).ok_or_else(|| $crate::UnknownWord::new(word, Self::WORDS))
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.$word())
@@ -61,3 +71,34 @@ macro_rules! words {
         }
     };
 }
+
+/// A word that no value of an enum has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownWord {
+    /// The word.
+    pub word: String,
+    /// The words of the values.
+    pub expected: &'static [&'static str],
+}
+
+impl UnknownWord {
+    /// A word that is none of `expected`.
+    pub fn new(word: &str, expected: &'static [&'static str]) -> Self {
+        let word = word.to_owned();
+        UnknownWord { word, expected }
+    }
+}
+
+impl std::fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (last, others) = self.expected.split_last().unwrap_or((&"", &[]));
+        let list = match others {
+            [] => String::new(),
+            _ => format!("`{}` or ", others.join("`, `")),
+        };
+        write!(f, "expected {list}`{last}`, found `{}`", self.word)
+    }
+}
+
+impl std::error::Error for UnknownWord {}

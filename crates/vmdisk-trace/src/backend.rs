@@ -85,7 +85,7 @@ impl<'a> Tracer<'a> {
         let aio = self.disk.backend.aio.unwrap_or(AioMode::Threads);
         properties.push(property(
             "asynchronous I/O",
-            aio.as_wire(),
+            aio.as_str(),
             self.setting(DiskField::Aio),
         ));
         if let Some(Ok(DirectIo {

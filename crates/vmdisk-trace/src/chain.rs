@@ -59,7 +59,7 @@ impl<'a> Tracer<'a> {
             let header = header.ok_or_else(missing)?;
             let found = header.format.value().map(String::as_str);
             // The names in the header of another format mean nothing to this one.
-            if found.is_some_and(|found| found != format.as_wire()) {
+            if found.is_some_and(|found| found != format.as_str()) {
                 return Ok(None);
             }
             Context::known(header.backing.as_ref(), || {

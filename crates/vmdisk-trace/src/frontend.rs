@@ -390,7 +390,7 @@ impl Tracer<'_> {
         let backend = &self.disk.backend;
         let mut properties = vec![property(
             "cache mode",
-            backend.effective_cache().as_wire(),
+            backend.effective_cache().as_str(),
             self.setting(DiskField::Cache),
         )];
         let limits = [

@@ -51,7 +51,7 @@ enum Scope {
 pub fn allow(
     document: Document,
     read_again: ReadAgain<'_>,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     reason: &str,
 ) -> WithAllowances {
     let report = lint_unselected(&document, options, &QemuTrialOutcome::default(), true);
@@ -77,7 +77,7 @@ pub fn allow(
 
 struct Writer<'w> {
     read_again: ReadAgain<'w>,
-    options: &'w LintOptions<'w>,
+    options: &'w LintOptions,
     reason: &'w str,
     document: Document,
     report: LintReport,

@@ -69,11 +69,6 @@ impl CallError {
         }
     }
 
-    fn of_list(errors: impl IntoIterator<Item = impl ToString>) -> Self {
-        let errors: Vec<String> = errors.into_iter().map(|it| it.to_string()).collect();
-        Self::new(errors.join("\n"))
-    }
-
     fn unreadable(text: &str, failure: ReadFailure) -> Self {
         let place = failure.place_in(text).map(|span| (span, text.to_owned()));
         CallError {
@@ -106,20 +101,15 @@ impl CallOptions {
         }
     }
 
-    fn for_host<'a>(&self, host: Option<&'a Host>) -> Result<LintOptions<'a>, CallError> {
+    fn for_host(&self, host: Option<&Host>) -> Result<LintOptions, CallError> {
         let mut options = host.map_or_else(LintOptions::default, Host::options);
         if let Some(target) = &self.target {
             let asked: Target = target.parse().map_err(CallError::new)?;
             options.target = asked.or(options.target);
         }
         if let Some(word) = &self.policy {
-            let mut all = Policy::ALL.iter();
-            let policy = all.find(|policy| policy.as_str() == word);
-            options.policy = *policy.ok_or_else(|| {
-                let words: Vec<&str> = Policy::ALL.iter().map(|it| it.as_str()).collect();
-                let words = words.join("`, `");
-                CallError::new(format!("expected the policy `{words}`, found `{word}`"))
-            })?;
+            let policy = word.parse::<Policy>();
+            options.policy = policy.map_err(|error| CallError::new(format!("policy: {error}")))?;
         }
         Ok(options)
     }
@@ -235,10 +225,10 @@ pub fn trace(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<S
 /// If the spec is wrong or asks for something impossible.
 pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
     let target = options.for_host(host)?.target;
-    let spec = Spec::from_yaml(spec).map_err(CallError::of_list)?;
+    let spec = Spec::from_yaml(spec).map_err(CallError::new)?;
     let nothing = Facts::default();
     let facts = host.map_or(&nothing, Host::facts);
-    let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::of_list)?;
+    let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::new)?;
     let xml = write::libvirt_xml(&plan.domain).ok();
     let qemu = QemuOptions {
         target,

@@ -1,8 +1,8 @@
 //! The options that disks leave open, with the findings that remain.
 
-use vmdisk_facts::{Facts, HostIndex};
+use vmdisk_facts::Facts;
 use vmdisk_model::{Change, FieldPath};
-use vmdisk_plan::{Decided, PlanError};
+use vmdisk_plan::{Decided, PlanErrors};
 use vmdisk_source::apply_edits;
 
 use crate::rules::Fix;
@@ -25,7 +25,7 @@ pub struct DiskDecision {
     /// The disk.
     pub disk: DiskIdentity,
     /// Its options; or why none are chosen.
-    pub options: Result<Decided, Vec<PlanError>>,
+    pub options: Result<Decided, PlanErrors>,
     /// What the rules report about the disk with these options.
     pub findings: Vec<Diagnostic>,
 }
@@ -66,10 +66,10 @@ pub fn decide(
     document: &Document,
     is_wanted: impl Fn(usize) -> bool,
     read_again: ReadAgain<'_>,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
 ) -> Decisions {
     let nothing = Facts::default();
-    let facts = options.host.map_or(&nothing, HostIndex::facts);
+    let facts = options.facts().unwrap_or(&nothing);
     let guest = document.domain();
     let wanted: Vec<usize> = (0..guest.disks.len())
         .filter(|nth| is_wanted(*nth))

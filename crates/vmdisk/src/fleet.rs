@@ -1,7 +1,9 @@
 //! Hosts that a guest may run on, and what the rules say of a guest for all of them together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
+use crate::Host;
 use crate::rules::{
     Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, Text,
 };
@@ -10,35 +12,34 @@ use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::Span;
 
-/// The hosts that a guest may run on. Hosts with the same facts are checked once.
+/// The hosts that a guest may run on. Hosts with the same facts are checked once. Clones share them.
 ///
 /// ```
-/// use vmdisk::{Facts, Fleet, LintOptions, Target, lint, read};
+/// use vmdisk::{Fleet, Host, LintOptions, Target, lint, read};
 ///
-/// let facts = |disabled: u32| {
-///     let text = format!("schema_version: '1.0'\nlimits: {{io_uring_disabled: {disabled}}}\n");
-///     Facts::parse(&text).map(|read| read.facts)
+/// let host = |disabled: u32| {
+///     Host::parse(&format!("schema_version: '1.0'\nlimits: {{io_uring_disabled: {disabled}}}\n"))
 /// };
-/// let hosts = [("kvm1", facts(0)?), ("kvm2", facts(2)?), ("kvm3", facts(2)?)];
-/// let fleet = Fleet::new(hosts.iter().map(|(name, facts)| (*name, facts)), &Target::default());
+/// let hosts = [("kvm1", host(0)?), ("kvm2", host(2)?), ("kvm3", host(2)?)];
+/// let fleet = Fleet::new(hosts, &Target::default());
 ///
 /// let document = read("<disk type='file'><driver type='raw' io='io_uring'/><source file='/a'/><target dev='vda'/></disk>")?;
-/// let report = lint(&document, &LintOptions { fleet: Some(&fleet), ..LintOptions::default() });
+/// let report = lint(&document, &LintOptions::default().fleet(fleet));
 /// let found = report.diagnostics.iter().find(|found| found.rule.name == "migration-io-uring-differs").unwrap();
 /// let hosts = found.hosts.as_ref().unwrap();
 /// assert_eq!((&hosts.affected[..], &hosts.not_affected[..]), (&[1, 2][..], &[0][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
-pub struct Fleet<'a> {
-    names: Vec<&'a str>,
-    kinds: Vec<Kind<'a>>,
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    names: Arc<[String]>,
+    kinds: Arc<[Kind]>,
 }
 
 /// Hosts of which the same is known.
 #[derive(Debug)]
-struct Kind<'a> {
-    index: HostIndex<'a>,
+struct Kind {
+    host: Host,
     target: Target,
     /// Their numbers, ascending; never empty.
     hosts: Vec<usize>,
@@ -55,32 +56,35 @@ pub struct FoundOn {
     pub not_checked: Vec<usize>,
 }
 
-impl<'a> Fleet<'a> {
-    /// A fleet of hosts, each with its name and its facts; what `asked` leaves open of the target comes from the facts.
-    pub fn new(hosts: impl IntoIterator<Item = (&'a str, &'a Facts)>, asked: &Target) -> Self {
-        let mut fleet = Fleet::default();
-        let mut kinds: HashMap<String, usize> = HashMap::new();
-        for (number, (name, facts)) in hosts.into_iter().enumerate() {
-            fleet.names.push(name);
-            match kinds.entry(what_rules_see(facts)) {
+impl Fleet {
+    /// A fleet of hosts, each with its name; what `asked` leaves open of the target comes from the facts.
+    pub fn new(hosts: impl IntoIterator<Item = (impl Into<String>, Host)>, asked: &Target) -> Self {
+        let (mut names, mut kinds): (Vec<String>, Vec<Kind>) = (Vec::new(), Vec::new());
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for (number, (name, host)) in hosts.into_iter().enumerate() {
+            names.push(name.into());
+            match numbers.entry(what_rules_see(host.index())) {
                 std::collections::hash_map::Entry::Occupied(kind) => {
-                    fleet.kinds[*kind.get()].hosts.push(number);
+                    kinds[*kind.get()].hosts.push(number);
                 }
                 std::collections::hash_map::Entry::Vacant(slot) => {
-                    slot.insert(fleet.kinds.len());
-                    fleet.kinds.push(Kind {
-                        index: HostIndex::new(facts),
-                        target: asked.clone().or(Target::from_facts(facts)),
+                    slot.insert(kinds.len());
+                    kinds.push(Kind {
+                        target: asked.clone().or(Target::from_facts(host.facts())),
+                        host,
                         hosts: vec![number],
                     });
                 }
             }
         }
-        fleet
+        Fleet {
+            names: names.into(),
+            kinds: kinds.into(),
+        }
     }
 
     /// Names of the hosts, by their numbers.
-    pub fn names(&self) -> &[&'a str] {
+    pub fn names(&self) -> &[String] {
         &self.names
     }
 
@@ -89,10 +93,10 @@ impl<'a> Fleet<'a> {
         self.kinds.len()
     }
 
-    /// The facts of the host, if there is only one.
-    pub fn only_host(&self) -> Option<&HostIndex<'a>> {
-        match self.names.as_slice() {
-            [_] => self.kinds.first().map(|kind| &kind.index),
+    /// The host, if there is only one.
+    pub fn only_host(&self) -> Option<&Host> {
+        match &*self.names {
+            [_] => self.kinds.first().map(|kind| &kind.host),
             [..] => None,
         }
     }
@@ -100,13 +104,13 @@ impl<'a> Fleet<'a> {
     /// Facts, target and numbers of the hosts of each kind.
     pub(crate) fn planning_hosts(&self) -> impl Iterator<Item = (&Facts, &Target, &[usize])> {
         let kinds = self.kinds.iter();
-        kinds.map(|kind| (kind.index.facts(), &kind.target, kind.hosts.as_slice()))
+        kinds.map(|kind| (kind.host.facts(), &kind.target, kind.hosts.as_slice()))
     }
 
     /// Facts as an index, target and numbers of the hosts of each kind.
-    pub(crate) fn known_hosts(&self) -> impl Iterator<Item = (&HostIndex<'a>, &Target, &[usize])> {
+    pub(crate) fn known_hosts(&self) -> impl Iterator<Item = (&HostIndex<'_>, &Target, &[usize])> {
         let kinds = self.kinds.iter();
-        kinds.map(|kind| (&kind.index, &kind.target, kind.hosts.as_slice()))
+        kinds.map(|kind| (kind.host.index(), &kind.target, kind.hosts.as_slice()))
     }
 
     /// The findings of one configuration for all hosts: each finding once, with its hosts.
@@ -118,10 +122,10 @@ impl<'a> Fleet<'a> {
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
         let mut merged = Merged::default();
         for (number, kind) in self.kinds.iter().enumerate() {
-            let planned = planned_for(kind.index.facts(), &kind.target);
+            let planned = planned_for(kind.host.facts(), &kind.target);
             let context = Context {
                 domain: planned.as_ref().unwrap_or(context.domain),
-                host: Some(&kind.index),
+                host: Some(kind.host.index()),
                 target: &kind.target,
                 ..*context
             };
@@ -132,9 +136,9 @@ impl<'a> Fleet<'a> {
             .kinds
             .iter()
             .map(|kind| ComparedHost {
-                name: self.names[kind.hosts[0]],
+                name: &self.names[kind.hosts[0]],
                 count: kind.hosts.len(),
-                host: &kind.index,
+                host: kind.host.index(),
                 target: &kind.target,
             })
             .collect();
@@ -209,7 +213,7 @@ impl<'a> Fleet<'a> {
     fn tell_differences(&self, merged: &mut One) {
         /// Other texts of the finding.
         const TOLD: usize = 3;
-        let name = |kind: &usize| self.names[self.kinds[*kind].hosts[0]];
+        let name = |kind: &usize| self.names[self.kinds[*kind].hosts[0]].as_str();
         if merged.others.is_empty() && !merged.notes_differ {
             return;
         }
@@ -361,8 +365,8 @@ impl One {
 
 /// All facts of a host that rules use, as one text: hosts with the same text get the same findings. Values that only
 /// identify the host or the time of collection are omitted.
-fn what_rules_see(facts: &Facts) -> String {
-    let mut facts = facts.clone();
+fn what_rules_see(index: &HostIndex<'_>) -> String {
+    let mut facts = index.facts().clone();
     facts.schema = String::new();
     facts.schema_version = String::new();
     facts.collector = Default::default();
@@ -372,7 +376,7 @@ fn what_rules_see(facts: &Facts) -> String {
     facts.errors = Vec::<CollectError>::new();
     facts.limits.aio_nr = Fact::NotCollected;
     facts.memory.available_bytes = Fact::NotCollected;
-    let tight = tight_filesystems(&facts);
+    let tight = tight_filesystems(index);
     for filesystem in &mut facts.filesystems {
         if !tight.contains(&filesystem.id) {
             filesystem.free_bytes = Fact::NotCollected;
@@ -382,11 +386,10 @@ fn what_rules_see(facts: &Facts) -> String {
 }
 
 /// Ids of the file systems with less free space than their images can still use: only there does the free space decide.
-fn tight_filesystems(facts: &Facts) -> BTreeSet<String> {
-    let index = HostIndex::new(facts);
+fn tight_filesystems(index: &HostIndex<'_>) -> BTreeSet<String> {
     let mut growing: BTreeMap<&str, u64> = BTreeMap::new();
-    for file in &facts.files {
-        if let Ok(Some((filesystem, bytes))) = vmdisk_rules::growth(&index, &file.path) {
+    for file in &index.facts().files {
+        if let Ok(Some((filesystem, bytes))) = vmdisk_rules::growth(index, &file.path) {
             let sum = growing.entry(&filesystem.id).or_default();
             *sum = sum.saturating_add(bytes);
         }
@@ -405,17 +408,17 @@ mod tests {
 
     #[test]
     fn hosts_that_differ_in_name_and_moment_only_are_one_kind() {
-        let facts = |text: &str| Facts::from_json(text).unwrap().facts;
-        let one = facts(
+        let host = |text: &str| Host::parse(text).unwrap();
+        let one = host(
             r#"{"schema_version": "1.0", "host": {"id": "a"}, "collected_at": "2026-11-20T05:00:00Z",
                 "limits": {"aio_nr": 1, "aio_max_nr": 65536}}"#,
         );
-        let two = facts(
+        let two = host(
             r#"{"schema_version": "1.0", "host": {"id": "b"}, "collected_at": "2026-11-21T05:00:00Z",
                 "limits": {"aio_nr": 7, "aio_max_nr": 65536}}"#,
         );
-        let other = facts(r#"{"schema_version": "1.0", "limits": {"aio_max_nr": 1024}}"#);
-        let hosts = [("a", &one), ("b", &two), ("c", &other), ("d", &one)];
+        let other = host(r#"{"schema_version": "1.0", "limits": {"aio_max_nr": 1024}}"#);
+        let hosts = [("a", one.clone()), ("b", two), ("c", other), ("d", one)];
         let fleet = Fleet::new(hosts, &Target::default());
         let kinds: Vec<&[usize]> = fleet.kinds.iter().map(|kind| &kind.hosts[..]).collect();
         assert_eq!(kinds, [&[0, 1, 3][..], &[2]]);

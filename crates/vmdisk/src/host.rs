@@ -28,6 +28,13 @@ self_cell::self_cell! {
 #[derive(Clone, Debug)]
 pub struct Host(Arc<IndexedFacts>);
 
+impl Default for Host {
+    /// A host of which nothing is known.
+    fn default() -> Self {
+        Host::new(Facts::default())
+    }
+}
+
 impl Host {
     /// A host with these facts.
     pub fn new(facts: Facts) -> Self {
@@ -56,11 +63,8 @@ impl Host {
     }
 
     /// Options to check guests on this host, with the versions that its facts state.
-    pub fn options(&self) -> LintOptions<'_> {
-        LintOptions {
-            host: Some(self.index()),
-            target: Target::from_facts(self.facts()),
-            ..LintOptions::default()
-        }
+    pub fn options(&self) -> LintOptions {
+        let target = Target::from_facts(self.facts());
+        LintOptions::default().host(self.clone()).target(target)
     }
 }

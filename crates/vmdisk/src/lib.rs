@@ -87,6 +87,7 @@
 
 pub mod advise;
 mod allow;
+mod built;
 pub mod calls;
 mod complete;
 mod decide;
@@ -177,7 +178,8 @@ const _: () = {
     const fn is_shared<T: Clone + Send + Sync + std::fmt::Debug + 'static>() {}
     const fn is_error<T: std::error::Error>() {}
     is_shared::<Host>();
-    is_shared::<LintOptions<'static>>();
+    is_shared::<LintOptions>();
+    is_shared::<Fleet>();
     is_shared::<report::Run>();
     is_shared::<calls::CallOptions>();
     is_shared::<calls::CallError>();
@@ -188,8 +190,9 @@ const _: () = {
     is_error::<facts::FactsError>();
     is_error::<write::Unwritable>();
     is_error::<write::WriteProblems>();
-    is_error::<plan::PlanError>();
-    is_error::<plan::SpecError>();
+    is_error::<plan::PlanErrors>();
+    is_error::<plan::SpecErrors>();
+    is_error::<source::UnknownWord>();
     is_shared::<Document>();
     is_shared::<LintReport>();
     is_shared::<report::DocumentReport>();

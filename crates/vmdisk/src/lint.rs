@@ -17,12 +17,12 @@ use vmdisk_source::{Allowance, Edit, Span};
 use crate::starts::merged;
 use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
-    AllowedBy, Applicability, Detail, Diagnostic, DiskIdentity, Document, Fleet, FoundOn,
+    AllowedBy, Applicability, Detail, Diagnostic, DiskIdentity, Document, Fleet, FoundOn, Host,
     LintOptions, LintReport, RelatedPlace, ResolvedFix, Source, template,
 };
 
 /// Runs all rules over `document`.
-pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
+pub fn lint(document: &Document, options: &LintOptions) -> LintReport {
     lint_after_trial(document, options, &QemuTrialOutcome::default())
 }
 
@@ -31,7 +31,7 @@ pub fn lint(document: &Document, options: &LintOptions<'_>) -> LintReport {
 /// A spec is planned for the host of the options first; for several hosts, for each of them.
 pub fn lint_after_trial(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
 ) -> LintReport {
     if !document.further.is_empty() {
@@ -47,7 +47,7 @@ pub fn lint_after_trial(
 /// Runs all rules over the first start of a document.
 fn lint_start(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
 ) -> LintReport {
     let planned = options.planned(document);
@@ -74,7 +74,7 @@ fn lint_start(
     report
 }
 
-fn wants_edits(options: &LintOptions<'_>) -> bool {
+fn wants_edits(options: &LintOptions) -> bool {
     options.detail == Detail::Everything
 }
 
@@ -82,11 +82,7 @@ fn wants_edits(options: &LintOptions<'_>) -> bool {
 /// spec and at its places.
 ///
 /// `spec` has the guest of `written`: it is [planned](LintOptions::planned) for the same host.
-pub fn lint_generated(
-    written: &Document,
-    spec: &Document,
-    options: &LintOptions<'_>,
-) -> LintReport {
+pub fn lint_generated(written: &Document, spec: &Document, options: &LintOptions) -> LintReport {
     let outcome = crate::rules::check(written.rule_input(), &context_of(written, options));
     let mut report = LintReport {
         not_checked: outcome.not_checked,
@@ -116,7 +112,7 @@ pub fn lint_generated(
 /// Runs all rules over `document`, and keeps findings that the options do not ask for: fixes must not cause them either.
 pub(crate) fn lint_unselected(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
 ) -> LintReport {
@@ -135,7 +131,7 @@ pub(crate) fn lint_unselected(
 /// As [`lint_unselected`], with placeholders as if they were values. The guest of a spec is planned already.
 pub(crate) fn lint_text(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
 ) -> LintReport {
@@ -154,10 +150,10 @@ struct Found {
 }
 
 impl Found {
-    fn of(document: &Document, options: &LintOptions<'_>) -> Self {
+    fn of(document: &Document, options: &LintOptions) -> Self {
         let context = context_of(document, options);
         let text = document.rule_input();
-        let Some(fleet) = options.fleet else {
+        let Some(fleet) = &options.fleet else {
             let Outcome {
                 mut findings,
                 not_checked,
@@ -188,7 +184,7 @@ impl Found {
 /// The report of what was found.
 fn report(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
     found: Found,
@@ -216,7 +212,7 @@ fn report(
         .map(|message| refusal(document, rule, outcome, message));
     let mut used = vec![BTreeSet::new(); document.allowances().len()];
     for mut diagnostic in found
-        .chain(spec_mistakes(document, options.fleet))
+        .chain(spec_mistakes(document, options.fleet.as_ref()))
         .chain(refusals)
     {
         if document.compares_unknown(&diagnostic) {
@@ -289,7 +285,7 @@ fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
 }
 
 /// A report that rules about the guests of a host were not checked, because it is not known which guests share one.
-pub fn guests_not_compared(options: &LintOptions<'_>) -> LintReport {
+pub fn guests_not_compared(options: &LintOptions) -> LintReport {
     let rules = RULES.iter().filter(|rule| rule.compares_guests());
     let mut report = LintReport {
         not_checked: rules
@@ -309,14 +305,9 @@ pub fn guests_not_compared(options: &LintOptions<'_>) -> LintReport {
 
 /// The needs of the guest in `document`, by which guests of one host are compared; `None` if there is no guest that
 /// QEMU runs. `input` is the number of the document in the run.
-pub fn guest_needs(
-    document: &Document,
-    options: &LintOptions<'_>,
-    input: usize,
-) -> Option<GuestNeeds> {
-    let host = options
-        .host
-        .or_else(|| options.fleet.and_then(Fleet::only_host));
+pub fn guest_needs(document: &Document, options: &LintOptions, input: usize) -> Option<GuestNeeds> {
+    let only = || options.fleet.as_ref()?.only_host().map(Host::index);
+    let host = options.index().or_else(only);
     let context = Context {
         host,
         ..context_of(document, options)
@@ -325,11 +316,7 @@ pub fn guest_needs(
 }
 
 /// Runs the rules that compare the guests of a host over `document`, which conflicts with `others`.
-pub fn lint_beside(
-    document: &Document,
-    options: &LintOptions<'_>,
-    others: &OtherGuests,
-) -> LintReport {
+pub fn lint_beside(document: &Document, options: &LintOptions, others: &OtherGuests) -> LintReport {
     let outcome = crate::rules::check_guests(&context_of(document, options), others);
     let mut report = LintReport::default();
     let mut used = vec![BTreeSet::new(); document.allowances().len()];
@@ -347,11 +334,11 @@ pub fn lint_beside(
     report
 }
 
-pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_>) -> Context<'a> {
+pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions) -> Context<'a> {
     Context {
         domain: document.domain(),
         target: &options.target,
-        host: options.host,
+        host: options.index(),
         policy: options.policy,
         versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,
@@ -365,7 +352,7 @@ pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions<'_
 }
 
 /// The mistakes of a spec as findings. For several hosts each mistake is reported once, with its hosts.
-fn spec_mistakes(document: &Document, fleet: Option<&Fleet<'_>>) -> Vec<Diagnostic> {
+fn spec_mistakes(document: &Document, fleet: Option<&Fleet>) -> Vec<Diagnostic> {
     let Source::Spec(spec) = &document.source else {
         return Vec::new();
     };
@@ -480,7 +467,7 @@ fn refusal(
 }
 
 /// The programs whose version neither the target nor a host names.
-fn open_versions(options: &LintOptions<'_>) -> OpenVersions {
+fn open_versions(options: &LintOptions) -> OpenVersions {
     let has_hosts = options.fleet.is_some();
     OpenVersions {
         libvirt: !has_hosts && options.target.libvirt.is_none(),
@@ -492,7 +479,7 @@ fn resolve(
     document: &Document,
     mut finding: Finding,
     hosts: Option<FoundOn>,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     wants_edits: bool,
 ) -> Diagnostic {
     let detail = options.detail;
@@ -568,7 +555,7 @@ fn resolve(
 
 fn allowed_by(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     diagnostic: &Diagnostic,
     used: &mut [BTreeSet<&'static str>],
 ) -> Option<AllowedBy> {

@@ -4,26 +4,38 @@ use std::collections::BTreeSet;
 
 use vmdisk_facts::{Facts, HostIndex, Target};
 
+use crate::built::built;
 use crate::rules::Policy;
-use crate::{Document, Fleet, Selection, Source};
+use crate::{Document, Fleet, Host, Selection, Source};
 
-/// The inputs of the check, other than the document.
-#[derive(Clone, Debug, Default)]
-pub struct LintOptions<'a> {
-    /// Facts of the host; without them, rules about the host are not checked.
-    pub host: Option<&'a HostIndex<'a>>,
-    /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
-    pub fleet: Option<&'a Fleet<'a>>,
-    /// The versions to check for.
-    pub target: Target,
-    /// Who shares the host.
-    pub policy: Policy,
-    /// Names of rules whose findings do not count.
-    pub ignored: BTreeSet<String>,
-    /// The findings to report.
-    pub selection: Selection,
-    /// How much of each finding is put into words.
-    pub detail: Detail,
+built! {
+    /// The inputs of the check, other than the document.
+    ///
+    /// ```
+    /// let options = vmdisk::LintOptions::default()
+    ///     .target("qemu=11.1".parse::<vmdisk::Target>()?)
+    ///     .policy(vmdisk::Policy::Lab)
+    ///     .ignored(["cache-unsafe".to_owned()]);
+    /// assert!(options.host.is_none() && options.ignored.contains("cache-unsafe"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Clone, Debug, Default)]
+    pub struct LintOptions {
+        /// Facts of the host; without them, rules about the host are not checked.
+        pub host: Option<Host>,
+        /// The hosts it may run on, if there are several; `host` and `target` are theirs then.
+        pub fleet: Option<Fleet>,
+        /// The versions to check for.
+        pub target: Target,
+        /// Who shares the host.
+        pub policy: Policy,
+        /// Names of rules whose findings do not count.
+        pub ignored: BTreeSet<String>,
+        /// The findings to report.
+        pub selection: Selection,
+        /// How much of each finding is put into words.
+        pub detail: Detail,
+    }
 }
 
 /// How much of each finding is put into words.
@@ -37,14 +49,23 @@ pub enum Detail {
     Titles,
 }
 
-impl LintOptions<'_> {
+impl LintOptions {
     /// A spec with the guest that is planned for the host of these options; `None` for every other document.
     pub fn planned(&self, document: &Document) -> Option<Document> {
         if !matches!(document.source, Source::Spec(_)) {
             return None;
         }
         let nothing = Facts::default();
-        let facts = self.host.map_or(&nothing, HostIndex::facts);
-        document.planned_for(facts, &self.target)
+        document.planned_for(self.facts().unwrap_or(&nothing), &self.target)
+    }
+
+    /// The facts of the host.
+    pub(crate) fn facts(&self) -> Option<&Facts> {
+        self.host.as_ref().map(Host::facts)
+    }
+
+    /// The index of the facts.
+    pub(crate) fn index(&self) -> Option<&HostIndex<'_>> {
+        self.host.as_ref().map(Host::index)
     }
 }

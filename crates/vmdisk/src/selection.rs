@@ -3,32 +3,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Diagnostic;
+use crate::built::built;
 use crate::rules::Severity;
 
-/// The findings that a caller asks for, and their severities. All others are left out of a report, and not fixed.
-///
-/// ```
-/// use vmdisk::{LintOptions, Selection, lint, read};
-///
-/// let document = read("<disk type='file'>\n<driver name='qemu' type='qcow2' cache='unsafe' io='native'/>\n\
-///     <source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>")?;
-/// let rules = Some(["cache-unsafe".to_owned()].into());
-/// let selection = Selection { rules, ..Selection::default() };
-/// let report = lint(&document, &LintOptions { selection, ..LintOptions::default() });
-/// let names: Vec<&str> = report.diagnostics.iter().map(|diagnostic| diagnostic.rule.name).collect();
-/// assert_eq!(names, ["cache-unsafe"]);
-/// # Ok::<(), vmdisk::ReadFailure>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// Names of the rules; `None` means all.
-    pub rules: Option<BTreeSet<String>>,
-    /// Severities by rule name, which override the severities that the rules report.
-    pub severities: BTreeMap<String, Severity>,
-    /// The least severity; `None` means advice, and pedantic findings of the rules in `pedantic`.
-    pub least: Option<Severity>,
-    /// Names of rules whose pedantic findings are reported if `least` is `None`.
-    pub pedantic: BTreeSet<String>,
+built! {
+    /// The findings that a caller asks for, and their severities. All others are left out of a report, and not fixed.
+    ///
+    /// ```
+    /// use vmdisk::{LintOptions, Selection, lint, read};
+    ///
+    /// let document = read("<disk type='file'>\n<driver name='qemu' type='qcow2' cache='unsafe' io='native'/>\n\
+    ///     <source file='/a'/>\n<target dev='vda' bus='virtio'/>\n</disk>")?;
+    /// let selection = Selection::default().rules(std::collections::BTreeSet::from(["cache-unsafe".to_owned()]));
+    /// let report = lint(&document, &LintOptions::default().selection(selection));
+    /// let names: Vec<&str> = report.diagnostics.iter().map(|diagnostic| diagnostic.rule.name).collect();
+    /// assert_eq!(names, ["cache-unsafe"]);
+    /// # Ok::<(), vmdisk::ReadFailure>(())
+    /// ```
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Selection {
+        /// Names of the rules; `None` means all.
+        pub rules: Option<BTreeSet<String>>,
+        /// Severities by rule name, which override the severities that the rules report.
+        pub severities: BTreeMap<String, Severity>,
+        /// The least severity; `None` means advice, and pedantic findings of the rules in `pedantic`.
+        pub least: Option<Severity>,
+        /// Names of rules whose pedantic findings are reported if `least` is `None`.
+        pub pedantic: BTreeSet<String>,
+    }
 }
 
 impl Selection {

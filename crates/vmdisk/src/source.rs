@@ -2,5 +2,6 @@
 
 pub use vmdisk_source::{
     Allowance, Edit, EditConflict, LineIndex, Place, Position, SourceMap, SourcePath, Span,
-    VersionedSyntax, WordKind, apply_edits, has_expansion, nearest, sanitize, secrets, template,
+    UnknownWord, VersionedSyntax, WordKind, apply_edits, has_expansion, nearest, sanitize, secrets,
+    template,
 };

@@ -132,7 +132,7 @@ impl Variant {
 }
 
 /// Runs the rules over one text.
-pub(crate) type LintText = fn(&Document, &LintOptions<'_>, &QemuTrialOutcome, bool) -> LintReport;
+pub(crate) type LintText = fn(&Document, &LintOptions, &QemuTrialOutcome, bool) -> LintReport;
 
 /// Runs the rules over the texts of a template.
 struct Tryout<'t> {
@@ -140,9 +140,9 @@ struct Tryout<'t> {
     template: &'t Template,
     /// The template's own text.
     written: &'t str,
-    options: &'t LintOptions<'t>,
+    options: &'t LintOptions,
     /// As `options`, for texts that nobody sees.
-    brief: LintOptions<'t>,
+    brief: LintOptions,
     /// The bytes that may still be tried.
     bytes: usize,
 }
@@ -151,7 +151,7 @@ struct Tryout<'t> {
 pub(crate) fn lint(
     document: &Document,
     report: LintReport,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
     lint_text: LintText,
@@ -162,10 +162,7 @@ pub(crate) fn lint(
         return report;
     }
     let template = Template::with_words(own, &document.text, &words);
-    let brief = LintOptions {
-        detail: Detail::Titles,
-        ..options.clone()
-    };
+    let brief = options.clone().detail(Detail::Titles);
     let mut tryout = Tryout {
         lint_text,
         template: &template,
@@ -372,7 +369,7 @@ impl Tryout<'_> {
 
     /// Images of the host, of which a placeholder may name any.
     fn paths(&self) -> impl Iterator<Item = String> {
-        let facts = self.options.host.map(|host| host.facts());
+        let facts = self.options.facts();
         let files = facts.into_iter().flat_map(|facts| &facts.files);
         let devices = facts.into_iter().flat_map(|facts| &facts.blockdevs);
         let devices = devices.filter_map(|device| device.paths.first());

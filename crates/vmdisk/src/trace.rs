@@ -49,7 +49,7 @@ pub struct DiskTrace {
 /// assert!(disk.findings.iter().any(|(step, it)| it.rule.name == "cache-unsafe" && Some(*step) == dropped));
 /// # Ok::<(), vmdisk::ReadFailure>(())
 /// ```
-pub fn trace(document: &Document, options: &LintOptions<'_>) -> GuestTrace {
+pub fn trace(document: &Document, options: &LintOptions) -> GuestTrace {
     let findings = lint(document, options).diagnostics;
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
@@ -69,10 +69,10 @@ pub struct HostTrace {
 /// hosts that it concerns.
 pub fn trace_linted(
     document: &Document,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     findings: &[Diagnostic],
 ) -> Vec<HostTrace> {
-    let Some(fleet) = options.fleet else {
+    let Some(fleet) = &options.fleet else {
         let guest = trace_on(document, &context_of(document, options), findings.iter());
         let hosts = Vec::new();
         return vec![HostTrace { hosts, guest }];

@@ -85,9 +85,7 @@ impl Trial {
         let shares_memory = domain.scope == Scope::DisksOnly || domain.memory_backing.is_shared();
         let needs_shared = shares_memory && domain.disks.iter().any(is_served);
         let mut guest = without_disks(domain, needs_shared);
-        let guest_arch = guest
-            .architecture
-            .map(|architecture| architecture.as_wire());
+        let guest_arch = guest.architecture.map(|architecture| architecture.as_str());
         if let (Some(arch), Some(of_qemu)) = (guest_arch, target.arch.as_deref())
             && arch != of_qemu
         {

@@ -10,17 +10,12 @@ use vmdisk::facts::{Directory, Fact, Filesystem, FsKind, Mount};
 use vmdisk::model::Bytes;
 use vmdisk::plan::{Spec, facts_after, plan};
 use vmdisk::trace::Survival;
-use vmdisk::{Facts, HostIndex, LintOptions, Severity, Target, lint, read, write};
+use vmdisk::{Facts, Host, LintOptions, Severity, Target, lint, read, write};
 
 use crate::fixtures::{facts_of, files};
 
 fn advice(facts: &Facts, intent: &StorageIntent) -> StorageAdvice {
-    let index = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&index),
-        target: Target::from_facts(facts),
-        ..LintOptions::default()
-    };
+    let options = Host::new(facts.clone()).options();
     advise(intent, &options)
 }
 
@@ -102,12 +97,8 @@ fn is_ready(name: &str, candidate: &StorageCandidate, facts: &Facts) {
     assert_eq!(planned.steps, candidate.plan.steps, "{name}");
     let xml = write::libvirt_xml(&planned.domain).expect("its names are plain");
     let after = facts_after(facts, &planned);
-    let index = HostIndex::new(&after);
-    let options = LintOptions {
-        host: Some(&index),
-        target,
-        ..LintOptions::default()
-    };
+    let index = Host::new(after.clone());
+    let options = LintOptions::default().host(index.clone()).target(target);
     let report = lint(&read(&xml).expect("it was written"), &options);
     let of_disk = report.diagnostics.iter().filter(|it| it.disk.is_some());
     let of_disk = of_disk.filter(|it| it.severity >= Severity::Advice);

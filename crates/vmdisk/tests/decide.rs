@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk::plan::ChoiceSource;
-use vmdisk::{Facts, HostIndex, LintOptions, Severity, Target, decide, lint, read};
+use vmdisk::{Facts, Host, Severity, decide, lint, read};
 
 use crate::fixtures::{facts_of, files};
 
@@ -32,12 +32,7 @@ fn decisions_bring_no_finding_on_any_host() {
             continue;
         };
         for (name, facts) in &facts {
-            let index = HostIndex::new(facts);
-            let options = LintOptions {
-                host: Some(&index),
-                target: Target::from_facts(facts),
-                ..LintOptions::default()
-            };
+            let options = Host::new(facts.clone()).options();
             let before = findings(&lint(&document, &options).diagnostics);
             let decisions = decide(&document, |_| true, &read, &options);
             let after = findings(&lint(&decisions.document, &options).diagnostics);

@@ -107,10 +107,7 @@ fn titles_alone_come_with_the_places_the_fixes_and_the_reasons_of_everything() {
             continue;
         };
         let seen = |detail| {
-            let options = LintOptions {
-                detail,
-                ..LintOptions::default()
-            };
+            let options = LintOptions::default().detail(detail);
             let report = lint(&document, &options);
             let finding = |it: &Diagnostic| {
                 let fix = it.fix.as_ref().map(|fix| fix.applicability);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use vmdisk::redact::{Level, Redactor};
 use vmdisk::rules::RULES;
-use vmdisk::{Facts, HostIndex, LintOptions, Target, lint, read, write};
+use vmdisk::{Facts, Host, LintOptions, Target, lint, read, write};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -24,12 +24,10 @@ fn facts_in(file: &Path) -> Facts {
 /// What is found, without the words: rule, severity, how sure, which disk and which field.
 fn found(domain: &vmdisk::model::Domain, facts: Option<&Facts>) -> Vec<String> {
     let document = read(&write::libvirt_xml(domain).unwrap()).unwrap();
-    let index = facts.map(HostIndex::new);
-    let options = LintOptions {
-        host: index.as_ref(),
-        target: facts.map_or_else(Target::default, Target::from_facts),
-        ..LintOptions::default()
-    };
+    let index = facts.cloned().map(Host::new);
+    let options = LintOptions::default()
+        .host(index.clone())
+        .target(facts.map_or_else(Target::default, Target::from_facts));
     let report = lint(&document, &options);
     let mut found: Vec<String> = report
         .diagnostics

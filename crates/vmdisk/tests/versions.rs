@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use vmdisk::facts::{
-    Facts, HostIndex, Introspection, MemberTable, Owner, Target, Version, is_unstable,
-};
-use vmdisk::{LintOptions, Severity, lint, read};
+use vmdisk::facts::{Facts, Introspection, MemberTable, Owner, Target, Version, is_unstable};
+use vmdisk::{Host, LintOptions, Severity, lint, read};
 
 /// A recording in `fixtures/capabilities`.
 fn recording(Version(major, minor, _): Version) -> Introspection {
@@ -29,10 +27,7 @@ fn option(owner: Owner<'_>, name: &str) -> String {
 /// True if a command line is said to have a property that its owner lacks.
 fn is_reported(text: &str, name: &str, target: &Target) -> bool {
     let document = read(&format!("qemu-system-x86_64 -nodefaults {text}\n")).expect(text);
-    let options = LintOptions {
-        target: target.clone(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(target.clone());
     let report = lint(&document, &options);
     let lacks = format!("has no property `{name}`");
     let mut found = report.diagnostics.iter();
@@ -115,10 +110,7 @@ fn a_writable_disk_on_a_web_server_is_an_error_unless_libvirt_may_use_nbdkit() {
         ("libvirt=10.0", Severity::Error),
         ("qemu=10.0", Severity::Warning),
     ] {
-        let options = LintOptions {
-            target: target.parse().unwrap(),
-            ..LintOptions::default()
-        };
+        let options = LintOptions::default().target(target.parse::<Target>().unwrap());
         let report = lint(&document, &options);
         let found: Vec<Severity> = report
             .diagnostics
@@ -133,12 +125,10 @@ fn a_writable_disk_on_a_web_server_is_an_error_unless_libvirt_may_use_nbdkit() {
 /// The severity of a rule's finding; `None` without one.
 fn severity_of(xml: &str, rule: &str, target: &str, facts: Option<&Facts>) -> Option<String> {
     let document = read(xml).expect("the XML is well-formed");
-    let index = facts.map(HostIndex::new);
-    let options = LintOptions {
-        target: target.parse().expect("a target"),
-        host: index.as_ref(),
-        ..LintOptions::default()
-    };
+    let index = facts.cloned().map(Host::new);
+    let options = LintOptions::default()
+        .target(target.parse::<Target>().expect("a target"))
+        .host(index.clone());
     let report = lint(&document, &options);
     let found = report.diagnostics.iter().find(|it| it.rule.name == rule)?;
     Some(found.severity.to_string())
@@ -305,13 +295,10 @@ fn a_spec_is_held_to_the_version_of_libvirt_as_its_xml_is() {
     let mut found = 0;
     for spec in specs {
         for libvirt in [Version(4, 0, 0), Version(9, 0, 0), Version(11, 3, 0)] {
-            let options = LintOptions {
-                target: Target {
-                    libvirt: Some(libvirt),
-                    ..Target::default()
-                },
-                ..LintOptions::default()
-            };
+            let options = LintOptions::default().target(Target {
+                libvirt: Some(libvirt),
+                ..Target::default()
+            });
             let places = |text: &str| {
                 let report = lint(&read(text).expect(text), &options);
                 let versions = report.diagnostics.into_iter();

@@ -295,15 +295,15 @@ fn short_drives(domain: &Domain) -> Option<String> {
         pairs.push(format!("if={interface}"));
         let backend = &disk.backend;
         let format = backend.image().and_then(|image| image.format);
-        let aio = backend.aio.map(|aio| aio.as_wire());
+        let aio = backend.aio.map(|aio| aio.as_str());
         let words = [
             ("format", format.and_then(|format| format.qemu_driver())),
-            ("cache", backend.cache.map(|mode| mode.as_wire())),
+            ("cache", backend.cache.map(|mode| mode.as_str())),
             ("aio", aio),
-            ("discard", backend.discard.map(|mode| mode.as_wire())),
+            ("discard", backend.discard.map(|mode| mode.as_str())),
             (
                 "detect-zeroes",
-                backend.detect_zeroes.map(|mode| mode.as_wire()),
+                backend.detect_zeroes.map(|mode| mode.as_str()),
             ),
         ];
         for (key, word) in words {

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use vmdisk::rules::{Example, RULES};
 use vmdisk::{
-    Facts, FixScope, Fleet, HostIndex, LintOptions, LintReport, Policy, Selection, Severity,
-    Target, fix, lint, read,
+    Facts, FixScope, Fleet, Host, LintOptions, LintReport, Policy, Selection, Severity, Target,
+    fix, lint, read,
 };
 
 pub use forms::Syntax;
@@ -35,33 +35,25 @@ pub struct FixCase {
 
 impl FixCase {
     /// Calls `f` with what the text is checked against.
-    pub fn with_options<R>(&self, f: impl FnOnce(&LintOptions<'_>) -> R) -> R {
-        let options = LintOptions {
-            target: self.target.clone(),
-            policy: self.policy,
-            selection: Selection {
-                least: Some(Severity::Pedantic),
-                ..Selection::default()
-            },
-            ..LintOptions::default()
-        };
+    pub fn with_options<R>(&self, f: impl FnOnce(&LintOptions) -> R) -> R {
+        let options = LintOptions::default()
+            .target(self.target.clone())
+            .policy(self.policy)
+            .selection(Selection::default().least(Some(Severity::Pedantic)));
         match self.facts.as_slice() {
             [] => f(&options),
             [facts] => {
-                let host = HostIndex::new(facts);
-                f(&LintOptions {
-                    host: Some(&host),
-                    target: self.target.clone().or(Target::from_facts(facts)),
-                    ..options
-                })
+                let host = Host::new((**facts).clone());
+                f(&options
+                    .host(host)
+                    .target(self.target.clone().or(Target::from_facts(facts))))
             }
             several => {
-                let named = several.iter().map(|facts| ("a host", &**facts));
+                let named = several
+                    .iter()
+                    .map(|facts| ("a host", Host::new((**facts).clone())));
                 let fleet = Fleet::new(named, &self.target);
-                f(&LintOptions {
-                    fleet: Some(&fleet),
-                    ..options
-                })
+                f(&options.fleet(fleet))
             }
         }
     }

@@ -32,7 +32,7 @@ fn inserted(before: &str, after: &str) -> Option<String> {
 }
 
 /// Allows the findings of a case; the numbers of findings and of findings that are left.
-fn check(case: &FixCase, options: &LintOptions<'_>) -> (usize, usize) {
+fn check(case: &FixCase, options: &LintOptions) -> (usize, usize) {
     let document = read(&case.text).expect("cases are read");
     let before = lint(&document, options);
     let result = allow(document, &read, options, REASON);

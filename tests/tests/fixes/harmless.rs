@@ -66,7 +66,7 @@ impl Seen {
 /// Applies the fix of one finding and no other.
 fn try_alone(
     case: &FixCase,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     before: &LintReport,
     found: &Diagnostic,
     seen: &mut Seen,
@@ -111,7 +111,7 @@ fn try_alone(
 fn try_all(
     case: &FixCase,
     scope: FixScope,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     before: &LintReport,
     seen: &mut Seen,
 ) {
@@ -152,7 +152,7 @@ fn try_all(
     }
 }
 
-fn try_case(case: &FixCase, options: &LintOptions<'_>, seen: &mut Seen) {
+fn try_case(case: &FixCase, options: &LintOptions, seen: &mut Seen) {
     seen.syntaxes.push(case.syntax);
     let document = match read(&case.text) {
         Ok(document) => document,

@@ -26,15 +26,11 @@ fn unspelled(
     (findings.len(), findings.iter().filter_map(told).collect())
 }
 
-fn context<'a>(
-    domain: &'a Domain,
-    options: &'a LintOptions<'_>,
-    consumer: Consumer,
-) -> Context<'a> {
+fn context<'a>(domain: &'a Domain, options: &'a LintOptions, consumer: Consumer) -> Context<'a> {
     Context {
         domain,
         target: &options.target,
-        host: options.host,
+        host: options.host.as_ref().map(vmdisk::Host::index),
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,

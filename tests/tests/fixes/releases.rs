@@ -9,10 +9,7 @@ use vmdisk_tests::help_cases::{Advice, advice_of, named_release};
 /// What a release does not support in a text: the rule, and the place.
 fn unsupported(text: &str, release: &str) -> BTreeSet<(&'static str, String)> {
     let target: Target = release.parse().expect("it is a target");
-    let options = LintOptions {
-        target,
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(target);
     let report = lint(&read(text).expect("it is read"), &options);
     let found = report.diagnostics.iter();
     let is_about_release =

@@ -33,12 +33,12 @@ fn is_xml(text: &str) -> bool {
 fn findings(
     document: &vmdisk_qemu::Document,
     text: &str,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
 ) -> Vec<(&'static str, FindingText)> {
     let context = Context {
         domain: &document.domain,
         target: &options.target,
-        host: options.host,
+        host: options.host.as_ref().map(vmdisk::Host::index),
         policy: options.policy,
         versioned_syntax: &[],
         names_missing: true,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use vmdisk::rules::may_follow;
-use vmdisk::{Facts, FixScope, HostIndex, LintOptions, Target, fix, lint, read};
+use vmdisk::{Facts, FixScope, Host, LintOptions, fix, lint, read};
 use vmdisk_tests::fixtures;
 
 use super::harmless::appeared;
@@ -95,12 +95,7 @@ fn a_fix_without_facts_leads_to_no_finding_on_any_host() {
         let applied: Vec<&str> = fixable.map(|it| it.rule.name).collect();
         fixed_guests += 1;
         for (host, facts) in &hosts {
-            let index = HostIndex::new(facts);
-            let options = LintOptions {
-                host: Some(&index),
-                target: Target::from_facts(facts),
-                ..LintOptions::default()
-            };
+            let options = Host::new(facts.clone()).options();
             for new in appeared(&lint(&before, &options), &lint(&after, &options)) {
                 if !applied
                     .iter()

@@ -238,10 +238,7 @@ const REFUSED_WITH_AN_OLDER_QEMU: &[(&str, &str, &str, Expected)] = &[
 /// The errors that are found in a text, as `rule at place: text`.
 fn errors(text: &str, target: &str) -> Vec<(&'static str, String, String)> {
     let document = read(text).unwrap();
-    let options = LintOptions {
-        target: target.parse().unwrap(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(target.parse::<vmdisk::Target>().unwrap());
     lint(&document, &options)
         .diagnostics
         .into_iter()

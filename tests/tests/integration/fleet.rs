@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk::rules::RULES;
-use vmdisk::{Detail, Document, Facts, Fleet, HostIndex, LintOptions, Target, lint, read};
+use vmdisk::{Detail, Document, Facts, Fleet, Host, LintOptions, Target, lint, read};
 use vmdisk_tests::fixtures;
 
 /// The facts that rules' pages use, by name.
@@ -24,15 +24,6 @@ fn hosts() -> Vec<(String, Facts)> {
 /// What is found on one host: rule, place and severity, and what could not be checked.
 type Found = BTreeSet<(&'static str, usize, bool)>;
 
-/// Lint for one host.
-fn options<'a>(index: &'a HostIndex<'a>) -> LintOptions<'a> {
-    LintOptions {
-        host: Some(index),
-        target: Target::from_facts(index.facts()),
-        ..LintOptions::default()
-    }
-}
-
 /// The examples of all rules that can be read.
 fn examples() -> Vec<(String, Document)> {
     let examples = RULES.iter().flat_map(|rule| rule.examples());
@@ -44,7 +35,7 @@ fn examples() -> Vec<(String, Document)> {
         .collect()
 }
 
-fn alone(document: &Document, options: &LintOptions<'_>) -> Found {
+fn alone(document: &Document, options: &LintOptions) -> Found {
     let report = lint(document, options);
     let found = report.diagnostics.iter();
     let found = found.map(|one| (one.rule.name, one.place.span.start, true));
@@ -56,24 +47,14 @@ fn alone(document: &Document, options: &LintOptions<'_>) -> Found {
 #[test]
 fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
     let hosts = hosts();
-    let named = hosts.iter().map(|(name, facts)| (name.as_str(), facts));
-    let fleet = Fleet::new(named, &Target::default());
-    let indexes: Vec<_> = hosts
-        .iter()
-        .map(|(_, facts)| HostIndex::new(facts))
-        .collect();
+    let known = |(name, facts): &(String, Facts)| (name.clone(), Host::new(facts.clone()));
+    let known: Vec<(String, Host)> = hosts.iter().map(known).collect();
+    let fleet = Fleet::new(known.clone(), &Target::default());
     // Rules and places are compared, and no words.
     let detail = Detail::Titles;
-    let titles = |index| LintOptions {
-        detail,
-        ..options(index)
-    };
-    let each: Vec<LintOptions<'_>> = indexes.iter().map(titles).collect();
-    let all = LintOptions {
-        fleet: Some(&fleet),
-        detail,
-        ..LintOptions::default()
-    };
+    let titles = |(_, host): &(String, Host)| host.options().detail(detail);
+    let each: Vec<LintOptions> = known.iter().map(titles).collect();
+    let all = LintOptions::default().fleet(fleet).detail(detail);
     let examples = examples();
     let mut compared = 0;
     for (text, document) in &examples {
@@ -131,17 +112,18 @@ fn what_tells_one_host_from_another_of_its_kind_changes_nothing_that_is_said() {
         for filesystem in &mut twin.filesystems {
             filesystem.free_bytes = vmdisk::facts::Fact::Known(u64::MAX);
         }
-        let fleet = Fleet::new([("one", &facts), ("twin", &twin)], &Target::default());
+        let (one, twin) = (Host::new(facts), Host::new(twin));
+        let named = [("one", one.clone()), ("twin", twin.clone())];
+        let fleet = Fleet::new(named, &Target::default());
         // Free space counts only where the images can use it up.
         if HAS_TIGHT_FILE_SYSTEM.contains(&name.as_str()) {
             assert_eq!(fleet.kinds(), 2, "{name}");
             continue;
         }
         assert_eq!(fleet.kinds(), 1, "{name}");
-        let indexes = [&facts, &twin].map(HostIndex::new);
-        let [one, other] = [&indexes[0], &indexes[1]].map(options);
+        let [one, other] = [one, twin].map(|host| host.options());
         for (text, document) in &examples {
-            let said = |options: &LintOptions<'_>| lint(document, options).diagnostics;
+            let said = |options: &LintOptions| lint(document, options).diagnostics;
             assert_eq!(said(&one), said(&other), "{name}\n{text}");
         }
     }

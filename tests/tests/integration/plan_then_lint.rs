@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use vmdisk::plan::{Plan, Spec, facts_after, plan};
-use vmdisk::{Detail, Diagnostic, HostIndex, LintOptions, Severity, Target, lint, read, write};
+use vmdisk::{Detail, Diagnostic, LintOptions, Severity, Target, lint, read, write};
 
 use host::Host;
 
@@ -43,14 +43,11 @@ pub(crate) fn linted(plan: &Plan, host: &Host, target: &Target) -> Linted {
     let text = write::libvirt_xml(&plan.domain).expect("the paths are plain");
     let document = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let facts = facts_after(&host.facts, plan);
-    let index = HostIndex::new(&facts);
     let is_known = host.facts != vmdisk::Facts::default();
-    let options = LintOptions {
-        host: is_known.then_some(&index),
-        target: target.clone(),
-        detail: Detail::Titles,
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default()
+        .host(is_known.then(|| vmdisk::Host::new(facts)))
+        .target(target.clone())
+        .detail(Detail::Titles);
     let report = lint(&document, &options);
     let mut found = report.diagnostics;
     found.retain(|diagnostic| diagnostic.severity >= Severity::Warning);

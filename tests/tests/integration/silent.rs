@@ -110,10 +110,7 @@ fn defined(libvirt: &LibvirtBuild, guests: &[String], then: &str) -> Vec<Result<
 
 /// What the linter says of a guest for a libvirt.
 fn lint_for(xml: &str, libvirt: &LibvirtBuild) -> Vec<Diagnostic> {
-    let options = LintOptions {
-        target: libvirt.target(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(libvirt.target());
     lint(&read(xml).unwrap(), &options).diagnostics
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use vmdisk::trace::{
     DiskTrace, IoPath, Layer, RequestKind, RequestOutcome, Survival, TraceStep, trace,
 };
-use vmdisk::{Facts, HostIndex, LintOptions, LintReport, Selection, Severity, Target, lint, read};
+use vmdisk::{Facts, Host, LintReport, Selection, Severity, lint, read};
 use vmdisk_tests::fixtures;
 
 /// The rules about flushes that storage loses.
@@ -35,16 +35,9 @@ fn disk_on(path: &str, is_device: bool) -> String {
 }
 
 fn judged(text: &str, facts: &Facts) -> (DiskTrace, LintReport) {
-    let index = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&index),
-        target: Target::from_facts(facts),
-        selection: Selection {
-            least: Some(Severity::Pedantic),
-            ..Selection::default()
-        },
-        ..LintOptions::default()
-    };
+    let options = Host::new(facts.clone())
+        .options()
+        .selection(Selection::default().least(Some(Severity::Pedantic)));
     let document = read(text).unwrap();
     let report = lint(&document, &options);
     (trace(&document, &options).disks.remove(0), report)

@@ -8,7 +8,7 @@ use vmdisk::trace::{
     DiskTrace, IoPath, Layer, RULE_LAYERS, RequestKind, RequestOutcome, StatementBasis, Survival,
     TraceStep, trace,
 };
-use vmdisk::{Facts, HostIndex, LintOptions, Target, read};
+use vmdisk::{Facts, Host, LintOptions, read};
 use vmdisk_tests::{assert_golden, fixtures, run};
 
 /// A disk on a file or device, with direct I/O and discards.
@@ -27,12 +27,7 @@ fn disk_on(path: &str) -> String {
 }
 
 fn traced(text: &str, facts: &Facts) -> DiskTrace {
-    let index = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&index),
-        target: Target::from_facts(facts),
-        ..LintOptions::default()
-    };
+    let options = Host::new(facts.clone()).options();
     let mut guest = trace(&read(text).unwrap(), &options);
     assert_eq!(guest.disks.len(), 1);
     guest.disks.remove(0)

@@ -77,7 +77,7 @@ fn faults(spec: &str, folder: &str) -> Vec<String> {
     let text = format!("version: 1\ndisks: [{{{}}}]\n", spec.replace("DIR", folder));
     match Spec::from_yaml(&text) {
         Ok(spec) => spec.check(),
-        Err(errors) => errors,
+        Err(errors) => errors.into_iter().collect(),
     }
     .iter()
     .map(ToString::to_string)

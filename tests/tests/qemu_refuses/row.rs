@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use vmdisk::facts::{Facts, HostIndex, Version};
-use vmdisk::{LintOptions, Severity, lint, read_bytes};
+use vmdisk::facts::{Facts, Version};
+use vmdisk::{Host, LintOptions, Severity, lint, read_bytes};
 use vmdisk_tests::{QemuBuild, qemus, real};
 
 use crate::setting::Setting;
@@ -183,12 +183,10 @@ pub(crate) fn reported_on(
     let text = as_shell(words);
     let document =
         read_bytes(text.as_bytes()).unwrap_or_else(|failure| panic!("{failure:?}\n{text}"));
-    let host = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&host),
-        target: qemu.target(),
-        ..LintOptions::default()
-    };
+    let host = Host::new(facts.clone());
+    let options = LintOptions::default()
+        .host(host.clone())
+        .target(qemu.target());
     let report = lint(&document, &options);
     report
         .diagnostics

@@ -172,10 +172,7 @@ fn more_queues_than_the_daemon_has_are_refused_and_reported() {
             "qemu-storage-daemon {} &\n\n{guest}",
             Daemon::words(2).join(" ")
         );
-        let options = LintOptions {
-            target: qemu.target(),
-            ..LintOptions::default()
-        };
+        let options = LintOptions::default().target(qemu.target());
         let report = lint(&read_bytes(text.as_bytes()).unwrap(), &options);
         let mut found = report.diagnostics.iter();
         found.any(|diagnostic| diagnostic.rule.name == "queue-count-refused")

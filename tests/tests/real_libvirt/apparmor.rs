@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vmdisk::{Facts, HostIndex, LintOptions, Target, lint, read};
+use vmdisk::{Facts, Host, lint, read};
 use vmdisk_tests::{has_program, real, run};
 
 const HELPER: &str = "/usr/lib/libvirt/virt-aa-helper";
@@ -149,12 +149,7 @@ fn the_rule_reports_what_the_helper_leaves_out() {
             "files": [{"path": image.path, "present": true, "image": image.header}],
         });
         let facts = Facts::parse(&facts.to_string()).unwrap().facts;
-        let index = HostIndex::new(&facts);
-        let options = LintOptions {
-            host: Some(&index),
-            target: Target::from_facts(&facts),
-            ..LintOptions::default()
-        };
+        let options = Host::new(facts.clone()).options();
         let report = lint(&read(&guest).unwrap(), &options);
         let mut all = report.diagnostics.iter();
         let is_reported = all.any(|it| it.rule.name == "image-denied-by-apparmor");

@@ -90,10 +90,7 @@ fn directed(
 
 /// The rules that say in an error what they quote libvirt for.
 fn ours(xml: &str, libvirt: &LibvirtBuild) -> BTreeSet<&'static str> {
-    let options = LintOptions {
-        target: libvirt.target(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(libvirt.target());
     let document = read(xml).expect("generated guests are XML");
     let about_libvirt: BTreeSet<&str> = quoted()
         .filter(|quoted| !quoted.evidence.is_at_start())

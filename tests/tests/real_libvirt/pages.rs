@@ -59,10 +59,7 @@ pub(crate) fn guest(example: &str, number: usize) -> String {
 
 /// The rules that report the guest for this libvirt.
 fn reported(xml: &str, libvirt: &LibvirtBuild) -> BTreeSet<&'static str> {
-    let options = LintOptions {
-        target: libvirt.target(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(libvirt.target());
     let document = read(xml).expect("examples are XML");
     let report = lint(&document, &options);
     let found = report.diagnostics.iter();

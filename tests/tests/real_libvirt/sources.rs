@@ -141,10 +141,7 @@ fn made_by(libvirt: &LibvirtBuild, guests: &[String]) -> Vec<Made> {
 
 /// The rules about members that report a guest.
 fn reported(xml: &str, libvirt: &LibvirtBuild) -> Vec<&'static str> {
-    let options = LintOptions {
-        target: libvirt.target(),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(libvirt.target());
     let found = lint(&read(xml).unwrap(), &options).diagnostics;
     let rules = found.iter().map(|found| found.rule.name);
     rules.filter(|rule| RULES.contains(rule)).collect()
@@ -223,7 +220,7 @@ fn each_member_of_each_protocol_is_kept_dropped_ignored_or_refused_as_the_table_
         {
             let (plain, made) = made.split_first().expect("each protocol has a plain guest");
             if plain.line.is_none() {
-                gone.push(protocol.as_wire());
+                gone.push(protocol.as_str());
                 continue;
             }
             cells += made.len();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use vmdisk::facts::{HostIndex, Version};
+use vmdisk::facts::Version;
 use vmdisk::rules::Severity;
-use vmdisk::{LintOptions, lint, read};
+use vmdisk::{Host, LintOptions, lint, read};
 use vmdisk_collect::{Request, collect};
 use vmdisk_tests::{LibvirtBuild, LibvirtSession, Step, Verdict, has_program, libvirts, real};
 
@@ -346,12 +346,10 @@ fn reported(xml: &str, libvirt: &LibvirtBuild, folder: &Path) -> BTreeSet<&'stat
     request.paths.push(folder.join("gone.raw"));
     request.chains.clone_from(&request.paths);
     let facts = collect(&request);
-    let host = HostIndex::new(&facts);
-    let options = LintOptions {
-        host: Some(&host),
-        target: libvirt.target(),
-        ..LintOptions::default()
-    };
+    let host = Host::new(facts.clone());
+    let options = LintOptions::default()
+        .host(host.clone())
+        .target(libvirt.target());
     let document = read(xml).expect("guests are XML");
     let report = lint(&document, &options);
     report

@@ -103,7 +103,7 @@ fn an_image_with_its_data_elsewhere_finds_it() {
 fn encrypted(storage: &Storage, key: &str) -> Option<[Image; 2]> {
     let object = format!("secret,id=s,format=base64,file={key}");
     let image = |format: Format, driver: &str, options: &str| {
-        let path = storage.path(format.as_wire());
+        let path = storage.path(format.as_str());
         let of = [
             "create", "-q", "--object", &object, "-f", driver, "-o", options,
         ];

@@ -102,7 +102,7 @@ pub(super) fn create(
             } = creation;
             let mut options = Vec::new();
             if let Some(preallocation) = preallocation {
-                options.push(format!("preallocation={}", preallocation.as_wire()));
+                options.push(format!("preallocation={}", preallocation.as_str()));
             }
             if let Some(cluster_size) = cluster_size {
                 options.push(format!("cluster_size={}", cluster_size.0));
@@ -116,7 +116,7 @@ pub(super) fn create(
             }
             qemu_img_create(&path, "qcow2", &options, size, cancel)?;
         }
-        (other, _) => qemu_img_create(&path, other.as_wire(), &[], size, cancel)?,
+        (other, _) => qemu_img_create(&path, other.as_str(), &[], size, cancel)?,
     }
     Ok(path)
 }
@@ -158,7 +158,7 @@ fn fill_once(
             word("-f"),
             word("raw"),
             word("-O"),
-            word(format.as_wire()),
+            word(format.as_str()),
             source.as_os_str(),
             storage.path.as_os_str(),
         ];

@@ -33,10 +33,10 @@ pub(super) fn meaning(
     limits: &Limits,
 ) -> Result<(Configuration, EngineKind), NoMeaning> {
     let engine = engine(words)?;
-    let format = Factor::Format.of(words)?.and_then(Format::from_wire);
+    let format = Factor::Format.of(words)?.and_then(Format::from_word);
     let format = format.unwrap_or(Format::Raw);
-    let cache = Factor::Cache.of(words)?.and_then(CacheMode::from_wire);
-    let aio = Factor::Aio.of(words)?.and_then(AioMode::from_wire);
+    let cache = Factor::Cache.of(words)?.and_then(CacheMode::from_word);
+    let aio = Factor::Aio.of(words)?.and_then(AioMode::from_word);
     let is_socket = backend(words)? == SOCKET;
     let frontend = Factor::Frontend.of(words)?.unwrap_or(if is_socket {
         "vhost-user-blk"
@@ -184,7 +184,7 @@ fn creation(
     size: Bytes,
 ) -> Result<Option<Creation>, NoMeaning> {
     let preallocation = Factor::Preallocation.of(words)?;
-    let preallocation = preallocation.and_then(Qcow2Preallocation::from_wire);
+    let preallocation = preallocation.and_then(Qcow2Preallocation::from_word);
     let cluster_size = bytes(Factor::ClusterSize, words)?;
     if format == Format::Qcow2 {
         return Ok(Some(Creation::Qcow2(Qcow2Creation {

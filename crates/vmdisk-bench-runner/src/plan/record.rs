@@ -172,12 +172,12 @@ fn creation_in_words(creation: &Creation) -> String {
             preallocation,
         } => format!(
             "raw, preallocation {}",
-            preallocation.map_or("off", |mode| mode.as_wire())
+            preallocation.map_or("off", |mode| mode.as_str())
         ),
         Creation::Qcow2(qcow2) => {
             let mut words = format!(
                 "qcow2, preallocation {}",
-                qcow2.preallocation.map_or("off", |mode| mode.as_wire())
+                qcow2.preallocation.map_or("off", |mode| mode.as_str())
             );
             if let Some(cluster_size) = qcow2.cluster_size {
                 words.push_str(&format!(", clusters of {} bytes", cluster_size.0));

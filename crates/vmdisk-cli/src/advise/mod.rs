@@ -24,10 +24,10 @@ const IMAGES: &str = "/var/lib/libvirt/images";
 /// Runs the command.
 pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let host = Host::for_guest(&args.host, || wanted_facts(&args.places), io, colors)?;
-    let Some(index) = host.index() else {
+    if host.facts().is_none() {
         return Err(Stop::new("the places of a host come from its facts")
             .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
-    };
+    }
     let intent = StorageIntent {
         name: args.name.clone(),
         size: args.size,
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         load: args.workload,
         places: args.places.clone(),
     };
-    let options = host.options(&args.host, Some(&index));
+    let options = host.options(&args.host);
     let advice = advise(&intent, &options);
     let best = advice.fitting.first();
     let text = match (args.to, best) {

@@ -174,18 +174,18 @@ fn guest_state(planned: &Domain) -> (&'static str, Option<String>) {
             let (frontend, backend) = (&disk.frontend, &disk.backend);
             let images = backend.image().into_iter().flat_map(|image| image.chain());
             let images = images.map(|image| {
-                let format = image.format.map_or("unset format", |it| it.as_wire());
+                let format = image.format.map_or("unset format", |it| it.as_str());
                 format!("{format} {}", image.host_path().unwrap_or("elsewhere"))
             });
             let settings = [
-                ("cache", backend.cache.map(|it| it.as_wire())),
-                ("io", backend.aio.map(|it| it.as_wire())),
-                ("discard", backend.discard.map(|it| it.as_wire())),
+                ("cache", backend.cache.map(|it| it.as_str())),
+                ("io", backend.aio.map(|it| it.as_str())),
+                ("discard", backend.discard.map(|it| it.as_str())),
             ];
             let settings = settings
                 .into_iter()
                 .filter_map(|(name, word)| Some(format!("{name} {}", word?)));
-            let device = frontend.effective_device().as_wire().to_owned();
+            let device = frontend.effective_device().as_str().to_owned();
             let all: Vec<String> = [device].into_iter().chain(images).chain(settings).collect();
             let bus = frontend.effective_bus();
             format!("{} on {bus}: {}", disk.name(), all.join(", "))

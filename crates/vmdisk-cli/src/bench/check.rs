@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use vmdisk::facts::HostIndex;
 use vmdisk::model::{BackendSource, Protocol};
 use vmdisk::rules::Evidence;
-use vmdisk::{LintOptions, Policy, Severity, Target, lint, read, write};
+use vmdisk::{Host, LintOptions, Policy, Severity, Target, lint, read, write};
 use vmdisk_bench_runner::{
     Configuration, EngineKind, FindingSeverity, LeftOut, LinterFinding, Plan, Storage,
 };
 
 /// Adds the linter's findings to each configuration of a plan, and removes configurations that QEMU or
 /// libvirt would refuse. Inadvisable configurations are measured, because the plan asks about them.
-pub(super) fn check(plan: &mut Plan, host: &HostIndex<'_>, target: &Target, directory: &Path) {
+pub(super) fn check(plan: &mut Plan, host: &Host, target: &Target, directory: &Path) {
     let mut refused: Vec<(String, String)> = Vec::new();
     let without_qemu: BTreeSet<usize> = plan
         .cells
@@ -40,7 +39,7 @@ pub(super) fn check(plan: &mut Plan, host: &HostIndex<'_>, target: &Target, dire
 
 fn findings_of(
     configuration: &Configuration,
-    host: &HostIndex<'_>,
+    host: &Host,
     target: &Target,
     directory: &Path,
 ) -> (Vec<LinterFinding>, Option<String>) {
@@ -61,12 +60,10 @@ fn findings_of(
     let Ok(document) = read(&text) else {
         return (Vec::new(), None);
     };
-    let options = LintOptions {
-        host: Some(host),
-        target: target.clone(),
-        policy: Policy::Lab,
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default()
+        .host(host.clone())
+        .target(target.clone())
+        .policy(Policy::Lab);
     let report = lint(&document, &options);
     let mut findings: Vec<LinterFinding> = Vec::new();
     let mut refusal = None;

@@ -1,9 +1,8 @@
 //! The linter's proposals for a guest, as pairs to measure.
 
-use vmdisk::facts::HostIndex;
 use vmdisk::rules::{Group, Rule};
 use vmdisk::source::apply_edits;
-use vmdisk::{Document, FixScope, LintOptions, Policy, Target, fix, lint, read};
+use vmdisk::{Document, FixScope, Host, LintOptions, Policy, Target, fix, lint, read};
 use vmdisk_bench_runner::{LeftOut, Proposal};
 
 use crate::stop::Stop;
@@ -16,16 +15,8 @@ pub(super) struct Proposals {
 }
 
 /// Returns the guest before and after each fix of a finding about speed.
-pub(super) fn of_guest(
-    document: &Document,
-    host: Option<&HostIndex<'_>>,
-    target: &Target,
-) -> Proposals {
-    let options = LintOptions {
-        host,
-        target: target.clone(),
-        ..LintOptions::default()
-    };
+pub(super) fn of_guest(document: &Document, host: Option<Host>, target: &Target) -> Proposals {
+    let options = LintOptions::default().host(host).target(target.clone());
     let report = lint(document, &options);
     let mut found = Proposals::default();
     for diagnostic in &report.diagnostics {
@@ -87,10 +78,7 @@ pub(super) fn of_rule(rule: &Rule) -> Result<Proposals, Stop> {
     let after = match of("fixed").or_else(|| of("not-reported")) {
         Some(after) => read(&after.text).map_err(|_| nothing())?,
         None => {
-            let options = LintOptions {
-                policy: Policy::Lab,
-                ..LintOptions::default()
-            };
+            let options = LintOptions::default().policy(Policy::Lab);
             fix(&before.text, &options, FixScope::SafeAndUnsafe)
                 .map_err(|_| nothing())?
                 .document

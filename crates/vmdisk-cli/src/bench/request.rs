@@ -4,9 +4,8 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use vmdisk::facts::HostIndex;
 use vmdisk::model::Bytes;
-use vmdisk::{Facts, Target};
+use vmdisk::{Facts, Host, Target};
 use vmdisk_bench_runner::engines::{KernelSource, Workspace};
 use vmdisk_bench_runner::{
     EngineKind, Limits, Plan, PlanOptions, Storage, allowed_processors, numa_nodes, plan_proposals,
@@ -133,7 +132,7 @@ impl Request {
 
     /// Builds the plan on this host, with the linter's findings on each configuration.
     pub(super) fn plan(&self, facts: &Facts) -> Result<Plan, Stop> {
-        let host = HostIndex::new(facts);
+        let host = Host::new(facts.clone());
         let target = Target::default().or(Target::from_facts(facts));
         let options = PlanOptions {
             // A single directory is not a factor.
@@ -159,7 +158,7 @@ impl Request {
             Subject::Guest(called, text) => {
                 let document = vmdisk::read(text)
                     .map_err(|error| Stop::new(format!("could not read {called}: {error}")))?;
-                let found = proposals::of_guest(&document, Some(&host), &target);
+                let found = proposals::of_guest(&document, Some(host.clone()), &target);
                 let mut plan = plan_proposals(&found.pairs, &options);
                 plan.left_out.extend(found.left_out);
                 plan

@@ -329,10 +329,7 @@ impl Plan {
             config: config.map(|config| config.path.clone()),
             source: number_of(&mut self.sources, source),
             policy: policy.unwrap_or_default(),
-            selection: Selection {
-                least: least.or_else(|| config?.min_severity),
-                ..selection(args, &sections)
-            },
+            selection: selection(args, &sections).least(least.or_else(|| config?.min_severity)),
             ignored: args.selection.ignored(),
             fail_on: fail_on.unwrap_or(Severity::Warning),
             baseline: match (&args.baseline, config) {
@@ -405,12 +402,10 @@ fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
     if let Some(rules) = &mut rules {
         rules.extend(further);
     }
-    Selection {
-        rules: rules.filter(|rules| rules.len() < RULES.len()),
-        severities,
-        least: None,
-        pedantic,
-    }
+    Selection::default()
+        .rules(rules.filter(|rules| rules.len() < RULES.len()))
+        .severities(severities)
+        .pedantic(pedantic)
 }
 
 /// The facts files that a configuration names for an input.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use vmdisk::model::FieldPath;
 use vmdisk::rules::Group;
-use vmdisk::{Detail, Diagnostic, Document, LintOptions, Severity, Target, lint};
+use vmdisk::{Diagnostic, Document, LintOptions, Severity, Target, lint};
 
 use crate::render::message::Message;
 
@@ -40,11 +40,7 @@ fn places(found: &[Diagnostic]) -> HashSet<(&'static str, FieldPath)> {
 
 /// The findings of a document that prevent a start, and the settings that have no effect.
 fn found(document: &Document, target: &Target) -> Vec<Diagnostic> {
-    let options = LintOptions {
-        target: target.clone(),
-        detail: Detail::Everything,
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default().target(target.clone());
     let mut found = lint(document, &options).diagnostics;
     found.retain(|found| found.rule.group == Group::Startup && found.severity >= Severity::Warning);
     found

@@ -38,8 +38,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         );
     }
     let host = Host::for_guest(&args.host, || document.facts_needed(), io, colors)?;
-    let index = host.index();
-    let options = host.options(&args.host, index.as_ref());
+    let options = host.options(&args.host);
     let is_wanted: Box<dyn Fn(usize) -> bool> = match &args.name {
         Some(name) => {
             let wanted = one::disks_called(&document, name)?;

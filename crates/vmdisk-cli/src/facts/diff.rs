@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use vmdisk::{Document, Facts, HostIndex, LintOptions, Target, lint};
+use vmdisk::{Document, Facts, Host, lint};
 
 use crate::args::{DiffArgs, TextFormat};
 use crate::color::Colors;
@@ -133,6 +133,7 @@ pub(super) fn run(args: &DiffArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         new_findings: Vec::new(),
         gone_findings: Vec::new(),
     };
+    let (old, new) = (Host::new(old), Host::new(new));
     for file in domains {
         let input = Input::new(file.clone(), Origin::Named);
         let bytes = read::file(file).map_err(Stop::from)?;
@@ -195,14 +196,8 @@ impl Difference {
     }
 }
 
-fn findings(domain: &str, document: &Document, facts: &Facts) -> BTreeSet<ChangedFinding> {
-    let index = HostIndex::new(facts);
-    let options = LintOptions {
-        host: Some(&index),
-        target: Target::from_facts(facts),
-        ..LintOptions::default()
-    };
-    lint(document, &options)
+fn findings(domain: &str, document: &Document, host: &Host) -> BTreeSet<ChangedFinding> {
+    lint(document, &host.options())
         .diagnostics
         .into_iter()
         .map(|found| ChangedFinding {

@@ -1,8 +1,10 @@
 //! The result is linted before it is written.
 
+use std::collections::BTreeSet;
+
 use vmdisk::plan::{Plan, facts_after};
 use vmdisk::write::{self, QemuOptions};
-use vmdisk::{Diagnostic, Facts, HostIndex, LintOptions, Severity, Target, lint, lint_generated};
+use vmdisk::{Diagnostic, Facts, Host, LintOptions, Severity, Target, lint, lint_generated};
 
 use super::spec::{GenerateInput, GenerateText};
 use super::write::refused;
@@ -103,14 +105,17 @@ impl Check<'_> {
             .help("this is a bug of vmdisk; please report it")
         })?;
         let after = self.facts.map(|facts| facts_after(facts, plan));
-        let index = after.as_ref().map(HostIndex::new);
-        let options = LintOptions {
-            host: index.as_ref(),
-            target: self.target.clone(),
-            policy: self.args.host.policy.unwrap_or_default(),
-            ignored: self.args.ignore.iter().cloned().collect(),
-            ..LintOptions::default()
-        };
+        let options = LintOptions::default()
+            .host(after.map(Host::new))
+            .target(self.target.clone())
+            .policy(self.args.host.policy.unwrap_or_default())
+            .ignored(
+                self.args
+                    .ignore
+                    .iter()
+                    .cloned()
+                    .collect::<BTreeSet<String>>(),
+            );
         let report = match spec {
             Some(spec) => lint_generated(&document, &spec.document, &options),
             None => lint(&document, &options),

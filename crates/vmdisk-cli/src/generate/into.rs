@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use vmdisk::model::{BackendSource, Change, DomainField, FieldPath, Scope};
-use vmdisk::plan::{Plan, PlanError, plan_into};
+use vmdisk::plan::{Plan, PlanErrors, plan_into};
 use vmdisk::{Diagnostic, Document, Facts, Source};
 use vmdisk_source::apply_edits;
 
@@ -57,9 +57,7 @@ impl Existing {
         }
         let resolved = vmdisk::resolve(&self.document);
         plan_into(&asked.spec, &resolved.domain, facts, check.target).map_err(
-            |errors: Vec<PlanError>| {
-                Stop(errors.iter().map(|error| asked.message(error)).collect())
-            },
+            |errors: PlanErrors| Stop(errors.iter().map(|error| asked.message(error)).collect()),
         )
     }
 

@@ -1,10 +1,11 @@
 //! The guests of the inputs on each host, which are compared when all inputs are done.
 
 use vmdisk::rules::OtherGuests;
-use vmdisk::{Fleet, HostGuests, HostIndex};
+use vmdisk::{Fleet, Host, HostGuests, HostIndex};
 
 use crate::config::settings::{Plan, Source};
 use crate::lint::results::InputResult;
+use crate::sources::{Loaded, Sources};
 
 /// The guests of all inputs, by source.
 pub(crate) struct Guests<'a> {
@@ -34,18 +35,17 @@ impl<'a> Guests<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         inputs: usize,
-        indexes: &'a [Option<HostIndex<'a>>],
-        fleets: &'a [Option<Fleet<'a>>],
+        sources: &'a Sources,
+        fleets: &'a [Option<Fleet>],
     ) -> Self {
-        let by_source = plan.sources.iter().zip(indexes).zip(fleets);
-        let empty =
-            |((source, index), fleet): ((&Source, &'a Option<_>), &'a Option<Fleet<'a>>)| {
-                let only = || fleet.as_ref()?.only_host();
-                match (index.as_ref().or_else(only), &source.host) {
-                    (None, None) => OnHost::Unknown(0, 0),
-                    (host, _) => OnHost::Known(host, HostGuests::default()),
-                }
-            };
+        let by_source = plan.sources.iter().zip(&sources.list).zip(fleets);
+        let empty = |((source, loaded), fleet): ((&Source, &'a Loaded), &'a Option<Fleet>)| {
+            let only = || fleet.as_ref()?.only_host();
+            match (loaded.host.known().or_else(only), &source.host) {
+                (None, None) => OnHost::Unknown(0, 0),
+                (host, _) => OnHost::Known(host.map(Host::index), HostGuests::default()),
+            }
+        };
         Guests {
             plan,
             by_source: by_source.map(empty).collect(),

@@ -15,7 +15,7 @@ mod trial;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZero;
 
-use vmdisk::{FixScope, LintOptions};
+use vmdisk::FixScope;
 
 use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
@@ -97,19 +97,13 @@ fn check(
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
     let (mut sources, read_before) = load(plan, args, inputs, io, colors)?;
     failed.extend(sources.failed());
-    let (indexes, fleets) = (sources.indexes(), sources.fleets(plan));
+    let fleets = sources.fleets(plan);
     let baselines = known::read(plan)?;
-    let guests = Guests::new(plan, inputs.files.len(), &indexes, &fleets);
+    let guests = Guests::new(plan, inputs.files.len(), &sources, &fleets);
     let job = |settings: &Settings| Job {
-        options: LintOptions {
-            host: indexes[settings.source].as_ref(),
-            fleet: fleets[settings.source].as_ref(),
-            target: sources.list[settings.source].host.target(),
-            policy: settings.policy,
-            ignored: settings.ignored.clone(),
-            selection: settings.selection.clone(),
-            detail: output::detail(args),
-        },
+        options: sources
+            .options(settings, &fleets)
+            .detail(output::detail(args)),
         fail_on: settings.fail_on,
         baseline: known::of(settings, &baselines),
         hosts: &sources.list[settings.source].members,

@@ -37,7 +37,7 @@ const PER_THREAD: usize = 16;
 
 /// What all inputs with the same settings share.
 pub(crate) struct Job<'a> {
-    pub(crate) options: LintOptions<'a>,
+    pub(crate) options: LintOptions,
     /// The least severity that fails the run.
     pub(crate) fail_on: Severity,
     /// Known findings, and the rules whose findings are left out.
@@ -291,8 +291,8 @@ impl Task<'_> {
             }
             None => vmdisk::lint(&document, &job.options),
         };
-        let unknown_images = match job.options.host {
-            Some(host) if run.needs.unknown_images => unknown_images(&document, host),
+        let unknown_images = match &job.options.host {
+            Some(host) if run.needs.unknown_images => unknown_images(&document, host.index()),
             Some(_) | None => BTreeMap::new(),
         };
         let paths = self.paths(&document, &found);

@@ -57,7 +57,7 @@ impl<'a, 'io> Files<'a, 'io> {
     fn with_options<T>(
         &mut self,
         path: &Path,
-        with: impl FnOnce(&LintOptions<'_>) -> T,
+        with: impl FnOnce(&LintOptions) -> T,
     ) -> Result<Option<T>, Stop> {
         let mut inputs = Inputs::default();
         // As in a directory: the configuration may exclude it.
@@ -76,17 +76,8 @@ impl<'a, 'io> Files<'a, 'io> {
         known.plan = plan;
         let known = self.known.insert(known);
         let settings = &known.plan.settings[known.plan.of_input[0]];
-        let (indexes, fleets) = (known.sources.indexes(), known.sources.fleets(&known.plan));
-        let options = LintOptions {
-            host: indexes[settings.source].as_ref(),
-            fleet: fleets[settings.source].as_ref(),
-            target: known.sources.list[settings.source].host.target(),
-            policy: settings.policy,
-            ignored: settings.ignored.clone(),
-            selection: settings.selection.clone(),
-            detail: vmdisk::Detail::Everything,
-        };
-        Ok(Some(with(&options)))
+        let fleets = known.sources.fleets(&known.plan);
+        Ok(Some(with(&known.sources.options(settings, &fleets))))
     }
 }
 

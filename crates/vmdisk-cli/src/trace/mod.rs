@@ -22,8 +22,7 @@ use traced::Traced;
 pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let (input, document) = one::read_document(&args.file, &args.values, &args.storage, io)?;
     let host = Host::for_guest(&args.host, || document.facts_needed(), io, colors)?;
-    let index = host.index();
-    let options = host.options(&args.host, index.as_ref());
+    let options = host.options(&args.host);
     let shows_all = args.start.is_none() && args.format == TraceFormat::Text;
     let mut assumed = Vec::new();
     let starts = match shows_all {

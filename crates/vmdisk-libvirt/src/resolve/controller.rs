@@ -315,9 +315,7 @@ mod tests {
 
     fn summary(resolved: &Resolved) -> Vec<String> {
         let one = |controller: &Controller| {
-            let model = controller
-                .scsi_model
-                .map(|model| model.as_wire().to_owned());
+            let model = controller.scsi_model.map(|model| model.as_str().to_owned());
             let model = model.or_else(|| controller.other_model.clone());
             format!(
                 "{} {} {}",

@@ -72,7 +72,7 @@ pub(super) fn resolve(resolved: &mut Resolved) {
             .position("type")
             .is_some();
         if is_without_format && !is_kept {
-            resolved.keep_attribute(nth, DRIVER, "type", Format::Raw.as_wire());
+            resolved.keep_attribute(nth, DRIVER, "type", Format::Raw.as_str());
             let at = FieldPath::Image(nth, 0, ImageField::Format);
             resolved.decide(at, Format::Raw, RAW);
         }

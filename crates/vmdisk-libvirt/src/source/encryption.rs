@@ -39,8 +39,8 @@ pub(crate) fn read(
             reader.problem(&INVALID_VALUE, element.at, element.tag, message);
         }
     }
-    let format = element.take("format", EncryptionFormat::from_wire);
-    let engine = element.take("engine", EncryptionEngine::from_wire);
+    let format = element.take("format", EncryptionFormat::from_word);
+    let engine = element.take("engine", EncryptionEngine::from_word);
     let cipher = reader.child(&mut element, "cipher").map(|mut inner| {
         let cipher = EncryptionCipher {
             name: inner.take_text("name"),

@@ -81,7 +81,7 @@ pub(crate) fn read(
         let mut image = Image::new(None, protocol);
         if is_known {
             image.fd_group = source.take_text("fdgroup");
-            *startup_policy = source.take("startupPolicy", StartupPolicy::from_wire);
+            *startup_policy = source.take("startupPolicy", StartupPolicy::from_word);
             image.slice = slices::read(reader, &mut source, depth, kept);
             image.authentication = authentication::read(reader, &mut source, depth, kept);
             image.encryption = encryption::read(reader, &mut source, depth, kept);
@@ -191,7 +191,7 @@ fn read_data_store(
             image.unwrap_or_else(|| Image::new(None, Protocol::Other(source_type.clone())));
         element.take_known("type");
         if let Some(mut format) = reader.child(&mut element, "format") {
-            image.format = format.take("type", Format::from_wire);
+            image.format = format.take("type", Format::from_word);
             kept.note(
                 UnmodeledPath::deep(DATA_STORE_FORMAT, depth),
                 reader.close(format),

@@ -43,7 +43,7 @@ pub(super) fn read(
     depth: usize,
     kept: &mut UnmodeledContent,
 ) -> Option<NetworkSource> {
-    let protocol = source.take("protocol", NetworkProtocol::from_wire)?;
+    let protocol = source.take("protocol", NetworkProtocol::from_word)?;
     let mut network = NetworkSource::new(protocol, None, Vec::new());
     plain::read_attributes(source, &mut network);
     if network.name.is_none() && protocol != NetworkProtocol::Nbd {
@@ -60,7 +60,7 @@ pub(super) fn read(
         let read = NetworkHost {
             name: host.take_text("name"),
             port: host.take("port", unsigned32),
-            transport: host.take("transport", NetworkTransport::from_wire),
+            transport: host.take("transport", NetworkTransport::from_word),
             socket: host.take_text("socket"),
         };
         check_host(reader, &host, &read);

@@ -27,7 +27,7 @@ pub(super) fn read(
     let path = source.take("path", |path| (!path.is_empty()).then(|| path.to_owned()));
     let mut socket = path.map(VhostUserSocket::new);
     if socket.is_some() {
-        *startup_policy = source.take("startupPolicy", StartupPolicy::from_wire);
+        *startup_policy = source.take("startupPolicy", StartupPolicy::from_word);
     }
     if let (Some(socket), Some(node)) = (&mut socket, source.child("reconnect")) {
         let mut reconnect = reader.open_child(&source, node, source.owner);

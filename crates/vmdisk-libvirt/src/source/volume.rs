@@ -23,7 +23,7 @@ pub(super) fn read(
             .map(|(pool, volume)| VolumeSource {
                 pool,
                 volume,
-                mode: source.take("mode", VolumeMode::from_wire),
+                mode: source.take("mode", VolumeMode::from_word),
             })),
         (false, false) => Ok(None),
         (has_pool, _) => {

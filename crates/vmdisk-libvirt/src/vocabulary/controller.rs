@@ -11,7 +11,7 @@ use super::{AttributeSpec, ChildSpec, ElementSpec, attribute, child};
 
 /// The table of a `<controller>` of this type.
 pub(super) fn controller_of(controller_type: Option<&str>) -> &'static ElementSpec {
-    match controller_type.map(|word| (word, ControllerType::from_wire(word))) {
+    match controller_type.map(|word| (word, ControllerType::from_word(word))) {
         Some((_, Some(ControllerType::Scsi))) => &SCSI_CONTROLLER,
         Some((word, None)) if OTHER_TYPES.contains(&word) => &OTHER_CONTROLLER,
         Some(_) | None => &CONTROLLER,

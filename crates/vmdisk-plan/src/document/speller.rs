@@ -71,7 +71,7 @@ impl SpecSpeller<'_> {
                 let image = self.0.disks.get(nth)?.backend.image()?;
                 match word.as_str() {
                     "block" => Some("device"),
-                    "file" => of_format(image.format?.as_wire()),
+                    "file" => of_format(image.format?.as_str()),
                     _ => None,
                 }
             }

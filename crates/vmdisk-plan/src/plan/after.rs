@@ -188,7 +188,7 @@ impl<'p> NewFiles<'p> {
                 };
                 header.data_file = Fact::Absent;
                 header.backing = below.map_or(Fact::Absent, |(path, format)| {
-                    let format = format.qemu_driver().unwrap_or(format.as_wire());
+                    let format = format.qemu_driver().unwrap_or(format.as_str());
                     Fact::Known(BackingFact {
                         path: path.clone(),
                         format: Fact::Known(format.to_owned()),

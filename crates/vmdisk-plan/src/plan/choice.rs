@@ -2,6 +2,7 @@
 
 use vmdisk_model::{Domain, FieldPath};
 
+use crate::errors::ErrorList;
 use crate::spec::{SpecError, SpecPath};
 use crate::steps::Step;
 
@@ -99,6 +100,9 @@ impl std::fmt::Display for PlanError {
 }
 
 impl std::error::Error for PlanError {}
+
+/// Everything in a spec that no choice can make work.
+pub type PlanErrors = ErrorList<PlanError>;
 
 impl From<SpecError> for PlanError {
     fn from(error: SpecError) -> Self {

@@ -9,7 +9,7 @@ use vmdisk_model::{
 };
 
 use super::choice::{Choice, ChoiceSource, Plan};
-use super::{PlanError, plan, plan_into};
+use super::{PlanError, PlanErrors, plan, plan_into};
 use crate::spec::{DiskSpec, Spec, SpecPath, SpecSegment, disk_as_set};
 
 /// The options of a disk: those that it sets, and those that were chosen where it leaves them open.
@@ -75,8 +75,8 @@ pub fn decide(
     wanted: &[usize],
     facts: &Facts,
     target: &Target,
-) -> Vec<Result<Decided, Vec<PlanError>>> {
-    let mut specs: Vec<Result<DiskSpec, Vec<PlanError>>> = wanted
+) -> Vec<Result<Decided, PlanErrors>> {
+    let mut specs: Vec<Result<DiskSpec, PlanErrors>> = wanted
         .iter()
         .map(|index| match guest.disks.get(*index) {
             Some(disk) => disk_as_set(guest, *index, disk)
@@ -153,15 +153,14 @@ fn number_iothreads(plan: &mut Plan) -> Option<u32> {
 ///
 /// # Errors
 /// As [`plan`](super::plan), and if the storage is still to be made.
-pub fn set_options(spec: &DiskSpec) -> Result<Disk, Vec<PlanError>> {
+pub fn set_options(spec: &DiskSpec) -> Result<Disk, PlanErrors> {
     let spec = Spec::new(vec![spec.clone()]);
     let mut plan = plan(&spec, &Facts::default(), &Target::default())?;
     if !plan.steps.is_empty() {
         let message = "the storage is still to be made, and only existing storage is decided";
-        return Err(vec![PlanError {
-            help: Some("remove `size`; `vmdisk generate` plans new storage".to_owned()),
-            ..refused(message.to_owned()).remove(0)
-        }]);
+        let mut errors = refused(message.to_owned());
+        errors[0].help = Some("remove `size`; `vmdisk generate` plans new storage".to_owned());
+        return Err(errors);
     }
     let mut disk = plan.domain.disks.remove(0);
     for choice in &plan.choices {
@@ -176,16 +175,17 @@ pub fn set_options(spec: &DiskSpec) -> Result<Disk, Vec<PlanError>> {
     Ok(disk)
 }
 
-fn refused(message: String) -> Vec<PlanError> {
+fn refused(message: String) -> PlanErrors {
     vec![PlanError {
         at: SpecPath::default(),
         message,
         help: None,
     }]
+    .into()
 }
 
 /// Gives each error to the disk that it is about, which is not planned again; one about no disk to all of them.
-fn blame(specs: &mut [Result<DiskSpec, Vec<PlanError>>], errors: Vec<PlanError>) {
+fn blame(specs: &mut [Result<DiskSpec, PlanErrors>], errors: PlanErrors) {
     let places: Vec<usize> = (0..specs.len()).filter(|at| specs[*at].is_ok()).collect();
     for mut error in errors {
         let nth = match error.at.0.as_slice() {
@@ -197,7 +197,7 @@ fn blame(specs: &mut [Result<DiskSpec, Vec<PlanError>>], errors: Vec<PlanError>)
         for nth in nth.map_or(of_all, |nth| nth..nth + 1) {
             match places.get(nth).map(|at| &mut specs[*at]) {
                 Some(Err(others)) => others.push(error.clone()),
-                Some(spec) => *spec = Err(vec![error.clone()]),
+                Some(spec) => *spec = Err(vec![error.clone()].into()),
                 None => {}
             }
         }

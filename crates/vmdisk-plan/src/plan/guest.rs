@@ -166,7 +166,7 @@ pub(crate) const fn is_pc(architecture: Option<Architecture>) -> bool {
 }
 
 fn architecture(target: &Target) -> Chosen<Architecture> {
-    match target.arch.as_deref().and_then(Architecture::from_wire) {
+    match target.arch.as_deref().and_then(Architecture::from_word) {
         Some(arch) => Chosen::by_fact(arch, "the architecture of the target"),
         None => Chosen::by_default(Architecture::X86_64, "the most common"),
     }

@@ -27,7 +27,7 @@ use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
 pub use after::facts_after;
-pub use choice::{Choice, ChoiceSource, Plan, PlanError, RULES};
+pub use choice::{Choice, ChoiceSource, Plan, PlanError, PlanErrors, RULES};
 pub use decide::{Decided, decide, set_options};
 pub(crate) use existing::machine_of;
 pub(crate) use guest::{is_pc, needs_uefi};
@@ -40,10 +40,10 @@ pub(crate) use guest::{is_pc, needs_uefi};
 ///
 /// # Errors
 /// Every impossible request in the spec.
-pub fn plan(spec: &Spec, facts: &Facts, target: &Target) -> Result<Plan, Vec<PlanError>> {
+pub fn plan(spec: &Spec, facts: &Facts, target: &Target) -> Result<Plan, PlanErrors> {
     let errors: Vec<PlanError> = spec.check().into_iter().map(PlanError::from).collect();
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(errors.into());
     }
     fill(spec, None, facts, target)
 }
@@ -61,10 +61,10 @@ pub fn plan_into(
     guest: &Domain,
     facts: &Facts,
     target: &Target,
-) -> Result<Plan, Vec<PlanError>> {
+) -> Result<Plan, PlanErrors> {
     let errors: Vec<PlanError> = spec.check().into_iter().map(PlanError::from).collect();
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(errors.into());
     }
     let spec = Spec {
         guest: Some(existing::as_asked(guest)),
@@ -78,7 +78,7 @@ fn fill(
     into: Option<&Domain>,
     facts: &Facts,
     target: &Target,
-) -> Result<Plan, Vec<PlanError>> {
+) -> Result<Plan, PlanErrors> {
     let nocow = nocow::choose_all(spec, facts);
     let facts = nocow::expected_facts(facts, spec, &nocow);
     Planner::new(spec, into, &facts, target, nocow).run()
@@ -86,7 +86,7 @@ fn fill(
 
 impl Planner<'_> {
     /// Decides everything.
-    fn run(mut self) -> Result<Plan, Vec<PlanError>> {
+    fn run(mut self) -> Result<Plan, PlanErrors> {
         guest::plan_machine(&mut self);
         let spec = self.spec;
         self.native_threads = aio::asked_native_threads(spec);

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
 
-use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, RULES};
+use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, RULES};
 use super::existing::Existing;
 use super::host::Host;
 use super::nocow::Nocow;
@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the plan, unless something was impossible.
-    pub(super) fn finish(self) -> Result<Plan, Vec<PlanError>> {
+    pub(super) fn finish(self) -> Result<Plan, PlanErrors> {
         let Planner {
             spec: _,
             existing: _,
@@ -84,7 +84,7 @@ impl<'a> Planner<'a> {
             first_disk: _,
         } = self;
         if !errors.is_empty() {
-            return Err(errors);
+            return Err(errors.into());
         }
         groundwork.extend(steps);
         Ok(Plan {

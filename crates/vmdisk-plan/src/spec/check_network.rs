@@ -282,7 +282,7 @@ fn check_members(network: &NetworkSpec, at: &SpecPath, faults: &mut Faults) {
         let (owners, _) = row.protocols.unwrap_or((&PROTOCOLS, Unused::Refused));
         if !owners.contains(&protocol) {
             let owners = owners.iter().filter(|owner| PROTOCOLS.contains(owner));
-            let owners: Vec<&str> = owners.map(|owner| owner.as_wire()).collect();
+            let owners: Vec<&str> = owners.map(|owner| owner.as_str()).collect();
             let message = format!("{protocol} has no `{key}`");
             faults.refuse(at.key(key), message).help =
                 Some(format!("it belongs to {}", all_of(&owners)));

@@ -1,6 +1,7 @@
 //! Mistakes in a spec, with their places.
 
 use super::SpecPath;
+use crate::errors::ErrorList;
 
 /// A place in the text of a spec; both numbers start at 1, the column counts characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,3 +71,6 @@ impl std::fmt::Display for SpecError {
 }
 
 impl std::error::Error for SpecError {}
+
+/// Everything that is wrong with a spec.
+pub type SpecErrors = ErrorList<SpecError>;

@@ -46,7 +46,7 @@ pub use direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec};
 pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use dropped::NotCarried;
 pub use encryption::EncryptionSpec;
-pub use error::{SpecError, SpecPlace};
+pub use error::{SpecError, SpecErrors, SpecPlace};
 pub use guest::{GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions};
 pub use iotune::IotuneSpec;
 pub use network::{
@@ -218,13 +218,13 @@ impl Spec {
     ///
     /// # Errors
     /// Everything that is wrong with it, each with its path, line and column. A text larger than [`MAX_SPEC_BYTES`] is refused unread.
-    pub fn from_yaml(text: &str) -> Result<Self, Vec<SpecError>> {
+    pub fn from_yaml(text: &str) -> Result<Self, SpecErrors> {
         if text.len() > MAX_SPEC_BYTES {
             let message = format!(
                 "the spec has {} bytes, and {MAX_SPEC_BYTES} is the most that is read",
                 text.len()
             );
-            return Err(vec![SpecError::value(SpecPath::default(), message)]);
+            return Err(vec![SpecError::value(SpecPath::default(), message)].into());
         }
         let document = read_yaml(text, MAX_VALUES).map_err(|error| {
             let mut fault = SpecError::value(SpecPath::default(), one_line(&error.message));
@@ -232,11 +232,11 @@ impl Spec {
             let begins_another = text[error.span.start..].starts_with("---");
             fault.help = begins_another
                 .then(|| "a spec is one document: write all disks into one list".to_owned());
-            vec![fault]
+            SpecErrors::from(vec![fault])
         })?;
         Spec::from_value(document.root.value.clone()).map_err(|mut errors| {
             let lines = LineIndex::new(text);
-            for error in &mut errors {
+            for error in errors.iter_mut() {
                 let span = error.at.span_in(&document.root, error.is_about_key);
                 error.place = Some(place_at(&lines, text, span.start));
             }
@@ -246,14 +246,13 @@ impl Spec {
         })
     }
 
-    fn from_value(value: Value) -> Result<Self, Vec<SpecError>> {
+    fn from_value(value: Value) -> Result<Self, SpecErrors> {
         let Reading { spec, errors, .. } = Reading::of(value);
         let spec = spec.filter(|_| errors.is_empty()).ok_or(errors)?;
         let errors = spec.check();
-        if errors.is_empty() {
-            Ok(spec)
-        } else {
-            Err(errors)
+        match errors.is_empty() {
+            true => Ok(spec),
+            false => Err(errors.into()),
         }
     }
 

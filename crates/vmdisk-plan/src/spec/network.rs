@@ -127,18 +127,18 @@ impl Word for NetworkProtocol {
         let mut words = [""; PROTOCOLS.len()];
         let mut nth = 0;
         while nth < words.len() {
-            words[nth] = PROTOCOLS[nth].as_wire();
+            words[nth] = PROTOCOLS[nth].as_str();
             nth += 1;
         }
         words
     };
 
     fn word(self) -> &'static str {
-        self.as_wire()
+        self.as_str()
     }
 
     fn from_word(word: &str) -> Option<Self> {
-        NetworkProtocol::from_wire(word).filter(|protocol| PROTOCOLS.contains(protocol))
+        NetworkProtocol::from_word(word).filter(|protocol| PROTOCOLS.contains(protocol))
     }
 }
 

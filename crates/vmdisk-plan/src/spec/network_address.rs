@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Vec<AddressPart>, Fault> {
         Some(word) => (word, true),
         None => (scheme, false),
     };
-    let protocol = NetworkProtocol::from_wire(word).filter(|protocol| match protocol {
+    let protocol = NetworkProtocol::from_word(word).filter(|protocol| match protocol {
         NetworkProtocol::Nbd => true,
         // Ceph has no such addresses.
         NetworkProtocol::Rbd => false,
@@ -53,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<Vec<AddressPart>, Fault> {
     };
     let mut said = vec![AddressPart {
         path: &["protocol"],
-        value: protocol.as_wire().to_owned(),
+        value: protocol.as_str().to_owned(),
         begins: 0,
     }];
     if let Some(authority) = uri.authority() {

@@ -16,7 +16,7 @@ use super::node::shortened;
 use super::section::{Reader, SpecValue, all_of};
 use super::suggest::nearest;
 use super::value::Word;
-use super::{BackendSpec, DiskSpec, SpecError, SpecPath, SpecPlace};
+use super::{BackendSpec, DiskSpec, SpecError, SpecErrors, SpecPath, SpecPlace};
 
 /// Largest one-liner that is read, in bytes: two paths of 4096 bytes, each comma twice, and all keys.
 const MAX_ONE_LINER_BYTES: usize = 64 * 1024;
@@ -115,12 +115,12 @@ impl DiskSpec {
     ///     errors[0].to_string(),
     ///     "line 1, column 16: sise: unknown key `sise`; did you mean `size`?"
     /// );
-    /// # Ok::<(), Vec<vmdisk_plan::SpecError>>(())
+    /// # Ok::<(), vmdisk_plan::SpecErrors>(())
     /// ```
-    pub fn from_one_liner(text: &str) -> Result<Self, Vec<SpecError>> {
+    pub fn from_one_liner(text: &str) -> Result<Self, SpecErrors> {
         let mut tree = Tree::default();
         let Some(kind) = tree.read(text) else {
-            return Err(tree.errors);
+            return Err(tree.errors.into());
         };
         let mut reader = Reader::new(BackendSpec::keys_of(kind));
         reader.not_beside = BackendSpec::KINDS;
@@ -142,7 +142,7 @@ impl DiskSpec {
             }
         }
         errors.sort_by_key(|error| (error.place.is_none(), error.place));
-        Err(errors)
+        Err(errors.into())
     }
 
     /// A help text for a one-liner, where keys of the disk are options: `cache=none` for `cache: none`.
@@ -543,14 +543,14 @@ impl Tree {
             }
             return Some(KIND);
         }
-        if place.is_empty() || word != protocol.as_wire() {
+        if place.is_empty() || word != protocol.as_str() {
             let help = format!("write `{word}:NAME,hosts=SERVER`, or the address");
             self.refuse(behind, format!("`{word}:` requires a name and a location"))
                 .help = Some(help);
             return None;
         }
         let columns = (part.column, part.column);
-        self.put(&[KIND, "protocol"], protocol.as_wire().to_owned(), columns);
+        self.put(&[KIND, "protocol"], protocol.as_str().to_owned(), columns);
         self.put(&[KIND, "name"], place.to_owned(), (behind, behind));
         Some(KIND)
     }

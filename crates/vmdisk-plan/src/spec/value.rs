@@ -237,11 +237,11 @@ macro_rules! model_words {
             const ALL_WORDS: &'static [&'static str] = <$type>::WORDS;
 
             fn word(self) -> &'static str {
-                self.as_wire()
+                self.as_str()
             }
 
             fn from_word(word: &str) -> Option<Self> {
-                <$type>::from_wire(word)
+                <$type>::from_word(word)
             }
         }
 

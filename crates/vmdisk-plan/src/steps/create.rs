@@ -188,11 +188,11 @@ impl Storage<'_> {
         let driver = source
             .format
             .qemu_driver()
-            .unwrap_or(source.format.as_wire());
+            .unwrap_or(source.format.as_str());
         argv.extend(words(&["-f", driver]));
         let path = self.written_path();
         let (options, target) = match self.image.encryption {
-            None => (words(&["-O", written.as_wire()]), path),
+            None => (words(&["-O", written.as_str()]), path),
             Some(_) => {
                 let key = match written {
                     Format::Luks => "key-secret",
@@ -283,7 +283,7 @@ impl Storage<'_> {
             }
             BackendSpec::Volume(spec) => {
                 let (pool, volume) = (spec.pool.clone(), spec.volume.clone());
-                let format = self.image.format.unwrap_or(Format::Raw).as_wire();
+                let format = self.image.format.unwrap_or(Format::Raw).as_str();
                 let mut argv = words(&["virsh", "vol-create-as", "--pool", &pool]);
                 argv.extend(words(&["--name", &volume, "--capacity", &bytes]));
                 argv.extend(words(&["--format", format]));
@@ -291,7 +291,7 @@ impl Storage<'_> {
                 let capacity = says(&dump, format!("<capacity unit='bytes'>{bytes}<"));
                 // Volumes of LVM and of disks have no format.
                 let type_of = says(&dump, format!("<format type='{format}'/>"));
-                let is_raw = format == Format::Raw.as_wire();
+                let is_raw = format == Format::Raw.as_str();
                 let equality = [Some(capacity), (!is_raw).then_some(type_of)];
                 let inside = Named::Pool(pool.clone());
                 let thing = Named::PoolVolume { pool, volume };
@@ -325,7 +325,7 @@ impl Storage<'_> {
 
     /// `qemu-img info` of the image has this text.
     fn says(&self, format: Format, text: String) -> Equality {
-        let format = format.as_wire();
+        let format = format.as_str();
         let argv = words(&["qemu-img", "info", "-U", "-f", format, "--", self.path()]);
         Equality::Says { argv, text }
     }
@@ -375,14 +375,14 @@ impl Storage<'_> {
         backing: Option<(&str, Format)>,
         size: Option<Bytes>,
     ) -> Vec<String> {
-        let mut argv = words(&["qemu-img", "create", "-f", format.as_wire()]);
+        let mut argv = words(&["qemu-img", "create", "-f", format.as_str()]);
         argv.extend(self.secret());
         if !options.is_empty() {
             argv.extend(words(&["-o", &options.join(",")]));
         }
         if let Some((path, format)) = backing {
             // A spec names no other format below an image.
-            let driver = format.qemu_driver().unwrap_or(format.as_wire());
+            let driver = format.qemu_driver().unwrap_or(format.as_str());
             argv.extend(words(&["-b", path, "-F", driver]));
         }
         argv.extend(words(&["--", &self.written_path()]));
@@ -446,7 +446,7 @@ impl Storage<'_> {
                 }
             }),
             below.map(|(_, format)| {
-                let driver = format.qemu_driver().unwrap_or(format.as_wire());
+                let driver = format.qemu_driver().unwrap_or(format.as_str());
                 format!("\nbacking file format: {driver}\n")
             }),
         ];

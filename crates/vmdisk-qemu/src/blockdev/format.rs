@@ -40,7 +40,7 @@ impl Writer<'_> {
         } else {
             driver(format).unwrap_or_else(|reason| {
                 self.problem(at, format!("format '{format}': {reason}"));
-                format.as_wire()
+                format.as_str()
             })
         };
         let mut node = JsonObject::new()
@@ -71,7 +71,7 @@ impl Writer<'_> {
         // and on metadata. QEMU does not pass this option to a child either.
         node.push_some(
             "detect-zeroes",
-            layer.detect_zeroes.map(DetectZeroes::as_wire),
+            layer.detect_zeroes.map(DetectZeroes::as_str),
         );
         node.push("read-only", !layer.is_writable);
         self.check_qcow2_options(layer, format);

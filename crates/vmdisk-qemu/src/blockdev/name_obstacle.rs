@@ -35,7 +35,7 @@ impl NameObstacle {
             Some((scheme, transport)) => (scheme, Some(transport)),
             None => (url.scheme.as_str(), None),
         };
-        let protocol = NetworkProtocol::from_wire(scheme)?;
+        let protocol = NetworkProtocol::from_word(scheme)?;
         if url.user.is_some_and(|user| user.contains([':', '%'])) {
             return Some(NameObstacle::Password);
         }

@@ -392,14 +392,14 @@ impl Writer<'_> {
         let host = self.one_host(layer, source)?;
         let (host, port) = self.inet(layer, source.protocol, host)?;
         let url = Url {
-            scheme: source.protocol.as_wire(),
+            scheme: source.protocol.as_str(),
             host: &host,
             port,
             path: source.name.as_deref().unwrap_or_default(),
             query: source.query.as_deref(),
         };
         let mut node = JsonObject::new()
-            .with("driver", source.protocol.as_wire())
+            .with("driver", source.protocol.as_str())
             .with("url", url.to_string());
         if let Some((user, secret)) = self.login(layer) {
             node.push_some("username", user);

@@ -29,6 +29,6 @@ impl NodeOptions {
                 .with("no-flush", no_flush);
             node.push("cache", cache);
         }
-        node.push_some("discard", self.discard.map(Discard::as_wire));
+        node.push_some("discard", self.discard.map(Discard::as_str));
     }
 }

@@ -105,7 +105,7 @@ impl Writer<'_> {
         let mut node = JsonObject::new()
             .with("driver", driver)
             .with("filename", self.path(layer, path)?);
-        node.push_some("aio", layer.aio.map(AioMode::as_wire));
+        node.push_some("aio", layer.aio.map(AioMode::as_str));
         if layer.aio == Some(AioMode::IoUring) && layer.depth == 0 {
             let at = FieldPath::Disk(layer.nth, DiskField::Aio);
             self.require(Capability::AioIoUring, at, "aio=io_uring");
@@ -192,7 +192,7 @@ fn libvirt_options(layer: &Layer<'_>, is_lower: bool, node: &mut JsonObject) {
         NodeOptions { cache, discard }.push_to(node);
         node.push_some(
             "detect-zeroes",
-            layer.detect_zeroes.map(DetectZeroes::as_wire),
+            layer.detect_zeroes.map(DetectZeroes::as_str),
         );
     }
 }

@@ -586,7 +586,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             let at = at(DiskField::DetectZeroes);
             backend.detect_zeroes =
                 self.notes
-                    .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_wire);
+                    .word(at, property, DetectZeroes::WORDS, DetectZeroes::from_word);
         }
         if let Some(property) = node.view.take("cache-size") {
             let at = at(DiskField::MetadataCacheSize);

@@ -194,7 +194,7 @@ impl NodeReader<'_, '_> {
 
     /// Reads the encryption handled by librbd: of an image, and of its parent images.
     fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
-        let format = EncryptionFormat::from_wire(view.take_text("format")?);
+        let format = EncryptionFormat::from_word(view.take_text("format")?);
         let mut encryption = Encryption {
             format,
             engine: Some(EncryptionEngine::Librbd),
@@ -209,7 +209,7 @@ impl NodeReader<'_, '_> {
             view = view.inside("parent");
             if view
                 .get("format")
-                .and_then(|word| EncryptionFormat::from_wire(word.value.as_str()))
+                .and_then(|word| EncryptionFormat::from_word(word.value.as_str()))
                 != format
             {
                 break;
@@ -354,7 +354,7 @@ fn from_url(url: &WrittenUrl) -> Option<Image> {
         Some((scheme, transport)) => (scheme, Some(transport)),
         None => (url.scheme.as_str(), None),
     };
-    let protocol = NetworkProtocol::from_wire(scheme)?;
+    let protocol = NetworkProtocol::from_word(scheme)?;
     let path = url.path.strip_prefix('/').unwrap_or(&url.path);
     let host = match transport {
         Some("unix") => NetworkHost::unix(url.query_value("socket")?),

@@ -165,7 +165,7 @@ impl<'a> NodeReader<'_, 'a> {
                 below => FieldPath::Image(nth, below, ImageField::Image),
             };
             self.notes
-                .word(at, property, AioMode::WORDS, AioMode::from_wire)
+                .word(at, property, AioMode::WORDS, AioMode::from_word)
         });
         if depth == 0 {
             backend.aio = aio.or(backend.aio);
@@ -189,7 +189,7 @@ impl<'a> NodeReader<'_, 'a> {
         let zeroes = node.view.get("detect-zeroes");
         let of_image = backend
             .detect_zeroes
-            .map(|mode| mode.as_wire())
+            .map(|mode| mode.as_str())
             .unwrap_or("off");
         if let Some(zeroes) =
             zeroes.filter(|it| it.value.as_str() == of_image || it.value.as_str() == "off")
@@ -303,7 +303,7 @@ impl<'a> NodeReader<'_, 'a> {
                     .filter(|_| is_drive)
                     .and_then(super::read_network::from_name);
                 let image = by_name.or_else(|| {
-                    let protocol = NetworkProtocol::from_wire(word)?;
+                    let protocol = NetworkProtocol::from_word(word)?;
                     self.read_network(view, protocol)
                 });
                 image.unwrap_or_else(other)

@@ -90,7 +90,7 @@ impl<'a> Buses<'a> {
 
     /// The index in the id of a controller, if it is free.
     pub(super) fn index_in_id(&self, kind: ControllerType, id: Option<&str>) -> Option<u32> {
-        let rest = id?.strip_prefix(kind.as_wire())?;
+        let rest = id?.strip_prefix(kind.as_str())?;
         let number = if rest.is_empty() && kind == ControllerType::Usb {
             0
         } else {

@@ -277,6 +277,6 @@ fn legacy_limit(properties: Members<'_>, name: &str) -> String {
 fn cache_of_drive(word: &str) -> Option<CacheMode> {
     match word {
         "off" => Some(CacheMode::None),
-        _ => CacheMode::from_wire(word),
+        _ => CacheMode::from_word(word),
     }
 }

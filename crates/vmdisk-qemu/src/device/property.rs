@@ -204,9 +204,9 @@ impl Writer<'_> {
         };
         // The configured policy, otherwise that for write errors, like libvirt (`qemuBuildDiskDeviceProps`); reads
         // cannot run out of space.
-        let read_errors = read_error_policy.map(|policy| policy.as_wire());
+        let read_errors = read_error_policy.map(|policy| policy.as_str());
         let write_errors = error_policy.filter(|policy| *policy != ErrorPolicy::Enospace);
-        let read_errors = read_errors.or(write_errors.map(ErrorPolicy::as_wire));
+        let read_errors = read_errors.or(write_errors.map(ErrorPolicy::as_str));
         let mapping = (!iothread_mapping.is_empty()).then(|| vq_mapping(iothread_mapping));
         let boot_index = self.boot_index(device.nth);
         [

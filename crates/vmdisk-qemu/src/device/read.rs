@@ -262,7 +262,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
                 if *field == DiskField::ReadErrorPolicy && property.value.as_str() == ENOSPC {
                     // A device accepts the word. Reads never fail for lack of space, so all errors are reported.
                     self.report_enospc(at(*field), property);
-                    slot.set(FieldValue::Word(ReadErrorPolicy::Report.as_wire()));
+                    slot.set(FieldValue::Word(ReadErrorPolicy::Report.as_str()));
                     continue;
                 }
                 read_value(
@@ -345,7 +345,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
         if let Spelling::Named(name) = disk(DiskField::GeometryTranslation).spelling(model)
             && let Some(property) = properties.take(name)
         {
-            let read = GeometryTranslation::from_wire;
+            let read = GeometryTranslation::from_word;
             let at = at(DiskField::GeometryTranslation);
             geometry.translation = self
                 .notes
@@ -357,7 +357,7 @@ impl<'r, 'a> DiskReader<'r, 'a> {
     /// Reports a policy for reads that only has an effect on writes.
     fn report_enospc(&mut self, at: FieldPath, property: &Property) {
         self.notes.record_value(at, property);
-        let report = ReadErrorPolicy::Report.as_wire();
+        let report = ReadErrorPolicy::Report.as_str();
         let message = format!(
             "`{}={ENOSPC}` has no effect: reads do not run out of space",
             property.key

@@ -78,7 +78,7 @@ impl TargetNames {
 /// The number in libvirt's name for a disk with this id: from the id, or from the address.
 fn libvirt_number(bus: TargetBus, id: &str, address: Option<&Address>) -> Option<usize> {
     const MOST: u32 = 20_000;
-    let rest = id.strip_prefix(bus.as_wire())?;
+    let rest = id.strip_prefix(bus.as_str())?;
     if let Some(number) = rest.strip_prefix("-disk") {
         let number = number.parse::<u32>().ok().filter(|number| *number < MOST)?;
         return usize::try_from(number).ok();

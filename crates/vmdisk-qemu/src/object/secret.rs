@@ -158,7 +158,7 @@ impl Writer<'_> {
         let mut outer: Option<JsonObject> = None;
         for secret in secrets.into_iter().rev() {
             let mut object = JsonObject::new()
-                .with("format", format.as_wire())
+                .with("format", format.as_str())
                 .with("key-secret", secret);
             object.push_some("parent", outer.take().map(Json::Object));
             outer = Some(object);

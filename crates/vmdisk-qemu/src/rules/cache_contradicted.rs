@@ -52,7 +52,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
 fn check_cache(line: &Line<'_>, report: &mut Report, option: usize, drive: Members<'_>) {
     let Some(mode) = drive
         .get("cache")
-        .and_then(|it| CacheMode::from_wire(it.value.as_str()))
+        .and_then(|it| CacheMode::from_word(it.value.as_str()))
     else {
         return;
     };

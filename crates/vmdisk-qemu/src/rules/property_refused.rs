@@ -724,7 +724,7 @@ fn check_cache_member(
     rest: &str,
 ) {
     let value = property.value.as_str();
-    let (message, help) = match (rest, vmdisk_model::CacheMode::from_wire(value)) {
+    let (message, help) = match (rest, vmdisk_model::CacheMode::from_word(value)) {
         ("cache", Some(mode)) => {
             let switches = mode.switches();
             let word = |is_on: bool| if is_on { "on" } else { "off" };

@@ -56,7 +56,7 @@ pub(crate) fn architecture(program: &str) -> Option<Architecture> {
     Some(match program_name(program).strip_prefix("qemu-system-")? {
         "i386" => Architecture::I686,
         "arm" => Architecture::Armv7l,
-        word => Architecture::from_wire(word)?,
+        word => Architecture::from_word(word)?,
     })
 }
 

@@ -130,7 +130,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let bus = disk.frontend.effective_bus();
         let finding = report.finding(
             at,
-            phrase!("{disk} finds no room on bus {bus}", bus = bus.as_wire()),
+            phrase!("{disk} finds no room on bus {bus}", bus = bus.as_str()),
         );
         finding
             .label(format!("libvirt finds room for {room} disks on it"))

@@ -71,7 +71,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     FieldPath::Image(index, depth, ImageField::Format),
                     phrase!(
                         "{disk} has a backing image below an image of the format {format}, which does not support one",
-                        format = format.as_wire(),
+                        format = format.as_str(),
                     ),
                 )
                 .label("does not support a backing image")

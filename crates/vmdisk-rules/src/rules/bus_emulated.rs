@@ -152,7 +152,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let finding = report.finding(
             at,
-            phrase!("{disk} is on an emulated {bus} bus", bus = bus.as_wire()),
+            phrase!("{disk} is on an emulated {bus} bus", bus = bus.as_str()),
         );
         let virtio = on_virtio(context, index, disk);
         finding.label("each request exits to the host several times");

@@ -142,7 +142,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     phrase!(
                         "{disk} sets {noun}, which bus `{bus}` does not support",
                         noun = row.noun,
-                        bus = bus.as_wire(),
+                        bus = bus.as_str(),
                     ),
                 )
                 .label(format!("only on {where_it_is}"))

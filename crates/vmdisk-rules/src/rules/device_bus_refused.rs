@@ -96,7 +96,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} is on bus `{bus}`, which machine {board} does not have",
-                        bus = bus.as_wire(),
+                        bus = bus.as_str(),
                         board = board.name(),
                     ),
                 )
@@ -115,13 +115,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 at,
                 phrase!(
                     "{disk} is a {device} device, which bus `{bus}` does not support",
-                    device = device.as_wire(),
-                    bus = bus.as_wire(),
+                    device = device.as_str(),
+                    bus = bus.as_str(),
                 ),
             )
             .label(phrase!(
                 "a {device} device needs {buses}",
-                device = device.as_wire(),
+                device = device.as_str(),
                 buses
             ))
             .related(

@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} has an address of a type that bus `{bus}` does not support",
-                        bus = bus.as_wire(),
+                        bus = bus.as_str(),
                     ),
                 )
                 .label(phrase!("this needs a {needed} address", needed))
@@ -122,7 +122,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{disk} and {other} have the same address on bus `{bus}`",
                     other = DiskName(first),
-                    bus = bus.as_wire(),
+                    bus = bus.as_str(),
                 ),
             )
             .label(format!(

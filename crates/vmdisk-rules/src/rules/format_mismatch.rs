@@ -108,7 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!(
                     "{of}{disk} is configured as {written}, but the image is {header}",
                     of,
-                    written = written.as_wire(),
+                    written = written.as_str(),
                     header = header.to_owned(),
                 ),
             );
@@ -139,7 +139,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .help(phrase!(
                         "use {format}, or the path of the {written} image",
                         format = as_setting(at, header),
-                        written = written.as_wire(),
+                        written = written.as_str(),
                     )),
             };
         }

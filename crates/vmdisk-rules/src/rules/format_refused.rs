@@ -101,7 +101,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     at,
                     phrase!(
                         "{disk} is shareable, but its format {format} cannot be shared",
-                        format = top.format.map_or("raw", Format::as_wire),
+                        format = top.format.map_or("raw", Format::as_str),
                     ),
                 )
                 .label("only raw images can be shared")

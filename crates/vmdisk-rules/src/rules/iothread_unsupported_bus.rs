@@ -131,7 +131,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             phrase!(
                 "{disk} sets {iothread}, which {bus} disks do not support",
                 iothread = at,
-                bus = bus.as_wire(),
+                bus = bus.as_str(),
             ),
         );
         finding

@@ -102,7 +102,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         at,
                         phrase!(
                             "{disk} is configured as a SCSI device of the host, but its format is {format}",
-                            format = format.as_wire(),
+                            format = format.as_str(),
                         ),
                     )
                     .label("this format does not pass SCSI commands on")

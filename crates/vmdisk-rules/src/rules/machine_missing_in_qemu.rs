@@ -252,9 +252,9 @@ fn foreign_vendor(
 /// True if QEMU's list of machine types is for the guest's architecture.
 fn is_of_its_architecture(context: &Context<'_>) -> bool {
     match (&context.domain.architecture, &context.target.arch) {
-        (Some(guest), Some(program)) => guest.as_wire() == program,
+        (Some(guest), Some(program)) => guest.as_str() == program,
         // The default architecture is the program's, if it is a common one.
-        (None, Some(program)) => program == Architecture::X86_64.as_wire(),
+        (None, Some(program)) => program == Architecture::X86_64.as_str(),
         (_, None) => true,
     }
 }

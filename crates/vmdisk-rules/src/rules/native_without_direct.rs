@@ -151,7 +151,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     "use {threads}, which the guest does not see, or {none} if {mode} is not needed",
                     threads,
                     none,
-                    mode = mode.as_wire(),
+                    mode = mode.as_str(),
                 ))
                 .fix(Fix::safe([Change::set(at, AioMode::Threads)]));
         } else if let Some(why) = why_not_direct(context, disk) {

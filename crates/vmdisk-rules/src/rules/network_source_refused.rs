@@ -119,7 +119,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let unused = unused_members(network);
             let unused = unused.filter(|member| member.unused == Unused::Refused);
             let unused = unused.map(|member| {
-                let protocols = all_of(member.protocols.iter().map(|it| it.as_wire()));
+                let protocols = all_of(member.protocols.iter().map(|it| it.as_str()));
                 let noun = member.noun;
                 let what = phrase!("has {noun}, which only {protocols} uses", noun, protocols);
                 let at = FieldPath::Image(index, depth, member.field);

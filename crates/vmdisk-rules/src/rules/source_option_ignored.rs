@@ -99,7 +99,7 @@ fn ignored(image: &Image) -> Vec<(ImageField, &'static str, Phrase, &'static str
                     Unused::Ignored => IGNORES,
                     Unused::Refused | Unused::RefusedAtStart => return None,
                 };
-                let protocols = member.protocols.iter().map(|it| it.as_wire());
+                let protocols = member.protocols.iter().map(|it| it.as_str());
                 Some((member.field, member.noun, all_of(protocols), label))
             })
             .collect(),

@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     bus_at,
                     phrase!(
                         "{disk} is served by a vhost-user daemon, but is on bus {bus}",
-                        bus = bus.as_wire(),
+                        bus = bus.as_str(),
                     ),
                 )
                 .label("vhost-user only supports virtio")

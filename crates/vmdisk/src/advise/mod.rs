@@ -6,12 +6,12 @@ mod order;
 mod places;
 mod wants;
 
-use vmdisk_facts::{Facts, HostIndex};
+use vmdisk_facts::HostIndex;
 use vmdisk_model::Bytes;
 use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan};
 
 use crate::trace::trace;
-use crate::{Detail, LintOptions, read, write};
+use crate::{Detail, Host, LintOptions, read, write};
 
 pub use candidate::StorageCandidate;
 pub use intent::{DiskLoad, StorageForm, StorageIntent, Want};
@@ -28,16 +28,15 @@ pub use wants::Mechanism;
 /// ```
 /// use vmdisk::advise::{StorageIntent, Want, advise};
 /// use vmdisk::model::Bytes;
-/// use vmdisk::{Facts, HostIndex, LintOptions};
+/// use vmdisk::{Host, LintOptions};
 ///
-/// let facts = Facts::from_yaml("
+/// let host = Host::parse("
 /// schema_version: '1.0'
 /// mounts: [{id: m1, point: /srv, fs: f1, options: {nobarrier: false}}]
 /// filesystems: [{id: f1, kind: xfs}]
 /// dirs: [{path: /srv/img, mount: m1}]
-/// ").unwrap().facts;
-/// let index = HostIndex::new(&facts);
-/// let options = LintOptions { host: Some(&index), ..LintOptions::default() };
+/// ").unwrap();
+/// let options = LintOptions::default().host(host);
 /// let mut intent = StorageIntent::new(Bytes::gib(10));
 /// intent.wants.insert(Want::Snapshots);
 /// let advice = advise(&intent, &options);
@@ -45,10 +44,9 @@ pub use wants::Mechanism;
 /// intent.wants.insert(Want::Checksums);
 /// assert!(advise(&intent, &options).fitting.is_empty());
 /// ```
-pub fn advise(intent: &StorageIntent, options: &LintOptions<'_>) -> StorageAdvice {
-    let nothing = Facts::default();
-    let unknown = HostIndex::new(&nothing);
-    let host = options.host.unwrap_or(&unknown);
+pub fn advise(intent: &StorageIntent, options: &LintOptions) -> StorageAdvice {
+    let host = options.host.clone().unwrap_or_default();
+    let host = host.index();
     let (found, mut excluded) = places::of(intent, host);
     let mut candidates = Vec::new();
     for place in &found {
@@ -73,7 +71,7 @@ fn candidate(
     FormOfPlace { form, backend }: FormOfPlace,
     intent: &StorageIntent,
     host: &HostIndex<'_>,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
 ) -> Result<StorageCandidate, String> {
     let taken = match (form, place.free) {
         (StorageForm::WholeDisk, Some(size)) => Bytes(size),
@@ -88,12 +86,10 @@ fn candidate(
     let planned = plan(&spec, host.facts(), target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
     let after = facts_after(host.facts(), &planned);
-    let after = HostIndex::new(&after);
-    let options = LintOptions {
-        host: Some(&after),
-        detail: Detail::Titles,
-        ..options.clone()
-    };
+    let options = options
+        .clone()
+        .host(Host::new(after))
+        .detail(Detail::Titles);
     let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
     let document = read(&xml).map_err(|failure| failure.message)?;
     let traced = trace(&document, &options).disks.into_iter().next();

@@ -115,7 +115,7 @@ fn migration(kind: Option<&FsKind>, plan: &Plan) -> Mechanism {
         true if backend.is_direct() => given("other hosts see the storage, and no host caches it"),
         true => missing(format!(
             "libvirt refuses it with cache mode {}",
-            backend.effective_cache().as_wire()
+            backend.effective_cache().as_str()
         )),
     }
 }

@@ -49,7 +49,7 @@ const MAX_ATTEMPTS: usize = 128;
 ///
 /// # Errors
 /// If `text` cannot be read.
-pub fn fix(text: &str, options: &LintOptions<'_>, scope: FixScope) -> Result<Fixed, ReadFailure> {
+pub fn fix(text: &str, options: &LintOptions, scope: FixScope) -> Result<Fixed, ReadFailure> {
     Ok(fix_document(read(text)?, &read, options, scope))
 }
 
@@ -62,7 +62,7 @@ pub fn fix(text: &str, options: &LintOptions<'_>, scope: FixScope) -> Result<Fix
 pub fn fix_document(
     document: Document,
     read_again: ReadAgain<'_>,
-    options: &LintOptions<'_>,
+    options: &LintOptions,
     scope: FixScope,
 ) -> Fixed {
     let report = lint_unselected(&document, options, &QemuTrialOutcome::default(), true);
@@ -114,7 +114,7 @@ fn id_of(diagnostic: &Diagnostic) -> FixId {
 
 struct Fixer<'f> {
     read_again: ReadAgain<'f>,
-    options: &'f LintOptions<'f>,
+    options: &'f LintOptions,
     document: Document,
     report: LintReport,
     mended: Vec<String>,

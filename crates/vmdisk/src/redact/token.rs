@@ -202,7 +202,7 @@ impl Redactor {
             .find(|prefix| part.starts_with(*prefix))
             .unwrap_or(&"");
         let ending = part.rsplit_once('.').map_or("", |(_, ending)| ending);
-        let ending = if ending == "img" || Format::from_wire(ending).is_some() {
+        let ending = if ending == "img" || Format::from_word(ending).is_some() {
             format!(".{ending}")
         } else {
             partition(part).map_or_else(String::new, |number| format!("-part{number}"))

@@ -16,7 +16,7 @@ static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {
         .map(str::to_owned);
     let blocks = BlockKind::NAMED.iter().map(|kind| kind.as_str().to_owned());
     let systems = FsKind::NAMED.iter().map(|kind| kind.name().into_owned());
-    let formats = Format::ALL.iter().map(|format| format.as_wire().to_owned());
+    let formats = Format::ALL.iter().map(|format| format.as_str().to_owned());
     let texts: Vec<String> = listed.chain(blocks).chain(systems).chain(formats).collect();
     let words = texts
         .iter()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use vmdisk::rules::{Example, Missing, RULES};
-use vmdisk::{LintOptions, LintReport, lint, read};
-use vmdisk_facts::{Facts, HostIndex};
+use vmdisk::{Host, LintOptions, LintReport, lint, read};
+use vmdisk_facts::Facts;
 
 use super::{facts_named, policy_of, target_of};
 
@@ -34,13 +34,10 @@ fn lint_example(example: &Example, text: &str) -> Option<LintReport> {
         .into_iter()
         .map(facts_named)
         .collect();
-    let hosts: Vec<HostIndex<'_>> = facts.iter().map(HostIndex::new).collect();
-    let options = LintOptions {
-        host: hosts.first(),
-        target: target_of(example),
-        policy: policy_of(example),
-        ..LintOptions::default()
-    };
+    let options = LintOptions::default()
+        .host(facts.first().cloned().map(Host::new))
+        .target(target_of(example))
+        .policy(policy_of(example));
     Some(lint(&read(text).ok()?, &options))
 }
 

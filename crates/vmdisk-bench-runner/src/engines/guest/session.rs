@@ -608,7 +608,7 @@ fn expected_cache(cache: CacheMode, semantics: &mut Semantics) {
     {
         semantics.complaints.push(format!(
             "cache={} means {expected:?}, but the guest sees {seen:?}",
-            cache.as_wire()
+            cache.as_str()
         ));
     }
 }
