@@ -218,6 +218,16 @@ fn a_language_that_is_not_read_is_named_with_the_line_of_qemu() {
             "names QEMU without an option",
             2,
         ),
+        (
+            "#!/bin/sh\nqemu-system-x86_64 --version\nqemu-system-x86_64 -device help\n",
+            "only asks QEMU for information",
+            2,
+        ),
+        (
+            "disk/info\npool/q/qemu-system-x86_7.2_amd64.deb\n",
+            "names QEMU without an option",
+            2,
+        ),
     ] {
         let place = Place::with(&[("a", text)]);
         let run = place.run(&["lint", "--no-config", "a"]);
@@ -253,6 +263,32 @@ fn a_value_of_a_variable_gives_no_error_and_no_edit() {
         let convert = place.run(&["convert", "--to", "libvirt-xml", "a.sh"]);
         assert!(!convert.stdout.contains('$'), "{line}: {convert:?}");
     }
+}
+
+#[test]
+fn a_variable_of_the_caller_is_not_empty_where_its_default_is_not_used() {
+    for default in [
+        "[ -z \"$MEM\" ] && MEM=1G",
+        "if [ \"$MEM\" = '' ]; then MEM=1G; fi",
+        "[[ -n $MEM ]] || { MEM=1G; }",
+    ] {
+        let text = format!(
+            "{default}\nqemu-system-x86_64 -m $MEM -machine q35 -drive file=a,format=raw,if=virtio\n"
+        );
+        let run = Place::with(&[("a.sh", &text)]).run(&["lint", "--no-config", "a.sh"]);
+        assert_eq!(run.code, 0, "{text}: {run:?}");
+        assert_eq!(run.stdout, "", "{text}");
+    }
+}
+
+#[test]
+fn a_start_by_a_variable_is_found_beside_one_by_name() {
+    let text = "probe() { qemu-system-x86_64 -M none -nographic; }\nprobe\nargs=(-m 1G $@)\n${QEMU} \"${args[@]}\"\n";
+    let run = Place::with(&[("a.sh", text)]).run(&["convert", "--to", "qemu", "a.sh"]);
+    assert!(
+        run.stderr.contains("the file starts QEMU in 2 ways"),
+        "{run:?}"
+    );
 }
 
 #[test]

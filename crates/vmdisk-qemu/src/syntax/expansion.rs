@@ -372,8 +372,11 @@ impl Expander<'_> {
             if name == "IFS" {
                 return Ok(Some(Value::word(literal(" \t\n"))));
             }
-            let is_skipped = self.shell.skipped.contains(name);
-            return Ok(is_skipped.then(|| Value::word(Text::empty(0))));
+            if self.shell.skipped.contains(name) {
+                return Ok(Some(Value::word(Text::empty(0))));
+            }
+            self.shell.of_caller.insert(name.to_owned());
+            return Ok(None);
         };
         if value.unknown.is_some() {
             return Err(value);

@@ -121,22 +121,21 @@ fn is_json(text: &str) -> bool {
     })
 }
 
-/// True unless the text needs a shell: a line continues, or an option has its value on the same line.
+/// True for lines with options, unless they need a shell: a line continues, or an option has its value on the same line.
 fn is_one_word_to_a_line(text: &str) -> bool {
-    let mut options = 0;
+    let mut has_option = false;
     for line in text.lines() {
         let line = line.trim_end_matches('\r');
         if line.trim_end().ends_with('\\') || line.starts_with([' ', '\t', '#']) {
             return false;
         }
-        if line.starts_with('-') || is_program(line) {
-            if line.contains([' ', '\t']) {
-                return false;
-            }
-            options += 1;
+        let is_option = line.starts_with('-');
+        if (is_option || is_program(line)) && line.contains([' ', '\t']) {
+            return false;
         }
+        has_option |= is_option;
     }
-    options > 0
+    has_option
 }
 
 /// Splits at a character; an empty last piece is not a word.

@@ -2,7 +2,7 @@
 
 use vmdisk_source::Span;
 
-use super::program::is_program;
+use super::program::{is_program, only_asks};
 use crate::failure::ReadFailure;
 
 /// The language that the first lines of a text name.
@@ -88,6 +88,7 @@ pub(super) fn no_command(text: &str) -> ReadFailure {
         {
             "is a comment"
         }
+        Some(_) if only_asks(line.split_whitespace()) => "only asks QEMU for information",
         Some(_)
             if !line
                 .split_once("qemu")

@@ -66,9 +66,30 @@ pub(super) fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
         return false;
     };
     let mut arguments = words[at + 1..].iter().map(Text::as_str);
+    if only_asks(arguments.clone()) {
+        return false;
+    }
     let is_first = at == 0 || at == 1 && matches!(words[0].as_str(), "exec" | "sudo");
     let is_certain = is_first && !words[at].as_str().starts_with('$');
-    arguments.any(|word| word.starts_with('-') || is_certain && word.starts_with('$'))
+    arguments.any(|word| {
+        word.starts_with('-')
+            || is_first && word.contains("[@]")
+            || is_certain && word.starts_with('$')
+    })
+}
+
+/// True for arguments that ask QEMU for its version or a list, after which it ends.
+pub(super) fn only_asks<'a>(arguments: impl Iterator<Item = &'a str>) -> bool {
+    let mut before = "";
+    for word in arguments {
+        let is_list =
+            before.starts_with('-') && (matches!(word, "help" | "?") || word.ends_with(",help"));
+        if is_list || matches!(word, "-version" | "--version" | "-h" | "-help" | "--help") {
+            return true;
+        }
+        before = word;
+    }
+    false
 }
 
 /// True for a command that runs QEMU, or a variable that is named so.

@@ -167,7 +167,9 @@ impl Shell {
                         done.1 = Some(operator == "||");
                     }
                     None => {
-                        let taken = self.branch(|shell| shell.chain(script, at, operator));
+                        let taken = self.branch(Some(branches.key), |shell| {
+                            shell.chain(script, at, operator)
+                        });
                         branches.taken.push(taken);
                         let place = script.span(start..*at);
                         done = self.after(branches, true, Flow::Next, place);
@@ -203,7 +205,7 @@ impl Shell {
             *at += 1;
             script.skip_lines(at);
             // Each command of a pipe runs in a shell of its own.
-            self.branch(|shell| shell.command(script, at, live).0);
+            self.branch(None, |shell| shell.command(script, at, live).0);
             (flow, status) = (Flow::Next, None);
         }
         self.assumed = self.assumed.map(|status| status != is_negated);
@@ -224,7 +226,7 @@ impl Shell {
             match (&token.kind, script.word(*at)) {
                 (TokenKind::Operator("("), _) => {
                     *at += 1;
-                    self.branch(|shell| shell.list(script, at, live).0);
+                    self.branch(None, |shell| shell.list(script, at, live).0);
                     *at += 1;
                     (Flow::Next, None)
                 }
@@ -302,7 +304,10 @@ impl Shell {
         let references = self.references.clone();
         self.locals.push(Changes::new());
         self.owners.push(name.to_owned());
+        self.returns.push((self.branches.len(), Vec::new()));
+        self.branches.push(Changes::new());
         let (flow, _) = self.command(&script, &mut body.start.clone(), true);
+        let flow = self.after_returns(flow, script.span(body));
         self.owners.pop();
         self.args = before;
         self.references = references;
@@ -315,6 +320,30 @@ impl Shell {
         } else {
             Flow::Next
         }
+    }
+
+    /// Continues after a function of which some branches end early.
+    fn after_returns(&mut self, flow: Flow, place: Span) -> Flow {
+        let former = self.branches.pop().unwrap_or_default();
+        let (_, returned) = self.returns.pop().unwrap_or_default();
+        let with_former = |mut ends: Changes| {
+            for (name, value) in &former {
+                ends.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+            ends
+        };
+        if let Some(around) = self.branches.last_mut() {
+            *around = with_former(std::mem::take(around));
+        }
+        let Some(&(key, _)) = returned.last() else {
+            return flow;
+        };
+        let ends = returned
+            .into_iter()
+            .map(|(_, ends)| Some(with_former(ends)));
+        let last = (flow != Flow::Exit).then(Changes::new);
+        let ends: Vec<Option<Changes>> = ends.chain([last]).collect();
+        self.join(&ends, key, place)
     }
 
     /// Calls the functions that nothing has called: another script may.
@@ -330,7 +359,7 @@ impl Shell {
             let is_uncalled = self.functions.get(&name).is_some_and(|it| it.calls == 0);
             if is_uncalled {
                 let args = vec![self.caller_arguments(Span::empty(0))];
-                self.branch(|shell| shell.call(&name, args));
+                self.branch(None, |shell| shell.call(&name, args));
             }
         }
     }
@@ -418,7 +447,8 @@ impl Shell {
                 None
             }
             None => {
-                let taken = self.branch(|shell| shell.list(script, at, true).0);
+                let key = Some(branches.key);
+                let taken = self.branch(key, |shell| shell.list(script, at, true).0);
                 branches.taken.push(taken);
                 None
             }
@@ -658,7 +688,7 @@ impl Shell {
         let mut flow = None;
         let before = (self.out.commands.len(), self.input.clone());
         let mut status = None;
-        self.branch(|shell| {
+        self.branch(None, |shell| {
             status = shell.list(script, &mut at.clone(), true).1;
             Flow::Next
         });
@@ -744,7 +774,9 @@ impl Shell {
         if let Some(name) = name {
             self.set_unknown(name, "a loop sets it");
         }
-        branches.taken = vec![self.branch(|shell| past_loop(shell.list(script, at, true).0))];
+        let key = Some(branches.key);
+        let round = self.branch(key, |shell| past_loop(shell.list(script, at, true).0));
+        branches.taken = vec![round];
         Self::expect(script, at, "done");
         let place = script.span(start..*at);
         self.after(branches, true, Flow::Next, place)
@@ -1212,6 +1244,24 @@ mod tests {
             "$L",
             "a branch sets it",
             " or -b",
+        ),
+        (
+            "[ -z \"$A\" ] && A=1; qemu-system-x86_64 -a $A",
+            "$A",
+            "a branch sets it",
+            "",
+        ),
+        (
+            "f() { x && { A=1; return; }; A=2; }; f; qemu-system-x86_64 -a $A",
+            "$A",
+            "a branch sets it",
+            "1 or 2",
+        ),
+        (
+            "f() { A=1; if x; then return; else exit; fi; }; f; qemu-system-x86_64 -a$A $B",
+            "$B",
+            "nothing in the file sets it",
+            "",
         ),
         (
             "A=1; . ./conf; qemu-system-x86_64 -a $A",

@@ -86,7 +86,9 @@ impl Shell {
                 *at += 1;
             }
             if !live {
-                if let Some((name, ..)) = parts {
+                if let Some((name, ..)) = parts
+                    && !self.of_caller.contains(&word[name.clone()])
+                {
                     self.skipped.insert(word[name].to_owned());
                 }
                 continue;

@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
 use super::expansion::printf;
+use super::program::is_program;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{Shell, joined, literal};
 use super::text::Text;
@@ -22,7 +23,7 @@ impl Shell {
         let has_assumed = self.has_assumed;
         self.depth += 8;
         self.captures.push(Some(Text::empty(start)));
-        self.branch(|shell| shell.list(&script, &mut 0, true).0);
+        self.branch(None, |shell| shell.list(&script, &mut 0, true).0);
         self.depth -= 8;
         self.has_assumed |= has_assumed;
         let output = self.captures.pop()??;
@@ -97,6 +98,12 @@ fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
                 output.push_escape("\n", Span::empty(0));
             }
             Some(output)
+        }
+        // Where the program is does not matter.
+        ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program])
+            if is_known && is_program(program) =>
+        {
+            Some(text(program))
         }
         ("basename", [path, suffix @ ..]) if is_known && !path.starts_with('-') => {
             let path = path.trim_end_matches('/');

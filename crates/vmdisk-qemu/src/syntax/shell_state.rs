@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
-use super::hole::{Decisions, Evaluated, Hole};
+use super::hole::{Decisions, Evaluated, Hole, UNSET};
 use super::script_text::Script;
 use super::text::Text;
 
@@ -107,6 +107,9 @@ pub(super) struct Shell {
     pub(super) functions: HashMap<String, Function>,
     /// The former values of what each open branch, the outermost first, changed.
     pub(super) branches: Vec<Changes>,
+    /// The ways out of each open function: how many branches are around it, and the branches that leave it, each by the
+    /// start of the text around it and with the values that it leaves.
+    pub(super) returns: Vec<(usize, Vec<(usize, Changes)>)>,
     /// The former values of the local variables of each open function.
     pub(super) locals: Vec<Changes>,
     pub(super) out: Evaluated,
@@ -130,6 +133,8 @@ pub(super) struct Shell {
     pub(super) maps: HashSet<String>,
     /// Variables that the script sets only where it was not followed.
     pub(super) skipped: HashSet<String>,
+    /// Variables that the script reads before it sets them: those of the caller.
+    pub(super) of_caller: HashSet<String>,
     /// True for a script of a shell without braces.
     pub(super) is_posix: bool,
     /// The open functions.
@@ -205,11 +210,15 @@ impl Shell {
         Some(value.clone())
     }
 
-    pub(super) fn note(&mut self, name: &str) {
-        let former = match name {
+    fn now(&self, name: &str) -> Option<Value> {
+        match name {
             ARGUMENTS => Some(Value::list(self.args.clone(), true)),
             _ => self.variables.get(name).cloned(),
-        };
+        }
+    }
+
+    pub(super) fn note(&mut self, name: &str) {
+        let former = self.now(name);
         if let Some(branch) = self.branches.last_mut() {
             branch.entry(name.to_owned()).or_insert(former);
         }
@@ -244,8 +253,13 @@ impl Shell {
         }
     }
 
-    /// Runs a part whose effects may not happen, undoes them, and returns them; `None` if the script ends there.
-    pub(super) fn branch(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Option<Changes> {
+    /// Runs a part whose effects may not happen, undoes them, and returns them; `None` if the script or the function ends
+    /// there. `key` is the start of the text around it, unless it runs in a shell of its own.
+    pub(super) fn branch(
+        &mut self,
+        key: Option<usize>,
+        run: impl FnOnce(&mut Self) -> Flow,
+    ) -> Option<Changes> {
         self.branches.push(Changes::new());
         let flow = run(self);
         self.may_leave |= matches!(flow, Flow::Break | Flow::Continue);
@@ -259,7 +273,18 @@ impl Shell {
             self.put(&name, value);
             changes.insert(name, now);
         }
-        (flow == Flow::Next).then_some(changes)
+        if flow == Flow::Next {
+            return Some(changes);
+        }
+        if let (Flow::Return, Some(key), Some(&(around, _))) = (flow, key, self.returns.last()) {
+            for name in self.branches[around..].iter().flat_map(Changes::keys) {
+                if !changes.contains_key(name) {
+                    changes.insert(name.clone(), self.now(name));
+                }
+            }
+            self.returns.last_mut()?.1.push((key, changes));
+        }
+        None
     }
 
     /// Continues after branches of which one was taken.
@@ -271,10 +296,7 @@ impl Shell {
         let names: BTreeSet<&String> = open.iter().flat_map(|changes| changes.keys()).collect();
         for name in names {
             self.note(name);
-            let before = match name.as_str() {
-                ARGUMENTS => Some(Value::list(self.args.clone(), true)),
-                _ => self.variables.get(name).cloned(),
-            };
+            let before = self.now(name);
             let values: Vec<Option<Value>> = open
                 .iter()
                 .map(|changes| changes.get(name).unwrap_or(&before).clone())
@@ -301,8 +323,11 @@ impl Shell {
         if values.iter().all(is_same) {
             return first.clone();
         }
-        // What only some branches set is empty in the others.
-        let empty = Value::word(Text::empty(0));
+        // What only some branches set is empty in the others, or the caller's.
+        let empty = match self.of_caller.contains(name) {
+            true => Value::unknown(UNSET),
+            false => Value::word(Text::empty(0)),
+        };
         let values: Vec<Option<&Value>> = values
             .iter()
             .map(|value| Some(value.as_ref().unwrap_or(&empty)))

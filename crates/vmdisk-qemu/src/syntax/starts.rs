@@ -6,7 +6,7 @@ use vmdisk_source::Span;
 
 use super::hole::{Choice, Command, Decisions, Evaluated};
 use super::option::has_value;
-use super::program::{is_program, is_program_variable, runs};
+use super::program::{is_program, is_program_variable, is_start};
 use super::start::{CommandLineForm, Start, Words, from_program};
 use super::text::Text;
 use crate::failure::ReadFailure;
@@ -95,18 +95,13 @@ fn add(found: &mut Vec<Words>, words: Words) -> Result<(), ReadFailure> {
 ///
 /// One at a known place is a start in each of its ways, also without options.
 fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
-    let of = |is_program: fn(&str) -> bool| -> Vec<usize> {
-        let commands = script.commands.iter().enumerate();
-        let is_known =
-            |words: &[Text]| is_program(words[0].as_str()) && known.contains(&words[0].whole());
-        let commands =
-            commands.filter(|(_, it)| runs(&it.words, is_program) || is_known(&it.words));
-        commands.map(|(nth, _)| nth).collect()
+    let is_known = |words: &[Text]| {
+        let first = words[0].as_str();
+        (is_program(first) || is_program_variable(first)) && known.contains(&words[0].whole())
     };
-    match of(is_program) {
-        none if none.is_empty() => of(is_program_variable),
-        some => some,
-    }
+    let commands = script.commands.iter().enumerate();
+    let starts = commands.filter(|(_, it)| is_start(&it.words) || is_known(&it.words));
+    starts.map(|(nth, _)| nth).collect()
 }
 
 /// Options whose value decides over disks or the machine.
