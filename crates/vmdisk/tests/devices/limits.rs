@@ -5,9 +5,10 @@ use vmdisk::rules::{Confidence, Context, Finding, FindingText, Text};
 use vmdisk::{GuestNeeds, HostGuests};
 use vmdisk_facts::{HostIndex, Target};
 use vmdisk_libvirt::XmlSpeller;
+use vmdisk_model::{ControllerField, FieldPath};
 
 use super::support::{
-    Verdict, block, disk, fixture_text, guest, lint, lint_on, lint_with, text_of,
+    Verdict, block, disk, fix_of, fixture_text, guest, lint, lint_on, lint_with, text_of,
 };
 
 /// A host of `fixtures/facts` in which facts differ, each at a path of keys; items of lists are named by their id or
@@ -266,9 +267,13 @@ fn an_image_with_new_features_needs_a_new_qemu() {
         disk("", "/srv/img/whole.qcow2", "vda", "virtio", "").replace("type='raw'", "type='qcow2'");
     let facts = host("refused-images", &[(image, json!("zstd"))]);
     let text = guest("", &disk);
-    for (qemu, is_reported) in [("5.0", true), ("5.1", false), ("11.1", false)] {
-        let said = with_qemu("image-newer-than-qemu", &facts, qemu, &text);
-        assert_eq!(said.len(), usize::from(is_reported), "{qemu}");
+    for (target, is_reported) in [
+        ("qemu=5.0", true),
+        ("qemu=5.1", false),
+        ("qemu=11.1", false),
+    ] {
+        let said = with_target("image-newer-than-qemu", &facts, target, &text);
+        assert_eq!(said.len(), usize::from(is_reported), "{target}");
     }
 }
 
@@ -279,7 +284,7 @@ fn the_size_of_an_image_is_certain_for_a_known_qemu() {
         &disk("cache='none'", "/srv/img/odd.img", "vda", "virtio", ""),
     );
     let facts = host("refused-images", &[]);
-    let said = with_qemu("image-size-unaligned", &facts, "7.2", &text);
+    let said = with_target("image-size-unaligned", &facts, "qemu=7.2", &text);
     let confidences: Vec<_> = said.iter().map(|(finding, _)| finding.confidence).collect();
     assert_eq!(confidences, [Confidence::Certain]);
 }
@@ -369,12 +374,12 @@ fn a_server_other_than_nfs_has_a_port() {
     lint("network-source-refused", &guest("", disk)).is_clean();
 }
 
-/// What one rule says for a version of QEMU.
-fn with_qemu(rule: &str, facts: &str, qemu: &str, text: &str) -> Vec<(Finding, FindingText)> {
+/// What one rule says for a target.
+fn with_target(rule: &str, facts: &str, target: &str, text: &str) -> Vec<(Finding, FindingText)> {
     let facts = super::support::facts(facts);
     let host = HostIndex::new(&facts);
     let document = vmdisk_libvirt::read(text).expect("it is a domain");
-    let target: Target = format!("qemu={qemu}").parse().expect("it is a target");
+    let target: Target = target.parse().expect("it is a target");
     let mut context = Context::new(&document.domain, &target);
     context.host = Some(&host);
     vmdisk::rules::check(Text::Xml(&document, text), &context)
@@ -461,5 +466,94 @@ fn guests_that_share_an_image_are_counted_without_the_guest_itself() {
         assert_eq!(own[0].1.len(), 1, "{own:?}");
         assert_eq!(title.contains("more guest"), !more.is_empty(), "{title}");
         assert!(title.contains(more), "{title}");
+    }
+}
+
+#[test]
+fn a_request_size_needs_a_limit_that_is_set() {
+    let said = |limits: &str| {
+        let inside = format!("<iotune><size_iops_sec>4096</size_iops_sec>{limits}</iotune>");
+        let text = guest("", &disk("", "/a.img", "vda", "virtio", &inside));
+        lint("throttle-limits-refused", &text).findings.len()
+    };
+    assert_eq!(said(""), 1);
+    assert_eq!(said("<total_iops_sec>0</total_iops_sec>"), 1);
+    assert_eq!(said("<total_iops_sec>100</total_iops_sec>"), 0);
+    assert_eq!(said("<write_iops_sec>1</write_iops_sec>"), 0);
+}
+
+#[test]
+fn a_short_target_name_does_not_have_too_many_letters() {
+    let said = lint(
+        "target-name-refused",
+        &guest("", &disk("", "/a.img", "vd", "virtio", "")),
+    );
+    assert!(text_of(said.one()).contains("only letters may follow the prefix"));
+}
+
+#[test]
+fn the_controller_of_a_disk_is_the_one_of_its_address() {
+    let address = "<address type='drive' controller='1' bus='0' target='0' unit='0'/>";
+    let devices = (0..2)
+        .map(|index| format!("<controller type='scsi' index='{index}' model='virtio-scsi'/>"))
+        .chain([disk("", "/a.img", "sda", "scsi", address)])
+        .collect::<String>();
+    let said = lint(
+        "iothread-unused",
+        &guest("<iothreads>1</iothreads>", &devices),
+    );
+    let controller = FieldPath::Controller(1, ControllerField::IoThread);
+    assert_eq!(fix_of(said.one()), [(controller, Some("1"))]);
+}
+
+#[test]
+fn a_chain_ends_at_an_image_that_is_read_as_raw() {
+    let disk = disk("", "/srv/img/overlay.qcow2", "vda", "virtio", "")
+        .replace("type='raw'", "type='qcow2'");
+    let backing: &[&str] = &["files", "/srv/img/overlay.qcow2", "image", "backing"];
+    for (format, is_missing) in [("qcow2", true), ("raw", false)] {
+        let below = json!({"path": "moved.qcow2", "format": format});
+        let said = on(
+            "backing-missing",
+            "backing-chains",
+            &[(backing, below)],
+            &disk,
+        );
+        assert_eq!(said.findings.len(), usize::from(is_missing), "{format}");
+    }
+}
+
+#[test]
+fn io_uring_hangs_above_an_encrypted_device_too() {
+    let disk = block(
+        "io='io_uring'",
+        "/dev/mapper/with-discards",
+        "vda",
+        "virtio",
+        "",
+    );
+    let facts = fixture_text("luks-without-discards");
+    let text = guest("", &disk);
+    for (target, is_reported) in [("kernel=5.4", true), ("kernel=6.1", false)] {
+        let said = with_target("known-bad-build", &facts, target, &text);
+        assert_eq!(said.len(), usize::from(is_reported), "{target}: {said:?}");
+    }
+}
+
+#[test]
+fn a_machine_without_a_version_is_looked_up_in_the_list_of_the_target() {
+    let text = guest("", "").replace("'q35'", "'isapc'");
+    let document = vmdisk_libvirt::read(&text).expect("it is a domain");
+    for (listed, is_reported) in [(None, false), (Some("q35"), true), (Some("isapc"), false)] {
+        let mut target: Target = "qemu=11.1".parse().expect("it is a target");
+        target.machines = listed.into_iter().map(str::to_owned).collect();
+        let context = Context::new(&document.domain, &target);
+        let said = vmdisk::rules::check(Text::Xml(&document, &text), &context).findings;
+        let is_it = |finding: &&Finding| finding.rule.name == "machine-missing-in-qemu";
+        assert_eq!(
+            said.iter().filter(is_it).count(),
+            usize::from(is_reported),
+            "{listed:?}"
+        );
     }
 }
