@@ -25,7 +25,7 @@ const BY_COMPILER: [&str; 6] = [
 /// Writes the texts, or fails if one is out of date.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
     let mut doc = Command::new("cargo");
-    doc.args(["doc", "--no-deps", "--quiet", "--locked"]);
+    doc.args(["doc", "--no-deps", "--quiet", "--locked", "--all-features"]);
     doc.args(CRATES.iter().flat_map(|name| ["--package", name]));
     if !doc.current_dir(repository()).status()?.success() {
         bail!("the documentation could not be built");

@@ -68,7 +68,9 @@ fn generate(format: SchemaFormat) -> schemars::Schema {
         SchemaFormat::Config => config::schema(),
         SchemaFormat::Baseline => baseline::file::schema(),
         SchemaFormat::Facts => vmdisk::Facts::json_schema(),
-        SchemaFormat::Spec => vmdisk::plan::Spec::json_schema(),
+        SchemaFormat::Spec => vmdisk::plan::Spec::json_schema()
+            .try_into()
+            .expect("a schema is an object"),
         SchemaFormat::FactsDiff => crate::facts::diff::schema(),
         SchemaFormat::Explain => explain::schema(),
         SchemaFormat::Steps => crate::apply::json::schema(),

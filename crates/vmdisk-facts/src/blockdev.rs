@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -375,6 +376,7 @@ impl fmt::Display for BlockKind {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for BlockKind {
     fn schema_name() -> Cow<'static, str> {
         "BlockKind".into()

@@ -1,9 +1,11 @@
 //! One fact: known, absent, unknown with a reason, or never asked for.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{
@@ -357,6 +359,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Replay<A> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for Fact<T> {
     fn inline_schema() -> bool {
         true
@@ -374,8 +377,8 @@ impl<T: JsonSchema> JsonSchema for Fact<T> {
 }
 
 /// How an unanswered question is written.
-#[derive(JsonSchema)]
-#[schemars(rename = "Unknown")]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Unknown"))]
 #[expect(dead_code, reason = "only its schema is used")]
 struct UnknownShape {
     /// permission, tool-missing, unsupported-kernel, timeout, parse, namespace, conflict, redacted or undecided.

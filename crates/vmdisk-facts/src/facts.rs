@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ pub const SCHEMA_VERSION: &str = "1.0";
 /// Mounts, filesystems and block devices form a graph through short local ids (`m1`, `f1`, `b1`), so that
 /// each fact is written once. Sizes are bytes, versions are arrays, and a list holds what was collected:
 /// a path that is not in `files` is not collected, a path that does not exist is in `files` with `"present": false`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Facts {
     /// The identifier of the shape, [`SCHEMA`].
     #[serde(default = "our_schema")]
@@ -198,7 +200,7 @@ facts! {
 
 facts! {
     /// Which host, or class of hosts.
-    #[schemars(rename = "Host")]
+    #[cfg_attr(feature = "schema", schemars(rename = "Host"))]
     pub struct HostName {
         /// A stable name or token of the host.
         pub id: Fact<String>,
@@ -222,13 +224,14 @@ facts! {
 }
 
 /// A failure of the collector.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CollectError {
     /// The attempt (`lvs`, `/proc/self/mountinfo`).
     pub what: String,
     /// The kind of obstacle, a word of [`Reason`].
     #[serde(with = "reason_word")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reason: Reason,
     /// The details.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,8 @@ impl Btrfs {
 }
 
 /// ext3 and ext4: the data mode.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ext4 {
     /// `ordered`, `writeback` or `journal`; absent without a journal. With `journal` O_DIRECT is accepted and
     /// ignored.
@@ -258,6 +260,7 @@ impl fmt::Display for FsKind {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for FsKind {
     fn schema_name() -> Cow<'static, str> {
         "FsKind".into()

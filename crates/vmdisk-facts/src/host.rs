@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,9 +76,8 @@ facts! {
 }
 
 /// The obstacle to KVM.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KvmObstacle {
     /// The processor shows no virtualisation (vmx, svm): it has none, or the firmware or the host above has it off.
@@ -131,7 +131,7 @@ facts! {
 
 facts! {
     /// Huge pages of one size.
-    #[schemars(rename = "HugePages")]
+    #[cfg_attr(feature = "schema", schemars(rename = "HugePages"))]
     pub struct HugePagePool {
         /// How many exist.
         pub nr: Fact<u64>,

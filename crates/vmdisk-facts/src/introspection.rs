@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub const INTROSPECTION_VERSION: u32 = 2;
 /// The answers of one QEMU program.
 ///
 /// `fixtures/capabilities/` has recordings; `vmdisk capabilities --qemu PATH --format recording` writes one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Introspection {
     /// Version of this format.
     pub schema_version: u32,

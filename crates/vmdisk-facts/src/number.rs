@@ -1,8 +1,10 @@
 //! Numbers with a notation of their own: a device's, and a percentage.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -84,6 +86,7 @@ impl<'de> Deserialize<'de> for Percent {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Percent {
     fn schema_name() -> Cow<'static, str> {
         "Percent".into()

@@ -1,8 +1,10 @@
 //! Directories and files in question: presence, flags, direct I/O, image header.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -115,9 +117,8 @@ impl File {
 }
 
 /// The kind of a path.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
     /// A regular file.
@@ -166,9 +167,8 @@ impl Dio {
 }
 
 /// Whether statx(2) answered STATX_DIOALIGN.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DioAlign {
     /// It did: the alignments are meaningful.
@@ -213,6 +213,7 @@ impl From<TrialOutcome> for String {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for TrialOutcome {
     fn schema_name() -> Cow<'static, str> {
         "Outcome".into()
@@ -224,9 +225,8 @@ impl JsonSchema for TrialOutcome {
 }
 
 /// A verdict on direct I/O that a person wrote.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DeclaredVerdict {
     /// open(2) refuses O_DIRECT.
@@ -244,7 +244,8 @@ pub enum DeclaredVerdict {
 }
 
 /// Users of a file, from its locks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Lock {
     /// Whether a process has it open for writing, according to QEMU's image locks.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
@@ -292,8 +293,9 @@ facts! {
 }
 
 /// The image below another, as the upper one names it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Backing")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Backing"))]
 pub struct BackingFact {
     /// The written name, without credentials: relative, absolute, or with a protocol.
     pub path: String,

@@ -112,6 +112,7 @@ impl Facts {
     }
 
     /// The JSON Schema of a facts file.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(Facts)
     }

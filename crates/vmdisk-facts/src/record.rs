@@ -17,9 +17,8 @@ macro_rules! facts {
         facts! { @$head [$($done)* $(#[$($meta)*])* pub $field: $value,] $($rest)* }
     };
     (@[$($head:tt)*] [$($done:tt)*]) => {
-        #[derive(
-            Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-        )]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         $($head)* { $($done)* }
     };
 }

@@ -1,9 +1,11 @@
 //! A version of QEMU, libvirt, the kernel or a machine type.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -110,6 +112,7 @@ impl<'de> Deserialize<'de> for Version {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Version {
     fn schema_name() -> Cow<'static, str> {
         "Version".into()

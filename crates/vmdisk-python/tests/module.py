@@ -57,7 +57,7 @@ assert isinstance(raised(vmdisk.lint, None), TypeError)
 assert "JSON" in str(raised(vmdisk.Host.parse, "["))
 assert "spec" in str(raised(vmdisk.decide, "version: 1\ndisks: [{raw: {path: /a, size: 1G}}]"))
 assert raised(vmdisk.plan, {"version": 1, "disks": [{"qcow2": {"path": "a"}}]})
-for nonsense in ["", "\0", "<" * 10000, "[" * 10000, "\ud7ff", "<domain/>" * 3]:
+for nonsense in ["", "\0", "<disk/>\0", "<domain><devices>" + "<disk/>" * 1_000_000 + "</devices></domain>", "<" * 10000, "[" * 10000, "\ud7ff", "<domain/>" * 3]:
     try:
         vmdisk.lint(nonsense)
     except vmdisk.Error:

@@ -149,3 +149,66 @@ fn type_checkers_accept_the_examples_and_refuse_unknown_keys() {
         check("wrong.py")
     );
 }
+
+/// The name in the header of a raw image is the guest's: whoever collects the facts of a guest must not follow it.
+#[test]
+fn facts_that_a_guest_needs_lead_to_no_file_that_its_raw_image_names() {
+    const COLLECT: &str = "import sys, vmdisk
+text = open(sys.argv[1]).read()
+report = vmdisk.lint(text, host=vmdisk.Host.collect(text))
+assert report['findings'] is not None
+";
+    let program = &pythons()[0];
+    let place = package();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let traced = |arguments: &[&str]| {
+        let mut strace = Command::new("strace");
+        strace.args([
+            "-f",
+            "-e",
+            "trace=%file",
+            "-o",
+            &path("calls"),
+            program.as_str(),
+        ]);
+        let run = strace
+            .args(arguments)
+            .env("PYTHONPATH", place.path())
+            .output();
+        let is_traced = run.is_ok_and(|run| run.status.success());
+        is_traced.then(|| std::fs::read_to_string(path("calls")).unwrap())
+    };
+    // A version-2 header whose backing file is a secret of the host.
+    let secret = path("secret.txt");
+    std::fs::write(&secret, "secret").unwrap();
+    let mut header = vec![0; 65536];
+    header[..8].copy_from_slice(b"QFI\xfb\0\0\0\x02");
+    header[8..20].copy_from_slice(&[0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, secret.len() as u8]);
+    header[20..32].copy_from_slice(&[0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0]);
+    header[256..256 + secret.len()].copy_from_slice(secret.as_bytes());
+    std::fs::write(path("evil.img"), header).unwrap();
+    let calls = |format: &str| {
+        let text = format!(
+            "<domain type='kvm'><name>a</name><devices><disk type='file' device='disk'><driver name='qemu' type='{format}'/>\
+             <source file='{}'/><target dev='vda' bus='virtio'/></disk></devices></domain>",
+            path("evil.img")
+        );
+        std::fs::write(path("guest.xml"), text).unwrap();
+        traced(&["-c", COLLECT, &path("guest.xml")])
+    };
+    if needed(installed(program)).is_none() || needed(installed("strace")).is_none() {
+        return;
+    }
+    if traced(&["-c", ""]).is_none() {
+        // No program that is missing: a property of where the test runs.
+        eprintln!("skipped: strace may not look into programs here");
+        return;
+    }
+    let raw = calls("raw").unwrap();
+    assert!(
+        raw.contains("evil.img") && !raw.contains("secret.txt"),
+        "{raw}"
+    );
+    // Whoever opens it as qcow2 opens its backing file, too.
+    assert!(calls("qcow2").unwrap().contains("secret.txt"));
+}

@@ -1,10 +1,12 @@
 //! The types of an I/O path.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The I/O path of one disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IoPath {
     /// The steps; the first is the device that the guest sees. A step stands after the first step above it.
     pub steps: Vec<TraceStep>,
@@ -13,7 +15,8 @@ pub struct IoPath {
 }
 
 /// One step of an I/O path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TraceStep {
     /// Its kind.
     pub layer: Layer,
@@ -39,7 +42,8 @@ impl TraceStep {
 
 vmdisk_source::words! {
     /// The kind of a step.
-    #[derive(Serialize, JsonSchema)]
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Layer as name {
         /// The device that the guest sees.
@@ -89,7 +93,8 @@ vmdisk_source::words! {
 
 vmdisk_source::words! {
     /// A request of the guest.
-    #[derive(Serialize, JsonSchema)]
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum RequestKind as name {
         /// Read data.
@@ -105,7 +110,8 @@ vmdisk_source::words! {
 
 vmdisk_source::words! {
     /// The result of an operation at a step.
-    #[derive(Serialize, JsonSchema)]
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum RequestOutcome as name {
         /// It continues to the steps below.
@@ -153,7 +159,8 @@ impl RequestOutcome {
 }
 
 /// The result of an operation at a step, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RequestEffect {
     /// The operation.
     pub operation: RequestKind,
@@ -165,7 +172,8 @@ pub struct RequestEffect {
 }
 
 /// A sentence with its basis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Statement {
     /// The sentence, without a full stop.
     pub text: String,
@@ -174,7 +182,8 @@ pub struct Statement {
 }
 
 /// A size, a queue or a mode of a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Property {
     /// Its name, such as `sectors`.
     pub name: String,
@@ -185,7 +194,8 @@ pub struct Property {
 }
 
 /// The basis of a statement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StatementBasis {
     /// The configuration.
@@ -234,7 +244,8 @@ impl StatementBasis {
 }
 
 /// The survival of written data if the host crashes or loses power.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CrashLoss {
     /// Data that the guest flushed.
     pub flushed: Survival,
@@ -246,7 +257,8 @@ pub struct CrashLoss {
 
 vmdisk_source::words! {
     /// Whether data survives a crash of the host.
-    #[derive(Serialize, JsonSchema)]
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Survival as name {
         /// It is still there.

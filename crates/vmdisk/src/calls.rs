@@ -20,11 +20,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
-use vmdisk_facts::{Facts, Target};
-use vmdisk_plan::{Plan, Spec, script, shell_word};
+#[cfg(feature = "plan")]
+use vmdisk_facts::Facts;
+use vmdisk_facts::Target;
+use vmdisk_plan::shell_word;
+#[cfg(feature = "plan")]
+use vmdisk_plan::{Plan, Spec, script};
 use vmdisk_source::{LineIndex, Span};
 
-use crate::report::{self, DocumentReport, EntryFailure, Run, escaped_json};
+#[cfg(any(feature = "plan", feature = "trace"))]
+use crate::report;
+use crate::report::{DocumentReport, EntryFailure, Run, escaped_json};
 use crate::write::{self, QemuOptions};
 use crate::{
     Document, FixScope, Host, LintOptions, LintReport, Policy, ReadFailure, Source, complete,
@@ -198,6 +204,7 @@ pub fn fix(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<Str
 ///
 /// # Errors
 /// As [`lint`], and if the text is a spec.
+#[cfg(feature = "plan")]
 pub fn decide(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
     let lint = options.for_host(host)?;
     let decisions = crate::decide(&guest(text)?, |_| true, &read, &lint);
@@ -210,6 +217,7 @@ pub fn decide(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<
 ///
 /// # Errors
 /// As [`lint`].
+#[cfg(feature = "trace")]
 pub fn trace(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
     let lint = options.for_host(host)?;
     let document = document(text)?;
@@ -223,6 +231,7 @@ pub fn trace(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<S
 ///
 /// # Errors
 /// If the spec is wrong or asks for something impossible.
+#[cfg(feature = "plan")]
 pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
     let target = options.for_host(host)?.target;
     let spec = Spec::from_yaml(spec).map_err(CallError::new)?;

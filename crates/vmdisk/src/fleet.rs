@@ -108,6 +108,7 @@ impl Fleet {
     }
 
     /// Facts as an index, target and numbers of the hosts of each kind.
+    #[cfg(feature = "trace")]
     pub(crate) fn known_hosts(&self) -> impl Iterator<Item = (&HostIndex<'_>, &Target, &[usize])> {
         let kinds = self.kinds.iter();
         kinds.map(|kind| (kind.host.index(), &kind.target, kind.hosts.as_slice()))

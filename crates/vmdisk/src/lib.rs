@@ -81,15 +81,23 @@
 //! # Ok::<(), vmdisk::ReadFailure>(())
 //! ```
 //!
+//! # Features
+//!
+//! `serde`, the default, brings reports and calls, which write JSON; `schema` their JSON Schemas; `plan` plans, decisions and the
+//! addresses of servers in one line; `trace` I/O paths, and with `plan` advice for new storage; `redact` names replaced by tokens.
+//!
 //! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export what programs use of internal crates.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+#[cfg(all(feature = "plan", feature = "trace"))]
 pub mod advise;
 mod allow;
 mod built;
+#[cfg(feature = "serde")]
 pub mod calls;
 mod complete;
+#[cfg(feature = "plan")]
 mod decide;
 mod diagnostic;
 mod document;
@@ -106,8 +114,11 @@ mod losses;
 pub mod model;
 mod options;
 mod placeholders;
+#[cfg(feature = "plan")]
 pub mod plan;
+#[cfg(feature = "redact")]
 pub mod redact;
+#[cfg(feature = "serde")]
 pub mod report;
 mod resolve;
 pub mod rules;
@@ -116,6 +127,7 @@ pub mod source;
 mod starts;
 mod storage;
 mod template;
+#[cfg(feature = "trace")]
 pub mod trace;
 pub mod trial;
 mod unlocated;
@@ -124,6 +136,7 @@ pub mod write;
 
 pub use allow::{WithAllowances, allow};
 pub use complete::{Completion, complete, resolve_paths, unfit_disks};
+#[cfg(feature = "plan")]
 pub use decide::{Decisions, DiskDecision, decide};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
@@ -180,9 +193,13 @@ const _: () = {
     is_shared::<Host>();
     is_shared::<LintOptions>();
     is_shared::<Fleet>();
+    #[cfg(feature = "serde")]
     is_shared::<report::Run>();
+    #[cfg(feature = "serde")]
     is_shared::<calls::CallOptions>();
+    #[cfg(feature = "serde")]
     is_shared::<calls::CallError>();
+    #[cfg(feature = "serde")]
     is_error::<calls::CallError>();
     is_error::<ReadFailure>();
     is_error::<FailedFix>();
@@ -190,17 +207,22 @@ const _: () = {
     is_error::<facts::FactsError>();
     is_error::<write::Unwritable>();
     is_error::<write::WriteProblems>();
+    #[cfg(feature = "plan")]
     is_error::<plan::PlanErrors>();
+    #[cfg(feature = "plan")]
     is_error::<plan::SpecErrors>();
     is_error::<source::UnknownWord>();
     is_shared::<Document>();
     is_shared::<LintReport>();
+    #[cfg(feature = "serde")]
     is_shared::<report::DocumentReport>();
     is_shared::<Fixed>();
     is_shared::<WithAllowances>();
     is_shared::<Resolved>();
     is_shared::<Completion>();
+    #[cfg(feature = "plan")]
     is_shared::<Decisions>();
+    #[cfg(all(feature = "plan", feature = "trace"))]
     is_shared::<advise::StorageAdvice>();
     is_shared::<Loss>();
     is_shared::<ReadFailure>();
@@ -208,6 +230,8 @@ const _: () = {
     is_shared::<Storage>();
     is_shared::<Selection>();
     is_shared::<trial::Trial>();
+    #[cfg(feature = "trace")]
     is_shared::<trace::GuestTrace>();
+    #[cfg(feature = "redact")]
     is_shared::<redact::Redactor>();
 };

@@ -8,6 +8,7 @@ mod fixtures;
 #[path = "host_io/main.rs"]
 mod host_io;
 mod integrators;
+mod misuse;
 #[path = "pages/main.rs"]
 mod pages;
 mod redact;

@@ -239,6 +239,42 @@ fn the_layer_table_of_the_page_names_every_crate_at_its_layer() {
 }
 
 #[test]
+fn the_library_needs_few_packages_of_others() {
+    let packages = |features: &[&str]| {
+        let output = Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--package",
+                "vmdisk",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+            ])
+            .args(["--offline", "--locked", "--no-dedupe"])
+            .args(features)
+            .current_dir(repository())
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        let of_others = names.filter(|name| !name.starts_with("vmdisk"));
+        of_others.map(str::to_owned).collect::<BTreeSet<String>>()
+    };
+    let least = packages(&["--no-default-features"]);
+    assert!((10..=22).contains(&least.len()), "{least:?}");
+    assert_eq!(packages(&[]), least);
+    for (feature, name) in [
+        ("schema", "schemars"),
+        ("redact", "hmac"),
+        ("plan", "fluent-uri"),
+    ] {
+        assert!(!least.contains(name) && packages(&["--features", feature]).contains(name));
+    }
+}
+
+#[test]
 fn no_crate_may_depend_on_a_higher_layer() {
     let layer_of: BTreeMap<&str, u8> = LAYERS
         .iter()

@@ -14,7 +14,7 @@ edition = "2024"
 [workspace]
 
 [dependencies]
-vmdisk = "0.1.0"
+vmdisk = { version = "0.1.0", features = ["plan", "trace"] }
 vmdisk-collect = "0.1.0"
 "#;
 

@@ -1,6 +1,6 @@
 //! The backend of a spec.
 
-use schemars::{Schema, json_schema};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{Bytes, Format, LogicalVolumeName, Preallocation, Qcow2Preallocation};
 
@@ -131,7 +131,7 @@ impl SpecValue for Vec<BackingSpec> {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "oneOf": [{ "const": "none" }, { "type": "array", "items": BackingSpec::schema() }]
         })
     }

@@ -1,6 +1,6 @@
 //! One disk of a spec.
 
-use schemars::{Schema, json_schema};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{
     AioMode, Bytes, CacheMode, DetectZeroes, Device, Discard, DiskField, ErrorPolicy,
@@ -235,7 +235,7 @@ impl SpecValue for IoThreadSpec {
 
     fn schema() -> Schema {
         let number = u32::schema();
-        json_schema!({
+        json!({
             "anyOf": [
                 { "const": "auto" },
                 number,

@@ -1,6 +1,6 @@
 //! The machine around the disks of a spec.
 
-use schemars::{Schema, json_schema};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{Architecture, Bytes, DomainType, Firmware, IoThread, Polling};
 
@@ -166,7 +166,7 @@ impl SpecValue for IoThreadCount {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "anyOf": [
                 { "const": "auto" },
                 u32::schema(),
@@ -215,6 +215,6 @@ impl SpecValue for HugePagesSpec {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "anyOf": [bool::schema(), Bytes::schema()] })
+        json!({ "anyOf": [bool::schema(), Bytes::schema()] })
     }
 }

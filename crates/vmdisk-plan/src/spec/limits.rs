@@ -1,6 +1,6 @@
 //! Ranges and patterns of values in the JSON Schema, so that an editor marks what the check of a spec refuses.
 
-use schemars::Schema;
+use serde_json::Value as Schema;
 use serde_json::json;
 use vmdisk_model::Bytes;
 
@@ -15,7 +15,7 @@ struct Range {
 /// Narrows the schema of a key's value to what [`crate::Spec::check`] accepts, as far as one value decides.
 pub(super) fn narrow(key: &str, schema: &mut Schema) {
     if let Some(pattern) = pattern(key) {
-        schema.insert("pattern".into(), pattern.into());
+        schema["pattern"] = pattern.into();
     } else if let Some(range) = number(key) {
         narrow_alternatives(schema, &range, "^0*[1-9][0-9]*$");
     } else if let Some(range) = size(key) {
@@ -33,7 +33,7 @@ fn narrow_alternatives(schema: &mut Schema, range: &Range, text: &str) {
         number["multipleOf"] = json!(step);
     }
     let text = json!({ "type": "string", "pattern": text });
-    schema.insert("oneOf".into(), json!([number, text]));
+    schema["oneOf"] = json!([number, text]);
 }
 
 /// The pattern of a text.

@@ -18,6 +18,7 @@ mod guest;
 mod iotune;
 mod limits;
 mod network;
+#[cfg(feature = "addresses")]
 mod network_address;
 mod node;
 mod of_controllers;
@@ -30,10 +31,8 @@ mod section;
 mod suggest;
 mod value;
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::{Value, read_yaml};
 use vmdisk_source::{LineIndex, Position};
 
@@ -119,7 +118,7 @@ impl SpecValue for SpecVersion {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "const": 1 })
+        json!({ "const": 1 })
     }
 }
 
@@ -191,7 +190,7 @@ impl Slot for Vec<DiskSpec> {
     }
 
     fn describe(declared: &'static str, description: &str, group: &mut section::GroupSchema) {
-        let list = json_schema!({ "type": "array", "items": DiskSpec::schema() });
+        let list = json!({ "type": "array", "items": DiskSpec::schema() });
         group.property_of(declared, description, list);
         group.require(declared);
     }
@@ -274,12 +273,9 @@ impl Spec {
     pub fn json_schema() -> Schema {
         let mut schema = <Spec as SpecValue>::schema();
         let meta = "https://json-schema.org/draft/2020-12/schema";
-        schema.insert("$schema".into(), meta.into());
-        schema.insert(
-            "$id".into(),
-            "https://github.com/vmdisk/vmdisk/spec/1".into(),
-        );
-        schema.insert("title".into(), "vmdisk spec, version 1".into());
+        schema["$schema"] = meta.into();
+        schema["$id"] = "https://github.com/vmdisk/vmdisk/spec/1".into();
+        schema["title"] = "vmdisk spec, version 1".into();
         schema
     }
 }
@@ -330,12 +326,14 @@ impl<'de> Deserialize<'de> for Spec {
     }
 }
 
-impl JsonSchema for Spec {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Spec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Spec".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        <Spec as SpecValue>::schema()
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let schema = <Spec as SpecValue>::schema();
+        schema.try_into().expect("a schema is an object")
     }
 }

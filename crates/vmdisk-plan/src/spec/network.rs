@@ -1,6 +1,6 @@
 //! A disk behind a server: the `network` backend of a spec, and the same in the model.
 
-use schemars::{Schema, json_schema};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{
     Authentication, Bytes, Fields, Format, Image, ImageField, NetworkHost, NetworkProtocol,
@@ -174,7 +174,7 @@ impl SpecValue for Vec<NetworkHostSpec> {
     fn schema() -> Schema {
         let text = String::schema();
         let host = NetworkHostSpec::schema();
-        json_schema!({
+        json!({
             "anyOf": [
                 text,
                 host,

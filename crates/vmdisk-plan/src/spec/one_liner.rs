@@ -11,6 +11,7 @@ use vmdisk_document::Value;
 use vmdisk_model::NetworkProtocol;
 
 use super::iotune::IotuneSpec;
+#[cfg(feature = "addresses")]
 use super::network_address::{self, AddressPart, Fault};
 use super::node::shortened;
 use super::section::{Reader, SpecValue, all_of};
@@ -519,29 +520,7 @@ impl Tree {
         let at = SpecPath::default().key(KIND);
         self.places.0.insert(at, (part.column, behind));
         if place.starts_with("//") {
-            let column = |bytes: usize| {
-                let before = part.text.get(..bytes).unwrap_or(&part.text);
-                part.column_of(before.chars().count())
-            };
-            match network_address::read(&part.text) {
-                Ok(said) => {
-                    for AddressPart {
-                        path,
-                        value,
-                        begins,
-                    } in said
-                    {
-                        let path: Vec<&str> =
-                            std::iter::once(KIND).chain(path.iter().copied()).collect();
-                        self.put(&path, value, (column(begins), column(begins)));
-                    }
-                }
-                Err(Fault { at, message, help }) => {
-                    self.refuse(column(at), message).help = help;
-                    return None;
-                }
-            }
-            return Some(KIND);
+            return self.read_address(part).then_some(KIND);
         }
         if place.is_empty() || word != protocol.as_str() {
             let help = format!("write `{word}:NAME,hosts=SERVER`, or the address");
@@ -553,6 +532,44 @@ impl Tree {
         self.put(&[KIND, "protocol"], protocol.as_str().to_owned(), columns);
         self.put(&[KIND, "name"], place.to_owned(), (behind, behind));
         Some(KIND)
+    }
+
+    /// Reads the address of a server; false if it has a mistake.
+    #[cfg(feature = "addresses")]
+    fn read_address(&mut self, part: &Part) -> bool {
+        let column = |bytes: usize| {
+            let before = part.text.get(..bytes).unwrap_or(&part.text);
+            part.column_of(before.chars().count())
+        };
+        match network_address::read(&part.text) {
+            Ok(said) => {
+                for AddressPart {
+                    path,
+                    value,
+                    begins,
+                } in said
+                {
+                    let path: Vec<&str> = std::iter::once("network")
+                        .chain(path.iter().copied())
+                        .collect();
+                    self.put(&path, value, (column(begins), column(begins)));
+                }
+                true
+            }
+            Err(Fault { at, message, help }) => {
+                self.refuse(column(at), message).help = help;
+                false
+            }
+        }
+    }
+
+    #[cfg(not(feature = "addresses"))]
+    fn read_address(&mut self, part: &Part) -> bool {
+        self.refuse(
+            part.column,
+            "this library is built without the feature `plan`, which reads addresses",
+        );
+        false
     }
 
     /// Puts a value at a path, with the columns of its key and of itself; false if something is there already.

@@ -1,7 +1,7 @@
 //! One list of keys per group of a spec: the type, its reader, its writer and its schema come from it.
 
-use schemars::{Schema, json_schema};
 use serde_json::{Map, Value as Json};
+use serde_json::{Value as Schema, json};
 
 use super::limits::narrow;
 use super::node::{describe, shortened};
@@ -307,7 +307,7 @@ impl GroupSchema {
     /// Adds a key with this schema.
     pub(crate) fn property_of(&mut self, key: &str, description: &str, mut schema: Schema) {
         narrow(key, &mut schema);
-        schema.insert("description".into(), description.trim().into());
+        schema["description"] = description.trim().into();
         self.properties.insert(key.into(), schema.into());
     }
 
@@ -323,16 +323,16 @@ impl GroupSchema {
             required,
             one_of,
         } = self;
-        let mut schema = json_schema!({
+        let mut schema = json!({
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
         });
         if !required.is_empty() {
-            schema.insert("required".into(), required.into());
+            schema["required"] = required.into();
         }
         if !one_of.is_empty() {
-            schema.insert("oneOf".into(), one_of.into());
+            schema["oneOf"] = one_of.into();
         }
         schema
     }
@@ -392,7 +392,7 @@ macro_rules! section {
                 vmdisk_document::Value::map(map)
             }
 
-            fn schema() -> schemars::Schema {
+            fn schema() -> serde_json::Value {
                 #[allow(unused_mut, reason = "a group may have no keys")]
                 let mut group = $crate::spec::section::GroupSchema::default();
                 $(
@@ -403,7 +403,7 @@ macro_rules! section {
                     );
                 )*
                 let mut schema = group.finish();
-                schema.insert("description".into(), concat!($($doc),+).trim().into());
+                schema["description"] = concat!($($doc),+).trim().into();
                 schema
             }
         }

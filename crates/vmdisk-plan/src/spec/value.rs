@@ -1,6 +1,6 @@
 //! The plain values of a spec: text, numbers, switches, sizes and words.
 
-use schemars::{Schema, json_schema};
+use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{
     AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Firmware, Format,
@@ -41,7 +41,7 @@ impl SpecValue for String {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "string", "minLength": 1 })
+        json!({ "type": "string", "minLength": 1 })
     }
 }
 
@@ -64,7 +64,7 @@ impl SpecValue for bool {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "oneOf": [{ "type": "boolean" }, { "enum": ["on", "off", "yes", "no", "true", "false"] }]
         })
     }
@@ -97,7 +97,7 @@ impl SpecValue for u64 {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "oneOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^[0-9]+$" }]
         })
     }
@@ -117,7 +117,7 @@ impl SpecValue for u32 {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "oneOf": [
                 { "type": "integer", "minimum": 0, "maximum": u32::MAX },
                 { "type": "string", "pattern": "^[0-9]+$" }
@@ -153,7 +153,7 @@ impl SpecValue for Bytes {
     }
 
     fn schema() -> Schema {
-        json_schema!({
+        json!({
             "oneOf": [
                 { "type": "integer", "minimum": 0 },
                 { "type": "string", "pattern": r"^\s*[0-9]*\.?[0-9]*\s*([bB]|[bB]ytes?|[kKmMgGtTpPeE]([iI]?[bB])?)?\s*$" }
@@ -221,8 +221,8 @@ macro_rules! word_value {
                 vmdisk_document::Value::Text(word.to_owned())
             }
 
-            fn schema() -> schemars::Schema {
-                schemars::json_schema!({
+            fn schema() -> serde_json::Value {
+                serde_json::json!({
                     "enum": <$type as $crate::spec::value::Word>::ALL_WORDS
                 })
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -9,7 +10,8 @@ use super::ReportEntry;
 use crate::{AllowedBy, Applicability, Diagnostic, Severity};
 
 /// Numbers of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[non_exhaustive]
 pub struct Counts {
     /// Inputs, including unreadable ones.
@@ -38,7 +40,7 @@ pub struct Counts {
     pub failed_fixes: usize,
     /// Rules that could not look at something.
     #[serde(serialize_with = "length")]
-    #[schemars(with = "usize")]
+    #[cfg_attr(feature = "schema", schemars(with = "usize"))]
     pub rules_not_checked: BTreeSet<&'static str>,
 }
 

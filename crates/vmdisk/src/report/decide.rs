@@ -2,6 +2,7 @@
 //!
 //! Within version 1 keys are added, never removed, renamed or given another meaning.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,8 +14,12 @@ use crate::{Decisions, Diagnostic, DiskDecision};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// The options of the disks of a guest.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk decide, version 1", rename = "Decisions")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk decide, version 1", rename = "Decisions")
+)]
 struct Envelope<'a> {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -25,7 +30,8 @@ struct Envelope<'a> {
 }
 
 /// The options of a disk.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Disk<'a> {
     /// Number of the disk in the document, from 0.
     index: usize,
@@ -42,8 +48,9 @@ struct Disk<'a> {
 }
 
 /// A finding of the linter.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
 pub struct BriefFinding<'a> {
     /// Name of the rule.
     rule: &'static str,
@@ -68,6 +75,7 @@ impl<'a> BriefFinding<'a> {
 }
 
 /// The JSON Schema of the decisions.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'_>)
 }

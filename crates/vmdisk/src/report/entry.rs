@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk_source::{LineIndex, Span};
@@ -22,8 +23,9 @@ pub struct ReportEntry<'a> {
 }
 
 /// Why an input failed.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Failure")]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Failure"))]
 pub struct EntryFailure<'a> {
     /// The mistake.
     message: &'a str,
@@ -36,8 +38,9 @@ pub struct EntryFailure<'a> {
 }
 
 /// A position in a text.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Position")]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Position"))]
 pub(super) struct JsonPosition {
     /// Line, from 1.
     pub(super) line: usize,

@@ -1,5 +1,6 @@
 //! Version 1 of what `vmdisk generate --explain=json` prints.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk_plan::{Choice, Plan};
@@ -7,8 +8,12 @@ use vmdisk_plan::{Choice, Plan};
 /// The choices of a plan; `vmdisk generate --explain=json` prints it.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk generate --explain, version 1", rename = "Explanation")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk generate --explain, version 1", rename = "Explanation")
+)]
 struct Explanation {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -17,8 +22,9 @@ struct Explanation {
 }
 
 /// One option.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Explained")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Explained"))]
 pub struct ExplainedOption {
     /// Target of the disk; null for the guest.
     disk: Option<String>,
@@ -60,6 +66,7 @@ impl ExplainedOption {
 const SCHEMA_VERSION: &str = "1.0";
 
 /// The JSON Schema of the explanation.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Explanation)
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ptr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk_source::Edit;
@@ -23,6 +24,7 @@ use crate::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 pub const SCHEMA_VERSION: &str = "1.5";
 
 /// The report of one `vmdisk lint` run.
+#[cfg(feature = "schema")]
 #[derive(JsonSchema)]
 #[schemars(title = "vmdisk lint report, version 1", rename = "Report")]
 #[allow(
@@ -53,7 +55,8 @@ struct Envelope<'a> {
 }
 
 /// The program that wrote a report.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Tool {
     /// `vmdisk`.
     name: &'static str,
@@ -62,7 +65,8 @@ struct Tool {
 }
 
 /// A host that the inputs may run on.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Host<'a> {
     /// Its name: the name of its facts file.
     name: &'a str,
@@ -75,7 +79,8 @@ struct Host<'a> {
 }
 
 /// Hosts about which the rules say the same in everything.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct HostClass<'a> {
     /// Its name, which findings refer to.
     name: &'a str,
@@ -84,7 +89,8 @@ struct HostClass<'a> {
 }
 
 /// On which classes of hosts something was found, by their names.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct FoundOn<'a> {
     /// The classes on which it was found.
     affected: Vec<&'a str>,
@@ -95,7 +101,8 @@ struct FoundOn<'a> {
 }
 
 /// One input.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub(super) struct Input<'a> {
     /// The given path.
     path: &'a str,
@@ -114,7 +121,8 @@ pub(super) struct Input<'a> {
 }
 
 /// A fix that was undone.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct FailedFix<'a> {
     /// Name of the rule whose fix it is.
     rule: &'static str,
@@ -125,7 +133,8 @@ struct FailedFix<'a> {
 }
 
 /// Whether an input could be read.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum InputStatus {
     /// The rules looked at it.
@@ -135,8 +144,9 @@ enum InputStatus {
 }
 
 /// One finding.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
 pub(super) struct JsonFinding<'a> {
     /// Name of the rule; `vmdisk explain NAME` shows its page.
     rule: &'static str,
@@ -177,7 +187,8 @@ pub(super) struct JsonFinding<'a> {
 }
 
 /// How much a finding matters.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum SeverityWord {
     /// Will not start, or loses or leaks data.
@@ -191,7 +202,8 @@ enum SeverityWord {
 }
 
 /// How sure a finding is.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum ConfidenceWord {
     /// It rests on the configuration itself or on something observed.
@@ -201,7 +213,8 @@ enum ConfidenceWord {
 }
 
 /// Where a mistake is.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum SubjectWord {
     /// In the configuration of the guest.
@@ -211,7 +224,8 @@ enum SubjectWord {
 }
 
 /// Whether a fix may be applied without asking.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum ApplicabilityWord {
     /// It changes nothing but the mistake; `--fix` applies it.
@@ -221,7 +235,8 @@ enum ApplicabilityWord {
 }
 
 /// Who says that a finding does not count.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum AllowedByWord {
     /// An allowance in the file.
@@ -233,7 +248,8 @@ enum AllowedByWord {
 }
 
 /// A disk of a document.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Disk<'a> {
     /// Its number in the document, from 0.
     index: usize,
@@ -242,8 +258,9 @@ struct Disk<'a> {
 }
 
 /// A place in a text.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Place")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Place"))]
 struct JsonPlace<'a> {
     /// Its first character.
     start: JsonPosition,
@@ -256,7 +273,8 @@ struct JsonPlace<'a> {
 }
 
 /// A further place that a finding is about.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Related<'a> {
     /// Its relation to the finding.
     label: &'a str,
@@ -265,7 +283,8 @@ struct Related<'a> {
 }
 
 /// Edits that fix a finding.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Fix<'a> {
     /// Whether it may be applied without asking.
     applicability: ApplicabilityWord,
@@ -274,7 +293,8 @@ struct Fix<'a> {
 }
 
 /// A replacement of a part of a text.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Replacement<'a> {
     /// Where the replaced part starts.
     start: JsonPosition,
@@ -285,7 +305,8 @@ struct Replacement<'a> {
 }
 
 /// Why a finding does not count.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Allowance<'a> {
     /// Who says so.
     by: AllowedByWord,
@@ -296,7 +317,8 @@ struct Allowance<'a> {
 }
 
 /// Something that a rule could not look at.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct NotChecked<'a> {
     /// Name of the rule.
     rule: &'static str,
@@ -430,6 +452,7 @@ fn fingerprints(entries: &[ReportEntry<'_>]) -> HashMap<*const Diagnostic, Strin
 }
 
 /// The JSON Schema of the report.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'static>)
 }

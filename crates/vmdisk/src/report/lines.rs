@@ -1,5 +1,6 @@
 //! One JSON object per line: findings and inputs that could not be read.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -7,8 +8,12 @@ use super::json::{self, Input, JsonFinding};
 use super::{Classes, ReportEntry, escaped_json};
 
 /// A line of `vmdisk lint --format json-lines`. Its members are those of the report, version 1.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk lint report, one line, version 1", rename = "Line")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk lint report, one line, version 1", rename = "Line")
+)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {
     /// A finding that counts.
@@ -39,6 +44,7 @@ pub fn of_entry(entry: &ReportEntry<'_>, classes: Option<&Classes<'_>>) -> Strin
 }
 
 /// The JSON Schema of a line.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line<'static>)
 }

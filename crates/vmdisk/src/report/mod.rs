@@ -2,15 +2,18 @@
 
 mod classes;
 mod counts;
+#[cfg(feature = "plan")]
 pub mod decide;
 mod document;
 mod entry;
 pub mod escaped_json;
+#[cfg(feature = "plan")]
 pub mod explain;
 mod fingerprint;
 pub mod json;
 pub mod lines;
 mod run;
+#[cfg(feature = "trace")]
 pub mod trace;
 mod uri;
 

@@ -2,6 +2,7 @@
 //!
 //! Within version 1 keys are added, never removed, renamed or given another meaning.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,8 +14,12 @@ use crate::trace::{DiskTrace, GuestTrace, IoPath};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// The I/O paths of a guest.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk trace, version 1", rename = "Trace")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk trace, version 1", rename = "Trace")
+)]
 struct Envelope<'a> {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -29,7 +34,8 @@ struct Envelope<'a> {
 }
 
 /// The I/O path of a disk.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Disk<'a> {
     /// Number of the disk in the document, from 0.
     index: usize,
@@ -43,7 +49,8 @@ struct Disk<'a> {
 }
 
 /// A finding of the linter.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Finding<'a> {
     /// The number of the step, from 0; null for a finding that concerns no single disk.
     step: Option<usize>,
@@ -58,6 +65,7 @@ struct Finding<'a> {
 }
 
 /// The JSON Schema of the paths.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'_>)
 }
