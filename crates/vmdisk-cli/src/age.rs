@@ -15,28 +15,36 @@ const OLD: u64 = 30 * DAY;
 /// Hosts with old facts that are named before the rest is counted.
 const MAX_NAMED: usize = 5;
 
-/// Why facts are too old, or do not say how old they are.
-pub(crate) fn complaint(collected_at: &Fact<String>, max_age: u64, now: u64) -> Option<String> {
-    let Fact::Known(text) = collected_at else {
-        return Some("collected_at: the facts do not say when they were collected".to_owned());
+/// Why facts or measured figures are too old, or do not say how old they are.
+pub(crate) fn complaint(facts: &Facts, max_age: u64, now: u64) -> Option<String> {
+    let measured = facts
+        .measured
+        .iter()
+        .map(|it| ("measured_at", &it.measured_at));
+    let mut dates = std::iter::once(("collected_at", &facts.collected_at)).chain(measured);
+    dates.find_map(|(key, date)| complaint_about(key, date, max_age, now))
+}
+
+fn complaint_about(key: &str, date: &Fact<String>, max_age: u64, now: u64) -> Option<String> {
+    let (verb, again) = match key {
+        "measured_at" => ("measured", "measure again with `vmdisk bench`"),
+        _ => ("collected", "collect the facts again"),
+    };
+    let Fact::Known(text) = date else {
+        return Some(format!("{key}: the facts do not say when they were {verb}"));
     };
     let Some(then) = clock::seconds_of(text) else {
         return Some(format!(
-            "collected_at: '{text}' is not a time such as 2026-11-20T05:00:00Z"
+            "{key}: '{text}' is not a time such as 2026-11-20T05:00:00Z"
         ));
     };
     // The clocks of two hosts may differ by an hour.
     if then > now + 3600 {
-        return Some(format!("collected_at: {text} is in the future"));
+        return Some(format!("{key}: {text} is in the future"));
     }
     let age = now.saturating_sub(then);
-    (age > max_age).then(|| {
-        format!(
-            "collected_at: {text} is {} days and {} hours ago; collect the facts again",
-            age / DAY,
-            age % DAY / 3_600
-        )
-    })
+    let (days, hours) = (age / DAY, age % DAY / 3_600);
+    (age > max_age).then(|| format!("{key}: {text} is {days} days and {hours} hours ago; {again}"))
 }
 
 /// How long ago a time was, in brackets; empty if that is not known.
@@ -70,7 +78,7 @@ pub(crate) fn old<'a>(
     let now = clock::reference();
     let old = hosts.filter_map(|(path, facts)| {
         let text = match max_age {
-            Some(max_age) => complaint(&facts.collected_at, max_age, now)?,
+            Some(max_age) => complaint(facts, max_age, now)?,
             None => {
                 let then = clock::seconds_of(facts.collected_at.value()?)?;
                 let age = now.checked_sub(then).filter(|age| *age > OLD)?;
@@ -117,14 +125,32 @@ mod tests {
 
     #[test]
     fn old_facts_and_facts_without_a_valid_time_are_reported() {
-        let at = |text: &str| Fact::Known(text.to_owned());
+        let at = |text: &str| Facts {
+            collected_at: Fact::Known(text.to_owned()),
+            ..Facts::default()
+        };
         let now = clock::seconds_of("2026-11-20T05:00:00Z").unwrap();
         let month = 30 * DAY;
         assert_eq!(complaint(&at("2026-10-21T05:00:00Z"), month, now), None);
         let old = complaint(&at("2026-10-21T04:59:59Z"), month, now);
         assert!(old.is_some_and(|text| text.contains("30 days and 0 hours")));
-        for bad in [at("soon"), at("2026-11-21T05:00:00Z"), Fact::NotCollected] {
+        for bad in [at("soon"), at("2026-11-21T05:00:00Z"), Facts::default()] {
             assert!(complaint(&bad, month, now).is_some(), "{bad:?}");
+        }
+        let mut measured = at("2026-11-20T05:00:00Z");
+        for (date, complains) in [
+            ("2026-10-21T05:00:00Z", false),
+            ("2026-10-21T04:59:59Z", true),
+        ] {
+            measured.measured = vec![vmdisk::facts::MeasuredStorage {
+                measured_at: Fact::Known(date.to_owned()),
+                ..Default::default()
+            }];
+            let text = complaint(&measured, month, now);
+            assert_eq!(
+                text.is_some_and(|text| text.starts_with("measured_at: ")),
+                complains
+            );
         }
     }
 }

@@ -470,6 +470,10 @@ pub(crate) struct AdviseArgs {
     /// facts name.
     #[arg(long = "in", value_name = "PLACE", num_args = 1..)]
     pub(crate) places: Vec<String>,
+    /// Run of `vmdisk bench` whose figures are shown, beside those in the facts; may be repeated.
+    #[cfg(feature = "bench")]
+    #[arg(long, value_name = "RUN")]
+    pub(crate) measured: Vec<PathBuf>,
     /// Name of the new image or volume, without an ending.
     #[arg(long, value_name = "NAME", default_value = "disk")]
     pub(crate) name: String,
@@ -503,6 +507,8 @@ pub(crate) enum AdviseForm {
     DiskXml,
     /// The script that creates the storage.
     Script,
+    /// A plan for `vmdisk bench run --plan`, which compares the candidates that only their speed can separate.
+    BenchPlan,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

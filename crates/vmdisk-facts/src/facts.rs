@@ -13,6 +13,7 @@ use crate::filesystem::Filesystem;
 use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
 use crate::libvirt::Libvirt;
 use crate::lvm_config::LvmConfig;
+use crate::measured::MeasuredStorage;
 use crate::mount::Mount;
 use crate::path::{Directory, File};
 use crate::record::facts;
@@ -101,6 +102,9 @@ pub struct Facts {
     /// Block devices, from those in question down to the disks under them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockdevs: Vec<BlockDevice>,
+    /// Figures that `vmdisk bench` measured on this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<MeasuredStorage>,
     /// Failures of the collector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<CollectError>,
@@ -145,6 +149,7 @@ impl Default for Facts {
             dirs: Vec::default(),
             files: Vec::default(),
             blockdevs: Vec::default(),
+            measured: Vec::default(),
             errors: Vec::default(),
         }
     }

@@ -8,6 +8,7 @@ use crate::direct_io::{self, DirectIo, DirectIoInputs};
 use crate::fact::{Fact, Reason};
 use crate::facts::Facts;
 use crate::filesystem::{Filesystem, FsKind};
+use crate::measured::{MeasuredEffect, MeasuredStorage};
 use crate::memo::Memo;
 use crate::mount::Mount;
 use crate::path::{Dio, Directory, File, FileKind, Inode};
@@ -414,6 +415,81 @@ impl<'a> HostIndex<'a> {
             }),
             Fact::Unknown(unknown) => Fact::Unknown(unknown),
         }
+    }
+
+    /// The storage of a path, by which what was measured there is found again: everything else of it is not collected.
+    /// `None` where the facts do not describe the path.
+    pub fn storage_of(&self, path: &str) -> Option<MeasuredStorage> {
+        let mut storage = MeasuredStorage {
+            fstype: Fact::Absent,
+            ..MeasuredStorage::default()
+        };
+        if !self.block_device(path).is_known() {
+            let filesystem = self.filesystem_of(path).known()?;
+            storage.fstype = Fact::Known(filesystem.kind.clone());
+            if filesystem.kind == FsKind::Btrfs {
+                storage.nocow = self.nocow(path);
+            }
+        }
+        let drives = self.leaves_of(path).known().unwrap_or_default();
+        let name = |drive: &BlockDevice| {
+            let by_id = drive.by_id.value().and_then(|names| names.first());
+            by_id.or(drive.paths.first()).cloned()
+        };
+        storage.devices = drives.into_iter().filter_map(name).collect();
+        if storage.devices.is_empty() {
+            storage
+                .devices
+                .push(self.mount_of(path).known()?.point.clone());
+        }
+        Some(storage)
+    }
+
+    /// What was measured on the storage of a path, in the order of the facts.
+    pub fn measured_on(&self, path: &str) -> Vec<&'a MeasuredStorage> {
+        let measured = &self.facts.measured;
+        let here = match measured.is_empty() {
+            true => None,
+            false => self.storage_of(path),
+        };
+        let is_here = |it: &&MeasuredStorage| {
+            here.as_ref().is_some_and(|here| {
+                (&here.fstype, &here.nocow, &here.devices) == (&it.fstype, &it.nocow, &it.devices)
+            })
+        };
+        measured.iter().filter(is_here).collect()
+    }
+
+    /// What was measured on the storage of a path with settings like these: the newest figures of each engine.
+    pub fn measured_like(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        cache: Option<&str>,
+        io: Option<&str>,
+    ) -> Vec<&'a MeasuredStorage> {
+        let mut newest: Vec<&MeasuredStorage> = Vec::new();
+        let is_like =
+            |it: &&MeasuredStorage| !it.figures.is_empty() && it.is_like(format, cache, io);
+        for it in self.measured_on(path).into_iter().filter(is_like) {
+            match newest.iter_mut().find(|other| other.engine == it.engine) {
+                Some(other) if other.measured_at.value() > it.measured_at.value() => {}
+                Some(other) => *other = it,
+                None => newest.push(it),
+            }
+        }
+        newest
+    }
+
+    /// What was measured about the claim of a rule on the storage of a path.
+    pub fn effects_on(
+        &self,
+        path: &str,
+        rule: &str,
+    ) -> Vec<(&'a MeasuredStorage, &'a MeasuredEffect)> {
+        let storage = self.measured_on(path).into_iter();
+        let effects = storage.flat_map(|it| it.effects.iter().map(move |effect| (it, effect)));
+        effects.filter(|(_, effect)| effect.rule == rule).collect()
     }
 
     /// Whether copy-on-write is off at a path: for the file, or for its directory when the file does not exist yet.

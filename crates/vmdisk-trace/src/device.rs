@@ -19,7 +19,11 @@ impl<'a> Tracer<'a> {
             Ok((host, device))
         });
         match found {
-            Ok((host, device)) => self.device(above, host, device, path),
+            Ok((host, device)) => {
+                let number = self.steps.len();
+                self.device(above, host, device, path);
+                self.add_measured(number, host, path);
+            }
             Err(missing) => {
                 self.undescribed_storage(above, "device", &missing, &collect(&[], path));
             }

@@ -18,7 +18,11 @@ impl<'a> Tracer<'a> {
             Ok((host, filesystem))
         });
         match found {
-            Ok((host, filesystem)) => self.filesystem(above, host, filesystem, path),
+            Ok((host, filesystem)) => {
+                let number = self.steps.len();
+                self.filesystem(above, host, filesystem, path);
+                self.add_measured(number, host, path);
+            }
             Err(missing) => {
                 self.undescribed_storage(above, "file system", &missing, &collect(&[], path));
             }

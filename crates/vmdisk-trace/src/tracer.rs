@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use vmdisk_facts::Fact;
+use vmdisk_facts::{Fact, HostIndex};
 use vmdisk_fields::{NeutralSpeller, Setting, Speller};
-use vmdisk_model::{Disk, DiskField, FieldPath, Fields as _};
+use vmdisk_model::{AioMode, CacheMode, Disk, DiskField, FieldPath, Fields as _, Format};
 use vmdisk_rule::{Context, Missing};
 
 use crate::loss;
@@ -92,6 +92,28 @@ impl<'a> Tracer<'a> {
             below.push(known);
         }
         Some(known)
+    }
+
+    /// Adds what was measured on the storage of a path to the step with this number.
+    pub(crate) fn add_measured(&mut self, number: usize, host: &HostIndex<'_>, path: &str) {
+        let Some(step) = self.steps.get_mut(number) else {
+            return;
+        };
+        let backend = &self.disk.backend;
+        let format = backend
+            .image()
+            .and_then(|image| image.format)
+            .map(Format::as_str);
+        let (cache, io) = (
+            backend.cache.map(CacheMode::as_str),
+            backend.aio.map(AioMode::as_str),
+        );
+        for measured in host.measured_like(path, format, cache, io) {
+            let figures: Vec<String> = measured.figures.iter().map(ToString::to_string).collect();
+            let basis = StatementBasis::fact(format!("measured on {}", measured.conditions()));
+            step.properties
+                .push(property("measured here", figures.join("; "), basis));
+        }
     }
 
     /// A setting of the disk as the basis of a statement.

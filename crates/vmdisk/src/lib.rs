@@ -111,6 +111,7 @@ pub mod image;
 mod lint;
 mod lint_report;
 mod losses;
+mod measured;
 pub mod model;
 mod options;
 mod placeholders;

@@ -13,7 +13,7 @@ pub use vmdisk_rule::{
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
 
-use crate::unlocated;
+use crate::{measured, unlocated};
 
 const LISTS: [&[&Rule]; 4] = [
     vmdisk_rule::reading::RULES,
@@ -96,6 +96,7 @@ pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
         outcome.leave_open(open, words);
     }
     outcome.settle();
+    measured::cite(context.domain, context.host, &mut outcome.findings);
     outcome
 }
 

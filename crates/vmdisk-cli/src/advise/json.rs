@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::advise::{StorageAdvice, StorageCandidate};
+use vmdisk::facts::MeasuredStorage;
 use vmdisk::report::decide::BriefFinding;
 use vmdisk::report::escaped_json;
 use vmdisk::report::explain::ExplainedOption;
@@ -50,6 +51,8 @@ struct Candidate<'a> {
     free_bytes: Option<u64>,
     /// Whether its drives do not rotate; null if not known.
     is_fast: Option<bool>,
+    /// What was measured on the same storage with the same form and settings; empty if nothing was.
+    measured: &'a [MeasuredStorage],
     /// Its options, in the order of the decisions.
     choices: Vec<ExplainedOption>,
     /// The disk as a spec for `vmdisk generate`, with each option.
@@ -145,6 +148,7 @@ fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candida
         taken_bytes: candidate.taken.0,
         free_bytes: candidate.free.map(|free| free.0),
         is_fast: candidate.is_fast,
+        measured: &candidate.measured,
         choices: choices
             .map(|choice| ExplainedOption::new(None, choice))
             .collect(),

@@ -1,5 +1,6 @@
 //! `vmdisk advise`.
 
+mod bench_plan;
 pub(crate) mod json;
 mod text;
 
@@ -23,7 +24,15 @@ const IMAGES: &str = "/var/lib/libvirt/images";
 
 /// Runs the command.
 pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let host = Host::for_guest(&args.host, || wanted_facts(&args.places), io, colors)?;
+    let mut host = Host::for_guest(&args.host, || wanted_facts(&args.places), io, colors)?;
+    #[cfg(feature = "bench")]
+    if let Some(mut facts) = host.facts().filter(|_| !args.measured.is_empty()).cloned() {
+        for run in &args.measured {
+            let (_, measured) = crate::bench::to_facts::of_run(run)?;
+            crate::bench::to_facts::add(&mut facts, measured);
+        }
+        host.set(vmdisk::Host::new(facts));
+    }
     if host.facts().is_none() {
         return Err(Stop::new("the places of a host come from its facts")
             .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
@@ -41,7 +50,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let best = advice.fitting.first();
     let text = match (args.to, best) {
         (None, _) if args.format == TextFormat::Json => json::write(&advice),
-        (None, _) => text::write(&advice),
+        (None, _) => text::write(&advice, args.workload),
         (Some(_), None) => text::left_out(&advice),
         (Some(AdviseForm::Spec), Some(best)) => best.spec.to_yaml(),
         (Some(AdviseForm::DiskXml), Some(best)) => {
@@ -49,6 +58,9 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         }
         (Some(AdviseForm::Script), Some(best)) => {
             write::creation(&best.plan, &options.target, GenerateForm::Script)?
+        }
+        (Some(AdviseForm::BenchPlan), Some(_)) => {
+            bench_plan::write(&advice, args.workload).map_err(Stop::new)?
         }
     };
     match (args.to, best) {

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
-use vmdisk::advise::{Alternative, Mechanism, StorageAdvice, StorageCandidate, Want};
+use vmdisk::advise::{Alternative, DiskLoad, Mechanism, StorageAdvice, StorageCandidate, Want};
+
+use vmdisk::facts::Quantity;
 
 use crate::sanitize::line;
 
 /// The advice as text.
-pub(super) fn write(advice: &StorageAdvice) -> String {
+pub(super) fn write(advice: &StorageAdvice, load: DiskLoad) -> String {
     let mut out = String::new();
     match advice.fitting.first() {
         Some(best) => recommended(&mut out, best, &advice.reasons[0]),
@@ -32,7 +34,7 @@ pub(super) fn write(advice: &StorageAdvice) -> String {
     }
     if !advice.fitting.is_empty() {
         out.push('\n');
-        table(&mut out, &advice.fitting);
+        table(&mut out, &advice.fitting, load);
     }
     out + &left_out(advice)
 }
@@ -59,6 +61,11 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
         .map(|it| format!("{}={}", it.option, it.value))
         .collect();
     let _ = writeln!(out, "  settings: {}", line(&settings.join(" ")));
+    for measured in &best.measured {
+        let figures: Vec<String> = measured.figures.iter().map(ToString::to_string).collect();
+        let on = measured.conditions();
+        let _ = writeln!(out, "  measured: {}, on {}", figures.join("; "), line(&on));
+    }
     for finding in &best.findings {
         let (severity, title) = (finding.severity.as_str(), line(&finding.title));
         let _ = writeln!(out, "  {severity}[{}]: {title}", finding.rule.name);
@@ -66,10 +73,19 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
 }
 
 /// A row for each candidate, in aligned columns.
-fn table(out: &mut String, candidates: &[StorageCandidate]) {
+fn table(out: &mut String, candidates: &[StorageCandidate], load: DiskLoad) {
+    let quantity = match load {
+        DiskLoad::Database => Quantity::Flush,
+        DiskLoad::Sequential => Quantity::SequentialWrite,
+        DiskLoad::Mixed => Quantity::ParallelWrite,
+        DiskLoad::Boot => Quantity::RandomRead,
+    };
+    let is_measured = candidates.iter().any(|it| !it.measured.is_empty());
     let heads = ["place", "form"].map(str::to_owned).into_iter();
     let heads = heads.chain(Want::ALL.iter().map(ToString::to_string));
-    let heads = heads.chain(["flushed", "free", "findings"].map(str::to_owned));
+    let measured = is_measured.then_some("measured");
+    let heads = heads.chain(["flushed", "free"].map(str::to_owned));
+    let heads = heads.chain(measured.into_iter().chain(["findings"]).map(str::to_owned));
     let rows = candidates.iter().map(|candidate| {
         let short = |want: &Want| match candidate.mechanism(*want) {
             Mechanism::AtPrice(_) => "price".to_owned(),
@@ -83,6 +99,10 @@ fn table(out: &mut String, candidates: &[StorageCandidate]) {
         row.extend(Want::ALL.iter().map(short));
         row.push(candidate.loss.flushed.to_string());
         row.push(candidate.free.map_or("?".to_owned(), |free| free.rounded()));
+        if is_measured {
+            let figure = candidate.measured.iter().find_map(|it| it.figure(quantity));
+            row.push(figure.map_or("not known".to_owned(), ToString::to_string));
+        }
         let mut rules: Vec<&str> = candidate.findings.iter().map(|it| it.rule.name).collect();
         rules.dedup();
         row.push(rules.join(" "));

@@ -54,6 +54,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", required_if_eq("preset", "lint"))]
     pub(crate) domain: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) place: WhereArgs,
+    #[command(flatten)]
     pub(crate) how: HowArgs,
 }
 
@@ -72,18 +74,58 @@ pub(crate) struct ReadArgs {
     pub(crate) how: HowArgs,
 }
 
-/// How to measure; shared by run and verify.
+/// How to measure.
 #[derive(Args, Debug)]
 pub(crate) struct HowArgs {
     /// Print the plan, its duration and the required space, without measuring.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Directory for images; repeat it to make the directory a factor.
-    #[arg(long = "directory", value_name = "DIR", help_heading = "What")]
-    pub(crate) directories: Vec<PathBuf>,
     /// Size of each disk, such as 256M, instead of the plan's.
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "What")]
     pub(crate) size: Option<Bytes>,
+    /// Seconds of each sample, instead of the plan's.
+    #[arg(long, value_name = "SECONDS", help_heading = "How often")]
+    pub(crate) seconds: Option<f64>,
+    /// Number of rounds; fewer than 6 cannot show a difference.
+    #[arg(long, value_name = "N", default_value_t = MIN_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How often")]
+    pub(crate) rounds: u32,
+    /// Continue until every comparison is this precise, such as 5%.
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "How often")]
+    pub(crate) precision: Option<f64>,
+    /// Maximum number of rounds, with --precision.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "precision", help_heading = "How often")]
+    pub(crate) most_rounds: u32,
+    /// Skip the uncounted warm-up round.
+    #[arg(long, help_heading = "How often")]
+    pub(crate) no_warm_up: bool,
+    /// Seed of the order of each round; by default from the clock. The report includes it.
+    #[arg(long, value_name = "NUMBER", help_heading = "How often")]
+    pub(crate) seed: Option<u64>,
+    /// Start no further round after this time, such as 90s, 10m or 2h, once the minimum rounds are complete; those may
+    /// take twice as long.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
+    pub(crate) time_budget: f64,
+    /// Maximum size of all images together.
+    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = Bytes::parse, help_heading = "Budgets")]
+    pub(crate) space_budget: Bytes,
+    /// Measure even if the machine is not quiet, and say so in the report.
+    #[arg(long)]
+    pub(crate) noisy: bool,
+    /// Directory for samples and reports, which must not exist; by default it is named
+    /// after the plan and the time.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also add the figures, with their conditions, to this facts file of the host.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_facts: Option<PathBuf>,
+}
+
+/// Where to write what is measured; shared by run and verify.
+#[derive(Args, Debug, Default)]
+pub(crate) struct WhereArgs {
+    /// Directory for images; repeat it to make the directory a factor.
+    #[arg(long = "directory", value_name = "DIR", help_heading = "What")]
+    pub(crate) directories: Vec<PathBuf>,
     /// Engine, instead of the plan's.
     #[arg(long, value_name = "ENGINE", value_parser = engine, help_heading = "What")]
     pub(crate) engine: Option<EngineKind>,
@@ -117,38 +159,6 @@ pub(crate) struct HowArgs {
     /// The modules of that image, such as /lib/modules/6.1.0-50-cloud-amd64.
     #[arg(long, value_name = "DIR", requires = "kernel", help_heading = "What")]
     pub(crate) modules: Option<PathBuf>,
-    /// Seconds of each sample, instead of the plan's.
-    #[arg(long, value_name = "SECONDS", help_heading = "How often")]
-    pub(crate) seconds: Option<f64>,
-    /// Number of rounds; fewer than 6 cannot show a difference.
-    #[arg(long, value_name = "N", default_value_t = MIN_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How often")]
-    pub(crate) rounds: u32,
-    /// Continue until every comparison is this precise, such as 5%.
-    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "How often")]
-    pub(crate) precision: Option<f64>,
-    /// Maximum number of rounds, with --precision.
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "precision", help_heading = "How often")]
-    pub(crate) most_rounds: u32,
-    /// Skip the uncounted warm-up round.
-    #[arg(long, help_heading = "How often")]
-    pub(crate) no_warm_up: bool,
-    /// Seed of the order of each round; by default from the clock. The report includes it.
-    #[arg(long, value_name = "NUMBER", help_heading = "How often")]
-    pub(crate) seed: Option<u64>,
-    /// Start no further round after this time, such as 90s, 10m or 2h, once the minimum rounds are complete; those may
-    /// take twice as long.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
-    pub(crate) time_budget: f64,
-    /// Maximum size of all images together.
-    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = Bytes::parse, help_heading = "Budgets")]
-    pub(crate) space_budget: Bytes,
-    /// Measure even if the machine is not quiet, and say so in the report.
-    #[arg(long)]
-    pub(crate) noisy: bool,
-    /// Directory for samples and reports, which must not exist; by default it is named
-    /// after the plan and the time.
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -183,15 +193,12 @@ pub(crate) struct ReportArgs {
         conflicts_with_all = ["baseline", "format", "to"]
     )]
     pub(crate) pairs: Option<Vec<(String, String)>>,
-    /// Export for another program: fio's jobs and reports, into the new directory given with --output.
-    #[arg(
-        long,
-        value_name = "PROGRAM",
-        value_enum,
-        requires = "output",
-        conflicts_with = "format"
-    )]
+    /// Export fio's jobs and reports, into the new directory given with --output, or allowances for a configuration.
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "format")]
     pub(crate) to: Option<ExportTo>,
+    /// Add the figures, with their conditions, to this facts file of the host instead; a new file gets the facts of the run.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline", "format", "output", "pairs", "to"])]
+    pub(crate) to_facts: Option<PathBuf>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -220,6 +227,8 @@ pub(crate) enum ReportFormat {
 pub(crate) enum ExportTo {
     /// A job file for each cell, with the disk as `${DISK}`, and fio's reports.
     Fio,
+    /// An allowance for each rule whose proposal was measured, with the figures.
+    Allowance,
 }
 
 #[derive(Args, Debug)]
@@ -254,6 +263,8 @@ pub(crate) struct VerifyArgs {
     /// The name of a rule about speed.
     #[arg(value_name = "RULE", value_parser = rule(), hide_possible_values = true)]
     pub(crate) rule: String,
+    #[command(flatten)]
+    pub(crate) place: WhereArgs,
     #[command(flatten)]
     pub(crate) how: HowArgs,
 }

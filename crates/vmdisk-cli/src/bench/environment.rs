@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
-use vmdisk::facts::{FactsNeeded, Filesystem, FsKind, HostIndex};
+use vmdisk::facts::{BlockDevice, FactsNeeded, Filesystem, FsKind, HostIndex};
 use vmdisk_bench_runner::report::bytes;
 
 use crate::host;
@@ -21,7 +21,7 @@ pub(super) fn ask(directories: &[PathBuf]) -> Facts {
 }
 
 /// Describes the machine: the properties that two comparable runs must share.
-pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, String> {
+pub(super) fn words(facts: &Facts, places: &[PathBuf]) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     let mut say = |what: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -55,12 +55,16 @@ pub(super) fn words(facts: &Facts, directories: &[PathBuf]) -> BTreeMap<String, 
     }
     say("processor limit of the cgroup", processor_limit());
     let index = HostIndex::new(facts);
-    for (number, directory) in directories.iter().enumerate() {
-        let what = match number {
-            0 => "file system".to_owned(),
-            number => format!("file system {}", number + 1),
+    for (number, place) in places.iter().enumerate() {
+        let numbered = |what: &str| match number {
+            0 => what.to_owned(),
+            number => format!("{what} {}", number + 1),
         };
-        say(&what, file_system(&index, directory));
+        let path = place.display().to_string();
+        if !index.block_device(&path).is_known() {
+            say(&numbered("file system"), file_system(&index, place));
+        }
+        say(&numbered("drives"), drives(&index, &path));
     }
     words
 }
@@ -107,6 +111,29 @@ fn file_system(index: &HostIndex<'_>, directory: &Path) -> Option<String> {
         })
         .collect();
     Some(format!("{kind} ({})", options.join(",")))
+}
+
+/// Returns the drives below a path, with the settings that affect their speed.
+fn drives(index: &HostIndex<'_>, path: &str) -> Option<String> {
+    let in_words = |drive: &BlockDevice| {
+        let queue = &drive.queue;
+        let known = [
+            ("", &drive.model),
+            ("scheduler ", &queue.scheduler),
+            ("write cache ", &queue.write_cache),
+        ];
+        let known = known
+            .iter()
+            .filter_map(|(name, fact)| Some(format!(", {name}{}", fact.value()?)));
+        format!("{}{}", drive.name(), known.collect::<String>())
+    };
+    let drives: Vec<String> = index
+        .leaves_of(path)
+        .known()?
+        .into_iter()
+        .map(in_words)
+        .collect();
+    (!drives.is_empty()).then(|| drives.join("; "))
 }
 
 /// Returns the name of a value in facts files.

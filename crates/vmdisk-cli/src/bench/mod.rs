@@ -14,6 +14,7 @@ mod report;
 mod request;
 mod run;
 mod stop;
+pub(crate) mod to_facts;
 
 use crate::color::Colors;
 use crate::exit::Exit;

@@ -8,6 +8,7 @@ use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
 use super::stop::stop;
+use super::to_facts;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
@@ -20,6 +21,16 @@ pub(super) const RESULT: &str = "result.json";
 
 /// Writes the report of a run.
 pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    if let Some(file) = &args.to_facts {
+        to_facts::write(&args.run, file, io)?;
+        return Ok(Exit::Clean);
+    }
+    if args.to == Some(ExportTo::Allowance) {
+        let text = to_facts::allowances(&args.run)?;
+        let text = sanitize::lines(&text);
+        deliver(io, args.output.as_deref(), &text)?;
+        return Ok(Exit::Clean);
+    }
     let mut result = read(&args.run)?;
     if let Some(named) = &args.pairs {
         let text = pairs(&in_lines(&result)?, named).map_err(stop)?;
@@ -29,7 +40,9 @@ pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     if let Some(name) = &args.baseline {
         result = result.with_baseline(name).map_err(stop)?;
     }
-    if let (Some(ExportTo::Fio), Some(directory)) = (args.to, &args.output) {
+    if args.to == Some(ExportTo::Fio) {
+        let directory = args.output.as_deref();
+        let directory = directory.ok_or_else(|| Stop::new("--to fio needs --output DIRECTORY"))?;
         return export_fio(&result, &args.run, directory, io);
     }
     let text = in_form(&result, args.format)?;

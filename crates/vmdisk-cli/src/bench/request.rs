@@ -12,7 +12,7 @@ use vmdisk_bench_runner::{
     read_plan,
 };
 
-use super::args::HowArgs;
+use super::args::{HowArgs, WhereArgs};
 use super::stop::stop;
 use super::{check, environment, presets, proposals};
 use crate::stop::{Stop, plain};
@@ -52,11 +52,11 @@ pub(super) enum Subject {
 
 impl Request {
     /// Builds the request from the arguments.
-    pub(super) fn new(subject: Subject, how: &HowArgs) -> Result<Self, Stop> {
+    pub(super) fn new(subject: Subject, place: &WhereArgs, how: &HowArgs) -> Result<Self, Stop> {
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
         };
-        let directories: Vec<PathBuf> = how
+        let directories: Vec<PathBuf> = place
             .directories
             .iter()
             .map(|directory| absolute(directory))
@@ -76,12 +76,15 @@ impl Request {
             directories,
             size_bytes: how.size.map(|size| size.0),
             seconds: how.seconds,
-            engine: how.engine,
-            device: how.destroy_data_on.clone().zip(how.confirm_serial.clone()),
-            group: how.group.clone(),
-            socket: socket(how)?,
-            kernel: how.kernel.as_deref().map(absolute).transpose()?,
-            modules: how.modules.as_deref().map(absolute).transpose()?,
+            engine: place.engine,
+            device: place
+                .destroy_data_on
+                .clone()
+                .zip(place.confirm_serial.clone()),
+            group: place.group.clone(),
+            socket: socket(place)?,
+            kernel: place.kernel.as_deref().map(absolute).transpose()?,
+            modules: place.modules.as_deref().map(absolute).transpose()?,
         })
     }
 
@@ -114,20 +117,22 @@ impl Request {
         }
     }
 
-    /// Returns every directory for images of a plan: the request's, and those in its configurations.
-    pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
-        let mut directories = self.all_directories();
+    /// Returns the places of a plan: the request's directories, and what its configurations name.
+    pub(super) fn places_of(&self, plan: &Plan) -> Vec<PathBuf> {
+        let mut places = self.all_directories();
         for configuration in &plan.configurations {
             if let Storage::File {
-                directory: Some(directory),
-                no_cow: _,
-            } = &configuration.storage
-                && !directories.contains(directory)
+                directory: Some(path),
+                ..
+            }
+            | Storage::Device { path, .. }
+            | Storage::Existing { path } = &configuration.storage
+                && !places.contains(path)
             {
-                directories.push(directory.clone());
+                places.push(path.clone());
             }
         }
-        directories
+        places
     }
 
     /// Builds the plan on this host, with the linter's findings on each configuration.
@@ -179,8 +184,8 @@ impl Request {
 }
 
 /// Returns the socket whose disk is overwritten, if the user named one.
-fn socket(how: &HowArgs) -> Result<Option<PathBuf>, Stop> {
-    let Some(path) = &how.destroy_data_behind else {
+fn socket(place: &WhereArgs) -> Result<Option<PathBuf>, Stop> {
+    let Some(path) = &place.destroy_data_behind else {
         return Ok(None);
     };
     let failed = |why: &str| Stop::file("connect to", path, why);

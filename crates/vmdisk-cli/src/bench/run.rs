@@ -12,13 +12,13 @@ use vmdisk_bench_runner::{
     Settings, estimate, taken,
 };
 
-use super::args::{HowArgs, LINT, ReadArgs, ResumeArgs, RunArgs, VerifyArgs};
+use super::args::{HowArgs, LINT, ReadArgs, ResumeArgs, RunArgs, VerifyArgs, WhereArgs};
 use super::budgets::within_budgets;
 use super::progress::{Progress, range};
 use super::report::{RESULT, in_form, read, text_of, write_all};
 use super::request::{Request, Subject};
 use super::stop::stop;
-use super::{args, check, environment, recovery};
+use super::{args, check, environment, recovery, to_facts};
 use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &RunArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         (None, Some(preset), _) => Subject::Preset(preset.to_owned()),
         (None, None, _) => return Err(Stop::new("no preset or plan was given")),
     };
-    begin(subject, &args.how, io, colors)
+    begin(subject, &args.place, &args.how, io, colors)
 }
 
 /// Measures reads of files and devices that exist.
@@ -81,19 +81,26 @@ pub(super) fn read_existing(
         "matrix": { "path": paths, "direct": direct },
     });
     let subject = Subject::Plan("bench read".to_owned(), plan.to_string());
-    begin(subject, &args.how, io, colors)
+    begin(subject, &WhereArgs::default(), &args.how, io, colors)
 }
 
 /// Measures a rule's claim about speed.
 pub(super) fn verify(args: &VerifyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    begin(Subject::Rule(args.rule.clone()), &args.how, io, colors)
+    let subject = Subject::Rule(args.rule.clone());
+    begin(subject, &args.place, &args.how, io, colors)
 }
 
-fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let request = Request::new(subject, how)?;
+fn begin(
+    subject: Subject,
+    place: &WhereArgs,
+    how: &HowArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let request = Request::new(subject, place, how)?;
     recovery::recover(&request.all_directories(), io);
     let (facts, mut plan) = plan_here(&request)?;
-    let directories = request.directories_of(&plan);
+    let places = request.places_of(&plan);
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
     let settings = settings(how);
@@ -127,7 +134,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         plan: record,
         settings,
         began_at: clock::now(),
-        environment: environment::words(&facts, &directories),
+        environment: environment::words(&facts, &places),
         facts_hash: Some(vmdisk_bench_runner::hash_of(facts_text.as_bytes())),
         versions,
         request: serde_json::to_value(&request).unwrap_or_default(),
@@ -143,7 +150,7 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
     let facts_file = directory.join("facts.json");
     std::fs::write(&facts_file, facts_text)
         .map_err(|error| Stop::file("write", &facts_file, plain(&error)))?;
-    measure(
+    let exit = measure(
         &plan,
         &header.settings,
         &mut engines,
@@ -152,7 +159,11 @@ fn begin(subject: Subject, how: &HowArgs, io: &mut Io<'_>, colors: Colors) -> Re
         &cancel,
         &directory,
         io,
-    )
+    )?;
+    if let Some(file) = &how.to_facts {
+        to_facts::write(&directory, file, io)?;
+    }
+    Ok(exit)
 }
 
 /// Resumes a stopped run.
@@ -198,7 +209,7 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
 fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
     let facts = environment::ask(&request.all_directories());
     let plan = request.plan(&facts)?;
-    let directories = request.directories_of(&plan);
+    let directories = request.places_of(&plan);
     if directories == request.all_directories() {
         return Ok((facts, plan));
     }

@@ -20,11 +20,7 @@ pub(super) fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let (facts, warnings) = from_file(file)?;
     let mut complaints: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     if let Some(most) = max_age {
-        complaints.extend(age::complaint(
-            &facts.collected_at,
-            *most,
-            clock::reference(),
-        ));
+        complaints.extend(age::complaint(&facts, *most, clock::reference()));
     }
     let mut text = String::new();
     for complaint in &complaints {

@@ -42,7 +42,9 @@ const POOL: &str = "\
 const OTHERS: &[&str] = &[
     // Written, or a directory for files that are written.
     "bench compare --output",
+    "bench read --to-facts",
     "bench report --output",
+    "bench report --to-facts",
     "capabilities --output",
     "convert --output",
     "facts --output",
@@ -73,8 +75,6 @@ const OTHERS: &[&str] = &[
     "bench prepare-device device",
     "bench read --destroy-data-behind",
     "bench read --destroy-data-on",
-    "bench read --directory",
-    "bench read --kernel",
     "bench read --modules",
     "bench read paths",
     "bench resume directory",

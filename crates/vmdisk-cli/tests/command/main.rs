@@ -34,6 +34,8 @@ mod links;
 mod lsp;
 #[cfg(feature = "lsp")]
 mod lsp_neovim;
+#[cfg(feature = "bench")]
+mod measured;
 mod new_storage;
 mod nothing_to_check;
 mod pages;

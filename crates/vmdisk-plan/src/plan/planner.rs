@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use vmdisk_facts::{Facts, HostIndex, Target};
-use vmdisk_model::{Disk, DiskField, Domain, FieldPath, Scope};
+use vmdisk_facts::{Facts, HostIndex, Quantity, Target};
+use vmdisk_model::{CacheMode, Disk, DiskField, Domain, FieldPath, Format, Image, Scope};
 
 use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, RULES};
 use super::existing::Existing;
@@ -67,7 +67,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the plan, unless something was impossible.
-    pub(super) fn finish(self) -> Result<Plan, PlanErrors> {
+    pub(super) fn finish(mut self) -> Result<Plan, PlanErrors> {
+        self.cite_measurements();
         let Planner {
             spec: _,
             existing: _,
@@ -92,6 +93,48 @@ impl<'a> Planner<'a> {
             choices,
             steps: groundwork,
         })
+    }
+
+    /// Adds what was measured on the host to the reasons that it is about.
+    fn cite_measurements(&mut self) {
+        let host = &self.host.index;
+        if host.facts().measured.is_empty() {
+            return;
+        }
+        let chosen = self.choices.iter_mut();
+        for choice in chosen.filter(|choice| choice.source != ChoiceSource::Asked) {
+            let disk = choice.at.disk().and_then(|nth| self.domain.disks.get(nth));
+            let Some(backend) = disk.map(|disk| &disk.backend) else {
+                continue;
+            };
+            let Some(path) = backend.image().and_then(Image::host_path) else {
+                continue;
+            };
+            for (measured, effect) in choice
+                .rule
+                .map_or_else(Vec::new, |rule| host.effects_on(path, rule))
+            {
+                let on = measured.conditions();
+                choice.reason += &format!(
+                    "; the change that {} proposes was {effect} here on {on}",
+                    effect.rule
+                );
+            }
+            if choice.option != "cache" {
+                continue;
+            }
+            let format = backend
+                .image()
+                .and_then(|image| image.format)
+                .map(Format::as_str);
+            let cache = backend.cache.map(CacheMode::as_str);
+            let measured = host.measured_like(path, format, cache, None).into_iter();
+            let mut flushes =
+                measured.filter_map(|it| Some((it.figure(Quantity::Flush)?, it.conditions())));
+            if let Some((flush, on)) = flushes.next() {
+                choice.reason += &format!("; {flush} here on {on}");
+            }
+        }
     }
 
     /// The disk that is being planned; `name_disks` has made one for each of the spec.

@@ -1,5 +1,6 @@
 //! A place with a form, planned and judged.
 
+use vmdisk_facts::MeasuredStorage;
 use vmdisk_model::Bytes;
 use vmdisk_plan::{Plan, Spec};
 
@@ -31,6 +32,8 @@ pub struct StorageCandidate {
     pub taken: Bytes,
     /// Bytes that are free there; `None` if the facts do not say.
     pub free: Option<Bytes>,
+    /// What was measured on the same storage with the same form and settings.
+    pub measured: Vec<MeasuredStorage>,
     /// True if the drives do not rotate; `None` if the facts do not say.
     pub is_fast: Option<bool>,
 }

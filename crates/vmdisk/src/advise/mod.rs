@@ -6,8 +6,8 @@ mod order;
 mod places;
 mod wants;
 
-use vmdisk_facts::HostIndex;
-use vmdisk_model::Bytes;
+use vmdisk_facts::{HostIndex, MeasuredStorage};
+use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
 use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan};
 
 use crate::trace::trace;
@@ -85,17 +85,24 @@ fn candidate(
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
     let planned = plan(&spec, host.facts(), target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
-    let after = facts_after(host.facts(), &planned);
-    let options = options
-        .clone()
-        .host(Host::new(after))
-        .detail(Detail::Titles);
+    let after = Host::new(facts_after(host.facts(), &planned));
+    let options = options.clone().host(after.clone()).detail(Detail::Titles);
     let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
     let document = read(&xml).map_err(|failure| failure.message)?;
     let traced = trace(&document, &options).disks.into_iter().next();
     let traced = traced.ok_or("its I/O path is not known")?;
     set_options(&mut spec.disks[0], &planned);
     let gives = |want: &Want| (*want, wants::of(*want, place, form, &planned, &traced.path));
+    let backend = &planned.domain.disks[0].backend;
+    let path = backend.image().and_then(Image::host_path);
+    let (cache, io) = (
+        backend.cache.map(CacheMode::as_str),
+        backend.aio.map(AioMode::as_str),
+    );
+    let measured = path.map_or_else(Vec::new, |path| after.index().measured_on(path));
+    let is_this =
+        |it: &&MeasuredStorage| it.form.as_str().is(&form.word()) && it.is_like(None, cache, io);
+    let measured = measured.into_iter().filter(is_this).cloned().collect();
     let findings = traced.findings.into_iter().map(|(_, finding)| finding);
     Ok(StorageCandidate {
         place: place.name.clone(),
@@ -108,6 +115,7 @@ fn candidate(
         taken,
         free: place.free.map(Bytes),
         is_fast: place.is_fast,
+        measured,
         plan: planned,
     })
 }

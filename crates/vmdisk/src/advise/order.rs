@@ -17,6 +17,8 @@ use crate::trace::Survival;
 pub struct StorageAdvice {
     /// Those that have everything that is asked, the best first.
     pub fitting: Vec<StorageCandidate>,
+    /// The number of the first ones that only the form and the free space separate: which is the fastest is not known.
+    pub undecided: usize,
     /// The reason why each of [`StorageAdvice::fitting`] follows the one before; of the first, what speaks for it.
     pub reasons: Vec<String>,
     /// What the best would be if more were asked, where that changes it.
@@ -85,6 +87,9 @@ pub(super) fn order(
         let asked = format!("--workload {load}");
         alternatives.extend(alternative(asked, &other, None, &candidates, &ranked));
     }
+    let form = CRITERIA.len() - 2;
+    let is_undecided = |(_, rank): &&(usize, Rank)| rank[..form] == ranked[0].1[..form];
+    let undecided = ranked.iter().take_while(is_undecided).count();
     let mut reasons = Vec::new();
     for (nth, (_, rank)) in ranked.iter().enumerate() {
         reasons.push(match nth.checked_sub(1) {
@@ -107,6 +112,7 @@ pub(super) fn order(
             .iter()
             .filter_map(|nth| candidates[*nth].take())
             .collect(),
+        undecided,
         reasons,
         alternatives,
         excluded,

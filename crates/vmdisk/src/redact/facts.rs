@@ -33,6 +33,8 @@ enum Treatment {
     Name,
     /// It is the name of a file as an image has it.
     ImageName,
+    /// It is the name of a rule.
+    Rule,
     /// It is a sentence that may name anything.
     Drop,
 }
@@ -120,7 +122,8 @@ impl Redactor {
                 _ => self.path(text),
             },
             (_, Treatment::Path) => self.path(text),
-            (_, Treatment::Name | Treatment::Id) => self.name(text),
+            (_, Treatment::Rule) if crate::rules::find(text).is_some() => text.to_owned(),
+            (_, Treatment::Name | Treatment::Id | Treatment::Rule) => self.name(text),
             (_, Treatment::Drop) => String::new(),
         }
     }
@@ -147,6 +150,9 @@ fn treatment(group: &str, key: &str) -> Treatment {
             _,
         ) => Treatment::Words,
         ("host", "id" | "class" | "boot") => Treatment::Name,
+        ("effects", "rule") => Treatment::Rule,
+        ("measured", "path" | "devices") => Treatment::Path,
+        ("measured" | "figures" | "effects", _) => Treatment::Words,
         ("backing", "path") | (_, "data_file") => Treatment::ImageName,
         (_, "detail") => Treatment::Drop,
         (_, "path" | "real_path" | "point" | "subvol" | "backing_file" | "upper" | "lower") => {

@@ -1,0 +1,318 @@
+//! What a run measured, as facts of the host.
+
+use std::path::Path;
+
+use vmdisk::Facts;
+use vmdisk::facts::{
+    Fact, FsKind, HostIndex, MeasuredEffect, MeasuredFigure, MeasuredStorage, Quantity,
+};
+use vmdisk_bench_runner::{
+    Accelerator, Access, BenchResult, CellResult, ConfigurationRecord, EngineKind, Interval, Load,
+    Metric, Phase, Storage, Workload,
+};
+
+use super::report::{RESULT, read};
+use crate::atomic;
+use crate::facts_file::from_file;
+use crate::io::Io;
+use crate::stop::Stop;
+
+/// The chance that an interval misses the true figure.
+const ALPHA: f64 = 0.05;
+
+/// Adds what a run measured to a facts file of its host; a new file gets the facts of the run.
+pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop> {
+    let (own, measured) = of_run(run)?;
+    let mut facts = match file.exists() {
+        true => from_file(file)?.0,
+        false => own.clone(),
+    };
+    let names = |facts: &Facts| facts.host.id.value().cloned();
+    let index = HostIndex::new(&facts);
+    let is_described = |it: &MeasuredStorage| {
+        let path = it.path.value().map_or("", String::as_str);
+        let here = index.storage_of(path);
+        here.is_some_and(|here| {
+            (here.fstype, here.devices) == (it.fstype.clone(), it.devices.clone())
+        })
+    };
+    if let Some(other) = measured.iter().find(|it| !is_described(it)) {
+        let path = other.path.value().map_or("", String::as_str);
+        let what = format!(
+            "{} does not describe the storage of {path} that was measured",
+            file.display()
+        );
+        return Err(
+            Stop::new(what).help("collect its facts with `vmdisk facts`, or name a new file")
+        );
+    }
+    if let (Some(one), Some(other)) = (names(&facts), names(&own))
+        && one != other
+    {
+        return Err(Stop::new(format!(
+            "{} is about another host",
+            file.display()
+        )));
+    }
+    add(&mut facts, measured.clone());
+    let text = facts.to_json();
+    atomic::rewrite(file, |out| out.write_all(text.as_bytes()))
+        .map_err(|error| Stop::file("write", file, error))?;
+    let (stacks, figures) = (
+        measured.len(),
+        measured.iter().map(|it| it.figures.len()).sum::<usize>(),
+    );
+    io.say(&format!(
+        "wrote {figures} figures of {stacks} configurations to {}\n",
+        file.display()
+    ));
+    Ok(())
+}
+
+/// Adds measurements to facts; older ones of the same conditions make room.
+pub(crate) fn add(facts: &mut Facts, measured: Vec<MeasuredStorage>) {
+    let conditions = |it: &MeasuredStorage| MeasuredStorage {
+        measured_at: Fact::NotCollected,
+        path: Fact::NotCollected,
+        figures: Vec::new(),
+        effects: Vec::new(),
+        ..it.clone()
+    };
+    for new in &measured {
+        for old in facts
+            .measured
+            .iter_mut()
+            .filter(|old| conditions(old) == conditions(new))
+        {
+            old.figures.retain(|it| new.figure(it.quantity).is_none());
+            let is_new = |it: &MeasuredEffect| {
+                new.effects
+                    .iter()
+                    .any(|other| (&other.rule, &other.workload) == (&it.rule, &it.workload))
+            };
+            old.effects.retain(|it| !is_new(it));
+        }
+    }
+    facts
+        .measured
+        .retain(|it| !it.figures.is_empty() || !it.effects.is_empty());
+    facts.measured.extend(measured);
+}
+
+/// The facts of a run, and what it measured.
+pub(crate) fn of_run(run: &Path) -> Result<(Facts, Vec<MeasuredStorage>), Stop> {
+    let result = read(run)?;
+    let directory = if run.is_dir() {
+        Some(run)
+    } else {
+        run.parent()
+    };
+    let facts = directory.unwrap_or(Path::new(".")).join("facts.json");
+    let facts = from_file(&facts)
+        .map_err(|stop| stop.help(format!("name the directory of a run, with its {RESULT}")))?
+        .0;
+    let measured = measured(&result, &HostIndex::new(&facts));
+    match measured.is_empty() {
+        true => Err(Stop::new("the run has no figures for facts")
+            .help("they need two rounds of direct requests to a file or device that the facts of the run describe")),
+        false => Ok((facts, measured)),
+    }
+}
+
+/// The figures and effects of each configuration.
+fn measured(result: &BenchResult, host: &HostIndex<'_>) -> Vec<MeasuredStorage> {
+    let plan = &result.header.plan;
+    let mut found = Vec::new();
+    for (number, configuration) in plan.configurations.iter().enumerate() {
+        for engine in EngineKind::ALL.iter().copied() {
+            let cells = result.cells.iter().filter(|cell| {
+                let planned = &plan.cells[cell.cell.0];
+                (planned.configuration, planned.engine) == (number, engine)
+            });
+            let cells: Vec<&CellResult> = cells.collect();
+            let Some(first) = cells.first().filter(|_| !configuration.is_buffered) else {
+                continue;
+            };
+            let Some(mut storage) = storage_of(result, configuration, engine, host) else {
+                continue;
+            };
+            storage.accelerator = match first.accelerator {
+                Accelerator::NoGuest => Fact::Absent,
+                Accelerator::Kvm => Fact::Known("kvm".to_owned()),
+                Accelerator::Tcg => Fact::Known("tcg".to_owned()),
+            };
+            for cell in cells {
+                let planned = &plan.cells[cell.cell.0];
+                let workload = &plan.workloads[planned.workload];
+                for figure in figures(result, cell, workload, planned.phase) {
+                    if storage.figure(figure.quantity).is_none() {
+                        storage.figures.push(figure);
+                    }
+                }
+                storage
+                    .effects
+                    .extend(effect(configuration, cell, workload));
+            }
+            if !storage.figures.is_empty() || !storage.effects.is_empty() {
+                found.push(storage);
+            }
+        }
+    }
+    found
+}
+
+/// The storage of a configuration, with its settings.
+fn storage_of(
+    result: &BenchResult,
+    configuration: &ConfigurationRecord,
+    engine: EngineKind,
+    host: &HostIndex<'_>,
+) -> Option<MeasuredStorage> {
+    let (path, is_nocow, form) = match &configuration.storage {
+        Storage::File { directory, no_cow } => {
+            let own = directory.as_ref().and_then(|directory| directory.to_str());
+            let path = own.or(result.header.request["directory"].as_str())?;
+            let form = configuration.creation.strip_suffix(", preallocation off");
+            (path, *no_cow, Some(form.unwrap_or(&configuration.creation)))
+        }
+        Storage::Device { path, .. } => (path.to_str()?, false, Some(form_of_device(host, path))),
+        Storage::Existing { path } => (path.to_str()?, false, None),
+        Storage::ThinVolume { .. } | Storage::Socket { .. } => return None,
+    };
+    let mut storage = host.storage_of(path)?;
+    if is_nocow && storage.fstype.is(&FsKind::Btrfs) {
+        storage.nocow = Fact::Known(true);
+    }
+    let known = |word: Option<String>| word.map_or(Fact::NotCollected, Fact::Known);
+    if engine != EngineKind::HostFio {
+        let document = vmdisk::read(&configuration.disk_xml).ok()?;
+        let backend = &document.domain().disks.first()?.backend;
+        storage.cache = known(backend.cache.map(|it| it.to_string()));
+        storage.io = known(backend.aio.map(|it| it.to_string()));
+    }
+    Some(MeasuredStorage {
+        measured_at: Fact::Known(result.header.began_at.clone()),
+        path: Fact::Known(path.to_owned()),
+        engine: Fact::Known(engine.name().to_owned()),
+        form: known(form.map(str::to_owned)),
+        ..storage
+    })
+}
+
+/// The form of a disk that is a device.
+fn form_of_device(host: &HostIndex<'_>, path: &Path) -> &'static str {
+    let device = path
+        .to_str()
+        .and_then(|path| host.block_device(path).known());
+    match device.map(|device| &device.lvm) {
+        Some(Fact::Known(lvm)) if lvm.pool.is_known() => "thin volume",
+        Some(Fact::Known(_)) => "logical volume",
+        _ => "whole disk",
+    }
+}
+
+/// The figures of a cell that facts have a place for.
+fn figures(
+    result: &BenchResult,
+    cell: &CellResult,
+    workload: &Workload,
+    phase: Phase,
+) -> Vec<MeasuredFigure> {
+    let Load::Blocks(load) = &workload.load else {
+        return Vec::new();
+    };
+    let figure = |quantity, values: Vec<f64>| {
+        let Interval { ratio, low, high } = Interval::of_ratios(&values, ALPHA)?;
+        let [mean, low, high] = [ratio, low, high].map(|it| it.round() as u64);
+        Some(MeasuredFigure {
+            quantity,
+            mean,
+            low,
+            high,
+        })
+    };
+    let samples = result
+        .samples
+        .iter()
+        .filter(|it| it.cell == cell.cell && it.counts());
+    let counted = samples.filter(|it| cell.values.contains_key(&it.round));
+    let flushes = counted.filter_map(|it| Some(it.measurement.sync.as_ref()?.mean_ns));
+    let is_large = load.block_bytes >= 64 << 10;
+    let is_plain = load.sync_every.is_none() && !load.ends_with_sync && load.jobs == 1;
+    let of_load = match (load.access, load.block_bytes, load.depth, phase) {
+        (Access::SequentialWrite, _, _, Phase::FirstTouch) if is_large => {
+            Some(Quantity::FirstWrite)
+        }
+        (_, _, _, Phase::FirstTouch) => None,
+        (Access::RandomRead, 4096, 1, _) => Some(Quantity::RandomRead),
+        (Access::RandomRead, 4096, 32, _) => Some(Quantity::ParallelRead),
+        (Access::RandomWrite, 4096, 1, _) => Some(Quantity::RandomWrite),
+        (Access::RandomWrite, 4096, 32, _) => Some(Quantity::ParallelWrite),
+        (Access::SequentialRead, ..) if is_large => Some(Quantity::SequentialRead),
+        (Access::SequentialWrite, ..) if is_large => Some(Quantity::SequentialWrite),
+        _ => None,
+    };
+    let unit = match workload.metric {
+        Metric::Iops => Some(load.block_bytes as f64),
+        Metric::Throughput => Some(1.0),
+        Metric::Latency => None,
+    };
+    let rates = of_load
+        .filter(|_| is_plain)
+        .zip(unit)
+        .map(|(quantity, unit)| {
+            (
+                quantity,
+                cell.values.values().map(|value| value * unit).collect(),
+            )
+        });
+    let flushes = load
+        .sync_every
+        .map(|_| (Quantity::Flush, flushes.collect()));
+    let found = rates.into_iter().chain(flushes);
+    found
+        .filter_map(|(quantity, values)| figure(quantity, values))
+        .collect()
+}
+
+/// The effect of the change that a rule proposes, if the cell is the guest after it.
+fn effect(
+    configuration: &ConfigurationRecord,
+    cell: &CellResult,
+    workload: &Workload,
+) -> Option<MeasuredEffect> {
+    let rule = configuration.factors.get("rule")?.clone();
+    let Interval { ratio, low, high } = cell.comparison.as_ref()?.interval?;
+    let [ratio, low, high] = [ratio, low, high].map(|it| (it * 1000.0).round() as u64);
+    let workload = workload.name.clone();
+    Some(MeasuredEffect {
+        rule,
+        workload,
+        ratio,
+        low,
+        high,
+    })
+}
+
+/// An allowance for each rule whose effect was measured, with the figures.
+pub(super) fn allowances(run: &Path) -> Result<String, Stop> {
+    let (_, measured) = of_run(run)?;
+    let mut lines = Vec::new();
+    for storage in &measured {
+        for of_rule in storage
+            .effects
+            .chunk_by(|one, other| one.rule == other.rule)
+        {
+            let effects: Vec<String> = of_rule.iter().map(ToString::to_string).collect();
+            let (rule, on) = (&of_rule[0].rule, storage.conditions());
+            lines.push(format!(
+                "<!-- vmdisk: allow({rule}) the change was {}, on {on} -->\n",
+                effects.join("; ")
+            ));
+        }
+    }
+    match lines.is_empty() {
+        true => Err(Stop::new("the run measured no change that a rule proposes")),
+        false => Ok(lines.concat()),
+    }
+}

@@ -1,0 +1,232 @@
+//! What `vmdisk bench` measured on a host, in its facts and in what other commands say.
+
+use std::path::Path;
+
+use vmdisk::facts::Quantity;
+use vmdisk::model::CacheMode;
+use vmdisk::{Facts, HostIndex};
+
+use crate::{Place, Run};
+
+const GUEST: &str = "<domain type='kvm'>
+  <name>g</name>
+  <memory unit='GiB'>2</memory>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='qcow2' cache='writethrough'/>
+      <source file='/srv/img/web1.qcow2'/>
+      <target dev='sda' bus='sata'/>
+    </disk>
+  </devices>
+</domain>
+";
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A directory with a guest, the facts of its host, and a recorded run as if it had measured that host.
+fn place(run: &str) -> Place {
+    let result = fixture(&format!("measurements/{run}.json"));
+    let result = result
+        .replace("/var/lib/bench/ext4", "/srv/img")
+        .replace("io='threads'", "io='native'");
+    Place::with(&[
+        ("guest.xml", GUEST),
+        ("host.json", &fixture("facts/xfs-nvme.json")),
+        ("facts.json", &fixture("facts/xfs-nvme.json")),
+        ("result.json", &result),
+    ])
+}
+
+fn succeeds(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+/// The figures of the guest after the change.
+fn after(facts: &mut Facts) -> &mut vmdisk::facts::MeasuredStorage {
+    let mut measured = facts.measured.iter_mut();
+    measured.find(|it| !it.effects.is_empty()).unwrap()
+}
+
+fn facts(place: &Place, name: &str) -> Facts {
+    let read = Facts::from_json(&place.read(name)).unwrap();
+    assert_eq!(read.warnings, []);
+    read.facts
+}
+
+#[test]
+fn a_measured_effect_is_cited_and_takes_back_the_fix_that_it_refutes() {
+    let place = place("verify-cache-writethrough");
+    let to_facts = ["bench", "report", "result.json", "--to-facts"];
+    let add = |file| place.run(&[&to_facts[..], &[file]].concat());
+    succeeds(add("new.json"));
+    succeeds(add("host.json"));
+    let written = place.read("host.json");
+    assert_eq!(facts(&place, "new.json"), facts(&place, "host.json"));
+    // The same figures take the place of the same.
+    succeeds(add("host.json"));
+    assert_eq!(place.read("host.json"), written);
+
+    let lint = |file| place.run(&["lint", "guest.xml", "--facts", file]).stdout;
+    let lines = |text: &str, rule: &str| {
+        let start = text.find(&format!("[{rule}]")).unwrap();
+        text[start..].split("\n\n").next().unwrap().to_owned()
+            + text[start..].split("\n\n").nth(1).unwrap_or("")
+    };
+    let confirmed = lines(&lint("host.json"), "cache-writethrough");
+    assert!(
+        confirmed
+            .contains("the change is 14.5 [5.23, 40.3] times as fast for 4k-random-write-qd32"),
+        "{confirmed}"
+    );
+    assert!(confirmed.contains("use `cache='writeback'`"), "{confirmed}");
+
+    let mut refuted = facts(&place, "host.json");
+    for effect in refuted.measured.iter_mut().flat_map(|it| &mut it.effects) {
+        effect.high = 1100;
+    }
+    place.write("refuted.json", refuted.to_json().as_bytes());
+    let text = lines(&lint("refuted.json"), "cache-writethrough");
+    assert!(text.contains("help: keep it"), "{text}");
+    assert!(!text.contains("--fix"), "{text}");
+    // One workload with a gain is enough to propose it, and emulation says nothing about KVM.
+    after(&mut refuted).effects[0].high = 1101;
+    place.write("partly.json", refuted.to_json().as_bytes());
+    assert!(lines(&lint("partly.json"), "cache-writethrough").contains("use `cache='writeback'`"));
+    after(&mut refuted).effects[0].high = 1100;
+    after(&mut refuted).accelerator = vmdisk::facts::Fact::Known("tcg".to_owned());
+    place.write("emulated.json", refuted.to_json().as_bytes());
+    assert!(
+        lines(&lint("emulated.json"), "cache-writethrough").contains("use `cache='writeback'`")
+    );
+    // Another drive below the directory is other storage.
+    let replaced = written.replace(
+        "/dev/disk/by-id/nvme-SAMSUNG_MZQL21T9HCJR-00A07_S64GNE0T100001\"",
+        "/dev/disk/by-id/nvme-new\"",
+    );
+    let mut replaced = Facts::from_json(&replaced).unwrap().facts;
+    replaced.measured = facts(&place, "host.json").measured;
+    place.write("replaced.json", replaced.to_json().as_bytes());
+    assert!(!lint("replaced.json").contains("measured on this host"));
+
+    let allowance = succeeds(place.run(&["bench", "report", "result.json", "--to", "allowance"]));
+    let text = GUEST.replace("<disk ", &format!("{}<disk ", allowance.stdout));
+    place.write("guest.xml", text.as_bytes());
+    assert!(
+        !lint("host.json").contains("[cache-writethrough]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn measured_figures_are_printed_where_their_storage_is() {
+    let place = place("cache-flushes-storage-daemon");
+    succeeds(place.run(&["bench", "report", "result.json", "--to-facts", "host.json"]));
+    let measured = facts(&place, "host.json");
+    let index = HostIndex::new(&measured);
+    let none = Some(CacheMode::None.as_str());
+    let of_none = index.measured_like("/srv/img/new.img", None, none, None);
+    assert_eq!(of_none.len(), 1, "{of_none:?}");
+    let flush = of_none[0].figure(Quantity::Flush).unwrap();
+    assert!(flush.low < flush.mean && flush.mean < flush.high);
+    // As many requests as the report of the run has: 54.5 k a second.
+    let writes = of_none[0].figure(Quantity::ParallelWrite).unwrap();
+    assert_eq!((writes.mean + 50 * 4096) / (100 * 4096), 545);
+    let shown = flush.to_string();
+
+    let guest = GUEST
+        .replace("writethrough", "none")
+        .replace("qcow2'", "raw'");
+    place.write("guest.xml", guest.as_bytes());
+    let trace = succeeds(place.run(&["trace", "guest.xml", "--facts", "host.json"]));
+    let step = trace.stdout.split("file system: xfs").nth(1).unwrap();
+    let step = step.split("\n\n").next().unwrap();
+    assert!(
+        step.contains("measured here") && step.contains(&shown),
+        "{step}"
+    );
+    assert!(step.contains("measured on 2026-11-20"), "{step}");
+    assert_eq!(trace.stdout.matches("measured here").count(), 1);
+    let decide = place.run(&["decide", "guest.xml", "--facts", "host.json"]);
+    assert!(
+        !decide.stdout.contains(&shown),
+        "the cache mode is given: {decide:?}"
+    );
+    place.write("guest.xml", guest.replace(" cache='none'", "").as_bytes());
+    let decide = place.run(&["decide", "guest.xml", "--facts", "host.json"]);
+    assert!((decide.stdout + &decide.stderr).contains(&shown));
+
+    // As facts or as a run: the same advice.
+    let advise = |words: &[&str]| {
+        let common = [
+            "advise",
+            "--size",
+            "40G",
+            "--in",
+            "/srv/img",
+            "--workload",
+            "database",
+        ];
+        succeeds(place.run(&[&common[..], words].concat())).stdout
+    };
+    let from_facts = advise(&["--facts", "host.json"]);
+    assert!(from_facts.contains("measured"), "{from_facts}");
+    assert_eq!(
+        advise(&["--facts", "facts.json", "--measured", "result.json"]),
+        from_facts
+    );
+    assert!(!advise(&["--facts", "facts.json"]).contains("measured"));
+
+    let other = measured.to_json().replace("/srv/img", "/srv/other");
+    place.write("other.json", other.as_bytes());
+    let refused = place.run(&["bench", "report", "result.json", "--to-facts", "other.json"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("does not describe"), "{refused:?}");
+    assert_eq!(place.read("other.json"), other);
+}
+
+#[test]
+fn the_plan_for_what_advice_leaves_undecided_can_be_run() {
+    let place = Place::with(&[]);
+    let directory = place.path("").display().to_string();
+    let arguments = [
+        "advise",
+        "--live",
+        "--size",
+        "1G",
+        "--in",
+        &directory,
+        "--to",
+        "bench-plan",
+        "-o",
+        "plan.yaml",
+    ];
+    let run = place.run(&arguments);
+    if run.stderr.contains("nothing fits") || run.code != 0 {
+        // Not every file system under a test keeps what is flushed.
+        eprintln!("skipped: {run:?}");
+        return;
+    }
+    let dry = place.run(&[
+        "bench",
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--dry-run",
+        "--size",
+        "16M",
+        "--time-budget",
+        "2h",
+    ]);
+    let text = dry.stdout.clone() + &dry.stderr;
+    assert!(
+        text.contains("Which of the advised disks is the fastest here?")
+            || text.contains("nothing to compare"),
+        "{dry:?}"
+    );
+}
