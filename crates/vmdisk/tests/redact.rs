@@ -343,6 +343,24 @@ fn words_expected(message: &str) -> Vec<&str> {
 }
 
 #[test]
+fn measured_figures_stay_with_their_conditions() {
+    let facts = crate::fixtures::facts_of(&fixtures().join("facts/measured.json"));
+    for level in [Level::Shareable, Level::Minimal] {
+        let redacted = redactor(level).facts(&facts).unwrap();
+        let path = redactor(level).path("/srv/img/new.img");
+        let found = HostIndex::new(&redacted).measured_on(&path).len();
+        assert_eq!(found, facts.measured.len());
+        for (one, other) in redacted.measured.iter().zip(&facts.measured) {
+            assert_eq!(
+                (&one.figures, &one.effects),
+                (&other.figures, &other.effects)
+            );
+            assert_eq!(one.conditions(), other.conditions());
+        }
+    }
+}
+
+#[test]
 fn a_name_planted_anywhere_in_any_facts_file_is_not_published() {
     let files = every_facts_file();
     assert!(files.len() > 80, "{} facts files", files.len());

@@ -23,6 +23,10 @@ pub struct Repetition {
     pub precision: f64,
     /// Probability that an interval holds the true ratio.
     pub confidence: f64,
+    /// True if cells that do not fit into the time budget are left out, and if the rounds beyond the minimum measure only
+    /// the best two of each comparison, and their baseline.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_race: bool,
 }
 
 impl Default for Repetition {
@@ -32,6 +36,7 @@ impl Default for Repetition {
             most_rounds: MIN_ROUNDS,
             precision: 0.05,
             confidence: 0.95,
+            is_race: false,
         }
     }
 }
@@ -47,6 +52,7 @@ impl Repetition {
             most_rounds,
             precision,
             confidence,
+            is_race: _, /* a switch */
         } = self;
         if *rounds == 0 || rounds > most_rounds || *most_rounds > MAX_ROUNDS {
             Some("rounds must be from 1 to 1000, and the maximum must not be below the minimum")

@@ -8,6 +8,8 @@ use super::looks::Repetition;
 use super::noise::{MachineMonitor, Noise};
 use super::random::Random;
 use super::round::{Ended, Round, Settings};
+use super::statistics::{deviation, geometric_mean};
+use super::student;
 use super::values::Values;
 use crate::{
     Cancel, CellId, CellView, Engine, EngineKind, Entry, Error, Log, Measurement, Phase, Plan,
@@ -47,6 +49,11 @@ pub enum Event<'a> {
         cell: CellId,
         /// The reason.
         error: &'a str,
+    },
+    /// The precision to expect after the minimum rounds, from the first two.
+    Expected {
+        /// Of a typical comparison: 0.05 means ±5 %.
+        precision: f64,
     },
     /// The run evaluated its results.
     Look {
@@ -118,6 +125,14 @@ impl Runner<'_> {
         }
         let estimate = estimate(plan, self.settings, self.engines);
         estimate.check_room()?;
+        let mut wanted: BTreeSet<CellId> = (0..plan.cells.len()).map(CellId).collect();
+        // With the warm-up.
+        self.fit(
+            estimate.round,
+            wanted.len(),
+            self.settings.repetition.rounds + 1,
+            &mut wanted,
+        )?;
         let mut state = RunState {
             values: Values::of(
                 &plan.cells,
@@ -125,7 +140,7 @@ impl Runner<'_> {
                 past.iter().filter_map(Entry::sample),
             ),
             failures: BTreeMap::new(),
-            active: self.prepare()?,
+            active: self.prepare(&wanted)?,
             pace: Pace::new(estimate.round),
             before_run: Some(noise),
         };
@@ -139,7 +154,7 @@ impl Runner<'_> {
         }
         if number == 0 {
             if self.settings.has_warm_up && self.can_compare(&state.active) {
-                self.round(0, 0, &mut state)?;
+                self.pilot(0, 0, &mut state)?;
             }
             number = 1;
         }
@@ -151,9 +166,21 @@ impl Runner<'_> {
             if self.is_out_of_time(complete, &state) {
                 return Ok(Ended::TimeBudget);
             }
-            self.round(number, complete + 1, &mut state)?;
+            match complete {
+                0 => self.pilot(number, 1, &mut state)?,
+                _ => {
+                    self.round(number, complete + 1, &mut state)?;
+                }
+            }
             number += 1;
             complete += 1;
+            if repetition.is_race && complete == 2 {
+                let precision = self.expected_precision(&state);
+                (self.observe)(Event::Expected { precision });
+            }
+            if repetition.is_race && complete == repetition.rounds {
+                self.race(&mut state)?;
+            }
             if looks.contains(&complete) {
                 let precision = self.precision(complete, &state);
                 (self.observe)(Event::Look {
@@ -168,15 +195,113 @@ impl Runner<'_> {
         Ok(Ended::AllRounds)
     }
 
+    /// Runs a round that shows the pace, and leaves out what the minimum rounds have no time for.
+    fn pilot(&mut self, number: u32, slot: u32, state: &mut RunState) -> Result<(), Error> {
+        let began = self.machine.elapsed();
+        let measured = self.round(number, slot, state)?;
+        let took = self.machine.elapsed().saturating_sub(began);
+        let rounds = self.settings.repetition.rounds - slot;
+        self.fit(took, measured, rounds, &mut state.active)
+    }
+
+    /// Leaves out the last workloads, and then the last configurations, so that rounds at this pace fit into the time that
+    /// is left.
+    fn fit(
+        &mut self,
+        took: Duration,
+        measured: usize,
+        rounds: u32,
+        active: &mut BTreeSet<CellId>,
+    ) -> Result<(), Error> {
+        if !self.settings.repetition.is_race || measured == 0 || rounds == 0 {
+            return Ok(());
+        }
+        let each = took.as_secs_f64() / measured as f64;
+        let left = self.settings.time_budget_seconds - self.machine.elapsed().as_secs_f64();
+        let room = (left / (each * f64::from(rounds))).max(2.0) as usize;
+        while active.len() > room {
+            let cell = |id: &CellId| &self.plan.cells[id.0];
+            let workloads = active.iter().map(|id| cell(id).workload);
+            let (first, last) = (workloads.clone().min(), workloads.max());
+            let compared = active.iter().filter(|id| cell(id).baseline.is_some());
+            let configuration = compared.clone().map(|id| cell(id).configuration).max();
+            let is_last = |id: &&CellId| match first == last {
+                true => {
+                    cell(id).baseline.is_some() && Some(cell(id).configuration) == configuration
+                }
+                false => Some(cell(id).workload) == last,
+            };
+            let gone: Vec<CellId> = active.iter().filter(is_last).copied().collect();
+            let compared = compared.filter(|id| !gone.contains(id)).count();
+            if compared == 0 {
+                break;
+            }
+            for id in gone {
+                active.remove(&id);
+                self.leave_out(id, "the time budget has no room for it".to_owned())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out all but the best two of the cells that are compared with each other, and their baseline.
+    fn race(&mut self, state: &mut RunState) -> Result<(), Error> {
+        let cells = &self.plan.cells;
+        let baselines: BTreeSet<CellId> = state
+            .active
+            .iter()
+            .filter_map(|id| cells[id.0].baseline)
+            .collect();
+        for baseline in baselines {
+            let group = state
+                .active
+                .iter()
+                .filter(|id| **id == baseline || cells[id.0].baseline == Some(baseline));
+            let mean = |id: &CellId| {
+                let values: Vec<f64> = state.values.of_cell(*id).values().copied().collect();
+                geometric_mean(&values).unwrap_or_default()
+            };
+            let mut group: Vec<(f64, CellId)> = group.map(|id| (mean(id), *id)).collect();
+            group.sort_by(|one, other| other.0.total_cmp(&one.0));
+            for (_, id) in group.into_iter().skip(2).filter(|(_, id)| *id != baseline) {
+                state.active.remove(&id);
+                let why =
+                    "two others were faster in the first rounds, and got the rest of the time";
+                self.leave_out(id, why.to_owned())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the precision that comparisons will have after the minimum rounds if all vary as much as in the first rounds.
+    fn expected_precision(&self, state: &RunState) -> f64 {
+        let repetition = &self.settings.repetition;
+        let comparisons = state.values.comparisons(&self.plan.cells, 0.5);
+        let deviations = comparisons
+            .iter()
+            .filter_map(|it| deviation(&it.ratios))
+            .map(|it| it * it);
+        let (count, sum) = deviations.fold((0.0, 0.0), |(count, sum), it| (count + 1.0, sum + it));
+        let rounds = f64::from(repetition.rounds);
+        if count == 0.0 || rounds < 2.0 {
+            return f64::INFINITY;
+        }
+        let alpha = repetition.alpha(repetition.rounds);
+        let width =
+            student::quantile(1.0 - alpha / 2.0, rounds - 1.0) * (sum / count / rounds).sqrt();
+        width.exp() - 1.0
+    }
+
     /// Returns true if another round would exceed the time budget. The minimum rounds for a verdict may take twice the
     /// budget.
     fn is_out_of_time(&mut self, complete: u32, state: &RunState) -> bool {
         let would_end = (self.machine.elapsed() + state.pace.longest()).as_secs_f64();
         let budget = self.settings.time_budget_seconds;
-        if complete < self.settings.repetition.rounds {
+        let is_strict = self.settings.repetition.is_race;
+        if complete < self.settings.repetition.rounds && !is_strict {
             complete > 0 && would_end > 2.0 * budget
         } else {
-            would_end > budget
+            complete > 0 && would_end > budget
         }
     }
 
@@ -209,10 +334,10 @@ impl Runner<'_> {
     }
 
     /// Creates the storage of every configuration and returns the cells that can be measured.
-    fn prepare(&mut self) -> Result<BTreeSet<CellId>, Error> {
+    fn prepare(&mut self, wanted: &BTreeSet<CellId>) -> Result<BTreeSet<CellId>, Error> {
         let plan = self.plan;
         let mut groups: BTreeMap<(usize, EngineKind), Vec<CellView<'_>>> = BTreeMap::new();
-        for view in plan.views() {
+        for view in plan.views().filter(|view| wanted.contains(&view.id)) {
             let configuration = plan.cells[view.id.0].configuration;
             groups
                 .entry((configuration, view.engine))
@@ -252,8 +377,8 @@ impl Runner<'_> {
     }
 
     /// Runs one round: every active cell once. The slot counts complete rounds and seeds the order, so that an interrupted
-    /// round is repeated in its own order.
-    fn round(&mut self, number: u32, slot: u32, state: &mut RunState) -> Result<(), Error> {
+    /// round is repeated in its own order. Returns the number of cells.
+    fn round(&mut self, number: u32, slot: u32, state: &mut RunState) -> Result<usize, Error> {
         let noise = match state.before_run.take() {
             Some(noise) => noise,
             None => self.machine.noise(false),
@@ -300,7 +425,7 @@ impl Runner<'_> {
             state.active.remove(&cell);
             self.leave_out(cell, why)?;
         }
-        Ok(())
+        Ok(round.order.len())
     }
 
     /// Returns the batches of a round, shuffled, each with its cells shuffled.

@@ -130,6 +130,12 @@ pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
 
+/// Returns the standard deviation of the logarithms of ratios; `None` for fewer than two.
+pub(crate) fn deviation(ratios: &[f64]) -> Option<f64> {
+    let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    Some(mean_and_deviation(&logarithms)?.1)
+}
+
 /// Returns mean and standard deviation; `None` for fewer than two numbers.
 fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
     if numbers.len() < 2 {

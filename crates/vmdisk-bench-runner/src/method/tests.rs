@@ -436,3 +436,89 @@ fn a_sample_with_complaints_is_recorded_but_does_not_count() {
     let values = values_of(&plan, &log);
     assert_eq!(values.of_cell(crate::CellId(0)).len(), 5);
 }
+
+const FIVE: &str = "
+version: 1
+name: race
+question: which one is the fastest?
+size: 64M
+phases: [steady]
+workloads: [4k-random-write-qd32, 4k-random-write-qd1, 4k-random-read-qd1]
+fixed: {engine: mock}
+configurations: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}]
+baseline: {name: a}
+";
+
+fn race(rounds: u32) -> Repetition {
+    Repetition {
+        most_rounds: rounds,
+        precision: 1e-9,
+        is_race: true,
+        ..Repetition::default()
+    }
+}
+
+#[test]
+fn the_best_two_and_their_baseline_get_the_rounds_beyond_the_minimum() {
+    let plan = plan(FIVE);
+    let levels = [("b", 1.5), ("c", 0.7), ("d", 1.4), ("e", 0.8)];
+    let mock = levels
+        .into_iter()
+        .fold(Mock::new(1), |mock, (name, level)| mock.level(name, level));
+    let (ended, log) = run(&plan, &settings(1, race(12)), mock);
+    assert_eq!(ended, Ended::AllRounds);
+    let values = values_of(&plan, &log);
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let name = &plan.configurations[cell.configuration].name;
+        let rounds = if ["a", "b", "d"].contains(&name.as_str()) {
+            12
+        } else {
+            6
+        };
+        assert_eq!(values.of_cell(crate::CellId(index)).len(), rounds, "{name}");
+    }
+}
+
+#[test]
+fn a_race_claims_false_differences_no_more_often_than_other_runs() {
+    let mut plan = plan(FIVE);
+    plan.leave_out(|cell| (cell.workload.name != "4k-random-write-qd1").then(String::new));
+    let is_false = |seed: &u64| {
+        let settings = settings(*seed, race(15));
+        let (_, log) = run(&plan, &settings, Mock::new(*seed));
+        let alpha = settings.repetition.alpha(complete_rounds(&log));
+        let comparisons = values_of(&plan, &log).comparisons(&plan.cells, alpha);
+        let mut verdicts = comparisons.iter().map(|it| it.verdict);
+        verdicts.any(|it| matches!(it, Verdict::Faster | Verdict::Slower))
+    };
+    let found = (0..400).filter(is_false).count();
+    assert!(found <= 20, "{found} of 400");
+}
+
+#[test]
+fn a_race_leaves_out_what_its_time_has_no_room_for() {
+    let plan = plan(FIVE);
+    for (budget, cells) in [(1e6, 15), (200.0, 10), (100.0, 5), (60.0, 3), (40.0, 2)] {
+        let settings = Settings {
+            time_budget_seconds: budget,
+            ..settings(1, race(24))
+        };
+        let mut machine = Still::default();
+        let (ended, log) = run_on(
+            &mut machine,
+            &plan,
+            &settings,
+            Mock::new(1),
+            &Cancel::new(),
+            &[],
+        );
+        ended.unwrap();
+        assert_eq!(rounds(&log)[0].order.len(), cells, "{budget}");
+        assert!(complete_rounds(&log) >= 6, "{budget}");
+        assert!(
+            (machine.seconds as f64) < budget + 10.0,
+            "{budget}: {} s",
+            machine.seconds
+        );
+    }
+}

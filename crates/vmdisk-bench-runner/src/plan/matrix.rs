@@ -39,6 +39,8 @@ pub struct PlanOptions {
     pub size: Option<Bytes>,
     /// Seconds of each sample, instead of the plan's.
     pub seconds: Option<f64>,
+    /// Workloads by their names, instead of the plan's; empty for those.
+    pub workloads: Vec<String>,
     /// The engine of all configurations that use QEMU, instead of the plan's.
     pub engine: Option<EngineKind>,
     /// Limits of the host and permissions of the user.
@@ -353,7 +355,12 @@ impl<'a> PlanBuilder<'a> {
                 .push("seconds must be from 0.1 to 3600, and ramp from 0 to 60".to_owned());
         }
         let mut workloads: Vec<Workload> = Vec::new();
-        for name in &self.file.workloads {
+        let asked = &self.options.workloads;
+        for name in if asked.is_empty() {
+            &self.file.workloads
+        } else {
+            asked
+        } {
             match Workload::by_name(name, seconds, ramp) {
                 Ok(workload) if !workloads.contains(&workload) => workloads.push(workload),
                 Ok(_) => {}

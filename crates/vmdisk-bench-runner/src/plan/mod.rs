@@ -187,6 +187,35 @@ impl Plan {
         }
     }
 
+    /// Leaves out the configurations without these names, unless a named one is compared with them.
+    pub fn keep_only(&mut self, names: &[String]) {
+        let is_named = |cell: &Cell| names.contains(&self.configurations[cell.configuration].name);
+        let kept = self.cells.iter().filter(|cell| is_named(cell));
+        let with_baselines = kept.flat_map(|cell| {
+            let baseline = cell.baseline.map(|id| self.cells[id.0].configuration);
+            [Some(cell.configuration), baseline]
+        });
+        let kept: BTreeSet<usize> = with_baselines.flatten().collect();
+        let kept: BTreeSet<String> = kept
+            .iter()
+            .map(|it| self.configurations[*it].name.clone())
+            .collect();
+        self.leave_out(|cell| {
+            let is_kept = kept.contains(&cell.configuration.name);
+            (!is_kept).then(|| "--only does not name it".to_owned())
+        });
+    }
+
+    /// Makes every timed sample this long, with a ramp of at most a quarter of it.
+    pub fn shorten(&mut self, seconds: f64) {
+        for workload in &mut self.workloads {
+            if let Amount::Seconds(timed) = &mut workload.amount {
+                *timed = timed.min(seconds);
+                workload.ramp_seconds = workload.ramp_seconds.min(seconds / 4.0);
+            }
+        }
+    }
+
     /// Returns all cells, in plan order.
     pub fn views(&self) -> impl Iterator<Item = CellView<'_>> {
         (0..self.cells.len()).map(|index| self.view(CellId(index)))

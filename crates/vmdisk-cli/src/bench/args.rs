@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
-use vmdisk_bench_runner::{EngineKind, MIN_ROUNDS, PRESETS};
+use vmdisk_bench_runner::{EngineKind, MIN_ROUNDS, PRESETS, Workload};
 
 use crate::parsers::rule;
 
@@ -64,9 +64,6 @@ pub(crate) struct ReadArgs {
     /// Files and block devices; the first is the baseline. They are opened read-only, and may be in use.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Workload, such as 1m-sequential-read-qd8, instead of the usual ones; may be repeated.
-    #[arg(long = "workload", value_name = "WORKLOAD", help_heading = "What")]
-    pub(crate) workloads: Vec<String>,
     /// Also read through the host's page cache.
     #[arg(long, help_heading = "What")]
     pub(crate) buffered: bool,
@@ -80,9 +77,19 @@ pub(crate) struct HowArgs {
     /// Print the plan, its duration and the required space, without measuring.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Workload, such as 4k-random-read-qd32, instead of the plan's; may be repeated.
+    #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload, help_heading = "What")]
+    pub(crate) workloads: Vec<String>,
+    /// Measure only this configuration and its baseline; may be repeated.
+    #[arg(long, value_name = "CONFIGURATION", help_heading = "What")]
+    pub(crate) only: Vec<String>,
     /// Size of each disk, such as 256M, instead of the plan's.
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, help_heading = "What")]
     pub(crate) size: Option<Bytes>,
+    /// Answer within two minutes, or the time budget: short samples of small disks, as many of the plan's workloads and
+    /// configurations as fit, and the rest of the time for the best two.
+    #[arg(long, conflicts_with_all = ["seconds", "rounds"], help_heading = "How often")]
+    pub(crate) quick: bool,
     /// Seconds of each sample, instead of the plan's.
     #[arg(long, value_name = "SECONDS", help_heading = "How often")]
     pub(crate) seconds: Option<f64>,
@@ -103,7 +110,7 @@ pub(crate) struct HowArgs {
     pub(crate) seed: Option<u64>,
     /// Start no further round after this time, such as 90s, 10m or 2h, once the minimum rounds are complete; those may
     /// take twice as long.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds, help_heading = "Budgets")]
+    #[arg(long, value_name = "TIME", default_value = "10m", default_value_if("quick", "true", "2m"), value_parser = seconds, help_heading = "Budgets")]
     pub(crate) time_budget: f64,
     /// Maximum size of all images together.
     #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = Bytes::parse, help_heading = "Budgets")]
@@ -305,6 +312,11 @@ fn preset(name: &str) -> Result<String, String> {
             preset_names().collect::<Vec<_>>().join(", ")
         ),
     })
+}
+
+/// Checks the name of a workload.
+fn workload(name: &str) -> Result<String, String> {
+    Workload::by_name(name, 1.0, 0.0).map(|workload| workload.name)
 }
 
 /// Parses the name of an engine.

@@ -17,14 +17,14 @@ pub(super) fn within_budgets(estimate: &Estimate, how: &HowArgs) -> Result<(), S
         .help("use `--size` for smaller disks, or raise `--space-budget`"));
     }
     let least = estimate.least.as_secs_f64();
-    if least > how.time_budget {
+    if least > how.time_budget && !how.quick {
         return Err(Stop::new(format!(
             "{} rounds take about {}, but `--time-budget` allows {}",
             how.rounds,
             duration(least),
             duration(how.time_budget)
         ))
-        .help("use `--seconds` for shorter samples, or raise `--time-budget`"));
+        .help("use `--quick`, `--only` or `--seconds` for less, or raise `--time-budget`"));
     }
     Ok(())
 }

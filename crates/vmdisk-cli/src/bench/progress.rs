@@ -73,6 +73,10 @@ impl<'a, 'io> Progress<'a, 'io> {
                 let line = format!("{}: {error}\n", self.plan.view(*cell).name());
                 self.lasting(&line);
             }
+            Event::Expected { precision } if precision.is_finite() => {
+                let line = format!("expect comparisons within ±{:.0} %\n", precision * 100.0);
+                self.lasting(&line);
+            }
             Event::Look { round, precision } => {
                 let line = if precision.is_finite() {
                     format!(

@@ -26,6 +26,13 @@ pub(super) struct Request {
     directories: Vec<PathBuf>,
     size_bytes: Option<u64>,
     seconds: Option<f64>,
+    /// Seconds of the samples of a quick run, in place of longer ones.
+    #[serde(default)]
+    pub(super) quick_seconds: Option<f64>,
+    #[serde(default)]
+    workloads: Vec<String>,
+    #[serde(default)]
+    only: Vec<String>,
     engine: Option<EngineKind>,
     device: Option<(PathBuf, String)>,
     group: Option<String>,
@@ -35,6 +42,12 @@ pub(super) struct Request {
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
 }
+
+/// The size of a quick run's disks.
+const QUICK_BYTES: u64 = 64 << 20;
+
+/// The lengths of a quick run's samples, the longest that fits is taken.
+pub(super) const QUICK_SECONDS: [f64; 4] = [1.0, 0.5, 0.3, 0.2];
 
 /// The subject of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,8 +87,14 @@ impl Request {
             subject,
             directory,
             directories,
-            size_bytes: how.size.map(|size| size.0),
+            size_bytes: how
+                .size
+                .map(|size| size.0)
+                .or(how.quick.then_some(QUICK_BYTES)),
             seconds: how.seconds,
+            quick_seconds: how.quick.then_some(QUICK_SECONDS[0]),
+            workloads: how.workloads.clone(),
+            only: how.only.clone(),
             engine: place.engine,
             device: place
                 .destroy_data_on
@@ -144,6 +163,7 @@ impl Request {
             directories: self.directories.clone(),
             size: self.size_bytes.map(Bytes),
             seconds: self.seconds,
+            workloads: self.workloads.clone(),
             engine: self.engine,
             limits: Limits {
                 processors: facts.cpu.count.as_ref().known().copied().unwrap_or(1),
@@ -179,6 +199,29 @@ impl Request {
             }
         };
         check::check(&mut plan, &host, &target, &self.directory);
+        let names: Vec<&str> = plan
+            .configurations
+            .iter()
+            .map(|it| it.name.as_str())
+            .collect();
+        if let Some(unknown) = self
+            .only
+            .iter()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            return Err(
+                Stop::new(format!("no configuration is called `{unknown}`")).help(format!(
+                    "those that can be measured here are {}",
+                    names.join(", ")
+                )),
+            );
+        }
+        if !self.only.is_empty() {
+            plan.keep_only(&self.only);
+        }
+        if let Some(seconds) = self.quick_seconds {
+            plan.shorten(seconds);
+        }
         Ok(plan)
     }
 }

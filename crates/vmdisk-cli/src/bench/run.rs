@@ -9,14 +9,14 @@ use vmdisk_bench_runner::report::{bytes, duration};
 use vmdisk_bench_runner::{
     Cancel, CellView, Ended, Engine, EngineKind, Entry, Error, Estimate, Header, HostMonitor,
     Journal, MIN_ROUNDS, MachineMonitor, Plan, Repetition, Runner, SCHEMA_VERSION, SLOWEST,
-    Settings, estimate, taken,
+    Settings, taken,
 };
 
 use super::args::{HowArgs, LINT, ReadArgs, ResumeArgs, RunArgs, VerifyArgs, WhereArgs};
 use super::budgets::within_budgets;
 use super::progress::{Progress, range};
 use super::report::{RESULT, in_form, read, text_of, write_all};
-use super::request::{Request, Subject};
+use super::request::{QUICK_SECONDS, Request, Subject};
 use super::stop::stop;
 use super::{args, check, environment, recovery, to_facts};
 use crate::clock;
@@ -60,10 +60,6 @@ pub(super) fn read_existing(
         "4k-random-read-qd1",
         "4k-random-read-qd32",
     ];
-    let workloads = match args.workloads.is_empty() {
-        true => usual.map(str::to_owned).to_vec(),
-        false => args.workloads.clone(),
-    };
     let direct: &[bool] = if args.buffered {
         &[true, false]
     } else {
@@ -76,7 +72,7 @@ pub(super) fn read_existing(
         "question": "How fast are reads of what is there?",
         "size": "1G",
         "phases": ["steady"],
-        "workloads": workloads,
+        "workloads": usual,
         "fixed": { "engine": "host-fio", "backend": "existing" },
         "matrix": { "path": paths, "direct": direct },
     });
@@ -97,14 +93,23 @@ fn begin(
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
-    let request = Request::new(subject, place, how)?;
+    let mut request = Request::new(subject, place, how)?;
     recovery::recover(&request.all_directories(), io);
     let (facts, mut plan) = plan_here(&request)?;
     let places = request.places_of(&plan);
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
     let settings = settings(how);
-    let estimate = estimate(&plan, &settings, &engines);
+    let mut estimate = vmdisk_bench_runner::estimate(&plan, &settings, &engines);
+    // Half of the time, because the machine may be busy.
+    for seconds in QUICK_SECONDS.into_iter().filter(|_| how.quick) {
+        if estimate.least.as_secs_f64() <= how.time_budget / 2.0 {
+            break;
+        }
+        request.quick_seconds = Some(seconds);
+        plan.shorten(seconds);
+        estimate = vmdisk_bench_runner::estimate(&plan, &settings, &engines);
+    }
     let accepted = acceptable(&plan, &estimate, how);
     if how.dry_run {
         let text = dry_run(&plan, &settings, &estimate);
@@ -312,9 +317,9 @@ fn engines_of(plan: &mut Plan, workspace: &Workspace) -> (Vec<Box<dyn Engine>>, 
 }
 
 pub(super) fn settings(how: &HowArgs) -> Settings {
-    let most_rounds = match how.precision {
-        Some(_) => how.most_rounds.max(how.rounds),
-        None => how.rounds,
+    let most_rounds = match how.quick || how.precision.is_some() {
+        true => how.most_rounds.max(how.rounds),
+        false => how.rounds,
     };
     Settings {
         seed: how.seed.unwrap_or_else(clock::seconds_now),
@@ -322,6 +327,7 @@ pub(super) fn settings(how: &HowArgs) -> Settings {
             rounds: how.rounds,
             most_rounds,
             precision: how.precision.unwrap_or(0.05),
+            is_race: how.quick,
             ..Repetition::default()
         },
         time_budget_seconds: how.time_budget,

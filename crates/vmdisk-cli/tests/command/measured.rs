@@ -230,3 +230,42 @@ fn the_plan_for_what_advice_leaves_undecided_can_be_run() {
         "{dry:?}"
     );
 }
+
+#[test]
+fn a_run_is_narrowed_by_names_and_by_its_time() {
+    let place = Place::with(&[]);
+    let dry = |words: &[&str]| {
+        let run = place.run(&[&["bench", "run", "buffered", "--dry-run"], words].concat());
+        (run.code, run.stdout + &run.stderr)
+    };
+    let (code, whole) = dry(&[]);
+    if code != 0 {
+        eprintln!("skipped: {whole}");
+        return;
+    }
+    let (_, one) = dry(&["--workload", "4k-random-read-qd8"]);
+    assert!(
+        one.contains("  4k-random-read-qd8, ") && !one.contains("sequential"),
+        "{one}"
+    );
+    let names: Vec<&str> = whole
+        .split("configurations:")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .collect();
+    let names: Vec<&str> = names
+        .iter()
+        .filter_map(|it| it.strip_prefix("  ")?.split_once(':'))
+        .map(|(name, _)| name)
+        .collect();
+    let (_, only) = dry(&["--only", names[1]]);
+    assert!(only.contains("of 2 configurations"), "{only}");
+    let (code, unknown) = dry(&["--only", "nothing"]);
+    assert!(code == 2 && unknown.contains(names[0]), "{unknown}");
+    assert_eq!(dry(&["--workload", "fast"]).0, 2);
+    // Every preset that runs here at all fits into the time of a quick run.
+    let (code, quick) = dry(&["--quick"]);
+    assert!(code == 0 && quick.contains("6 to 24 rounds"), "{quick}");
+    assert_eq!(dry(&["--quick", "--seconds", "1"]).0, 2);
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use vmdisk_facts::{BlockKind, FsKind};
+use vmdisk_facts::{BlockKind, FsKind, Quantity};
 use vmdisk_model::Format;
 
 use super::Redactor;
@@ -17,7 +17,9 @@ static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let blocks = BlockKind::NAMED.iter().map(|kind| kind.as_str().to_owned());
     let systems = FsKind::NAMED.iter().map(|kind| kind.name().into_owned());
     let formats = Format::ALL.iter().map(|format| format.as_str().to_owned());
-    let texts: Vec<String> = listed.chain(blocks).chain(systems).chain(formats).collect();
+    let figures = Quantity::WORDS.iter().map(|word| (*word).to_owned());
+    let named = blocks.chain(systems).chain(formats).chain(figures);
+    let texts: Vec<String> = listed.chain(named).collect();
     let words = texts
         .iter()
         .flat_map(|text| text.split(|character: char| !character.is_ascii_alphabetic()));
