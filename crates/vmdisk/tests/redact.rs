@@ -348,7 +348,8 @@ fn measured_figures_stay_with_their_conditions() {
     for level in [Level::Shareable, Level::Minimal] {
         let redacted = redactor(level).facts(&facts).unwrap();
         let path = redactor(level).path("/srv/img/new.img");
-        let found = HostIndex::new(&redacted).measured_on(&path).len();
+        let found = Host::new(redacted.clone());
+        let found = found.index().measured_on(&path).len();
         assert_eq!(found, facts.measured.len());
         for (one, other) in redacted.measured.iter().zip(&facts.measured) {
             assert_eq!(
