@@ -251,13 +251,78 @@ fn each_recipe_of_a_makefile_is_a_start_with_its_own_values() {
         [
             // Both targets have one recipe.
             "out/fs.img out/z",
-            "other.img out/z first $(word…)",
+            "other.img out/z first second",
             "out/fs.img out/z",
             "a",
             "p$(X)",
             "q$(X)",
         ]
     );
+}
+
+/// Functions of make in options, without a value that the file does not set.
+const FUNCTIONS: &[&str] = &[
+    "$(foreach d,a b,-drive file=$(d).img,format=raw,if=virtio)",
+    "$(if $(SET),-drive file=a$(strip ,format=raw ),)",
+    "$(if $(NOT),-hda a,-hdb $(if $(SET),b,c))",
+    "-drive file=$(subst x,y,x,format=raw,id=x)",
+    "-drive $(patsubst %.i,file=%.img,a.i),format=raw",
+    "$(addprefix -hda ,a) $(addsuffix .img,-hdb=b)",
+    "-hda $(notdir /a/b,c) -hdb $(dir /a/b)x -hdc $(basename a.b).c -hdd $(firstword d e)",
+    "-hda $(word 2,$(LIST)) -hdb $(lastword a c) -hdc $(filter a%,b ab) -hdd x$(word 9,$(LIST))",
+    "$(call F,a,format=raw) -hda $(or $(NOT),b,c)",
+    "$(foreach d,$(LIST),$(call F,$(d),format=$(if $(filter-out b,$(d)),raw,qcow2)))",
+];
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "make judges the reading"
+)]
+fn the_functions_of_make_give_what_make_gives() {
+    use std::io::Write as _;
+    let makefile = |options: &str| {
+        format!(
+            "SET := 1\nNOT =\nLIST = a b\nF = -drive file=$(1).img,$(2),if=virtio\nrun:\n\tqemu-system-x86_64 {options}\n"
+        )
+    };
+    for options in FUNCTIONS.iter().copied() {
+        let text = makefile(options);
+        let make = std::process::Command::new("make")
+            .args(["-nf", "-"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn();
+        let Ok(mut make) = make else {
+            let is_required = std::env::var("VMDISK_REAL").is_ok_and(|it| it == "require");
+            assert!(!is_required, "there is no make");
+            println!("skipped: there is no make");
+            return;
+        };
+        let mut input = make.stdin.take().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+        drop(input);
+        let line = make.wait_with_output().unwrap().stdout;
+        let line = String::from_utf8(line).unwrap();
+        let (found, real) = (starts(&text).0, starts(&line).0);
+        assert_eq!(found, real, "{options}: make: {line}");
+    }
+}
+
+#[test]
+fn a_condition_of_make_has_the_values_of_its_branches() {
+    for (options, is_known) in [
+        ("$(if $(DEBUG),-s -S,)", true),
+        ("$(if $(DEBUG),-s)", true),
+        ("$(if $(DEBUG),-hda b.img,)", false),
+        ("$(if $(DEBUG),$(X),)", false),
+    ] {
+        let text = format!("run:\n\tqemu-system-x86_64 -hda a.img {options}\n");
+        let document = read(&text).unwrap();
+        let unknown = document.others.iter().any(|it| it.has_data);
+        assert_eq!(!unknown, is_known, "{options}: {:?}", document.others);
+    }
 }
 
 #[test]

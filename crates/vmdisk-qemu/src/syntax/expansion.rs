@@ -459,6 +459,10 @@ impl Expander<'_> {
         match (operator, value) {
             ("", None) | ("?", None) => self.unset(start),
             ("", Some(value)) if rest.is_empty() => value,
+            ("", Some(value)) if has_colon => match self.slice(name == "@", &value, &rest[1..]) {
+                Some(value) => value,
+                None => self.hole(start, "its form is not known here"),
+            },
             ("", Some(value)) => match changed(value, rest) {
                 Some(value) => value,
                 None => self.hole(start, "its form is not known here"),
@@ -493,6 +497,47 @@ impl Expander<'_> {
             }
             _ => Err(Value::unknown("its form is not known here")),
         }
+    }
+
+    /// `${NAME:1:2}`, also of an array; the arguments begin with `$0`, which is not known.
+    fn slice(&mut self, is_arguments: bool, value: &Value, range: &str) -> Option<Value> {
+        let (start, length) = match range.split_once(':') {
+            Some((start, length)) => (start, Some(self.shell.number(length)?)),
+            None => (range, None),
+        };
+        let start = self.shell.number(start)?;
+        let word = value.words.first()?;
+        let (count, first) = match value.is_list {
+            true => (value.words.len(), i64::from(is_arguments)),
+            false if word.as_str().is_ascii() => (word.as_str().len(), 0),
+            false => return None,
+        };
+        let count = i64::try_from(count).ok()?;
+        let start = match start < 0 {
+            true => count + start,
+            false => start - first,
+        };
+        if start < 0 || length.is_some_and(i64::is_negative) {
+            return None;
+        }
+        let end = length.map_or(count, |length| (start + length).min(count));
+        let mut range = usize::try_from(start.min(end)).ok()?..usize::try_from(end).ok()?;
+        // `"$@"` at the end may be any number of words.
+        if value.words.last().is_some_and(Text::has_hole) && value.is_list && length.is_none() {
+            range.start = range.start.min(range.end - 1);
+        }
+        let counted = match (value.is_list, length) {
+            (true, None) => range.start,
+            (true, Some(_)) => range.end,
+            (false, _) => 1,
+        };
+        if value.words[..counted].iter().any(Text::has_hole) {
+            return None;
+        }
+        Some(match value.is_list {
+            true => Value::list_of(value.words[range].to_vec()),
+            false => Value::word(word.part(range)),
+        })
     }
 
     /// The text after an operator such as `:-`.
@@ -558,7 +603,7 @@ fn anchored(text: &str, from: &str, to: &str) -> Option<Option<String>> {
 
 /// `${NAME%pattern}` and its like.
 fn changed(value: Value, rest: &str) -> Option<Value> {
-    if value.is_list && !rest.starts_with(':') {
+    if value.is_list {
         let word = |word: Text| changed(Value::word(word), rest)?.words.pop();
         let words: Option<Vec<Text>> = value.words.into_iter().map(word).collect();
         return words.map(Value::list_of);
@@ -578,8 +623,8 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
         Some(after) => 1 + usize::from(after.starts_with('/')),
         // One sign, or the same twice.
         None => {
-            let first = rest.chars().next().filter(|it| "%#^,:".contains(*it))?;
-            1 + usize::from(first != ':' && rest[1..].starts_with(first))
+            let first = rest.chars().next().filter(|it| "%#^,".contains(*it))?;
+            1 + usize::from(rest[1..].starts_with(first))
         }
     });
     let pattern = bare(pattern);
@@ -622,14 +667,6 @@ fn changed(value: Value, rest: &str) -> Option<Value> {
         }
         "^^" if pattern.is_empty() => Some(Value::word(literal(&text.to_uppercase()))),
         ",," if pattern.is_empty() => Some(Value::word(literal(&text.to_lowercase()))),
-        ":" => {
-            let (start, length) = pattern.split_once(':').unwrap_or((&pattern, "65536"));
-            let start = start.trim().parse::<usize>().ok()?.min(text.len());
-            let length: usize = length.trim().parse().ok()?;
-            let range = start..(start + length).min(text.len());
-            text.get(range.clone())?;
-            part(range)
-        }
         _ => None,
     }
 }
@@ -675,7 +712,8 @@ pub(super) fn printf(format: &Text, values: &[Text]) -> Option<Text> {
         return Some(all);
     }
     let mut values = values.iter();
-    let mut pieces = format.as_str().split('%');
+    let plain = format.as_str().replace("\\n", "\n").replace("\\t", "\t");
+    let mut pieces = plain.split('%');
     let mut text = pieces.next()?.to_owned();
     for piece in pieces {
         let at = piece.find(['s', 'd'])?;

@@ -52,7 +52,7 @@ pub fn sniff(text: &str) -> bool {
         return false;
     }
     let is_telling = |word: &str| {
-        let word = word.trim_matches(['"', '\'', ',', '[', ']']);
+        let word = word.trim_matches(['"', '\'', ',', '[', ']', '(', ')', ';']);
         let word = word
             .strip_prefix('-')
             .filter(|rest| rest.starts_with('-'))

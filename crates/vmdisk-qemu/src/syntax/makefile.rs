@@ -431,10 +431,18 @@ impl Make<'_> {
                 .all(|it| it.is_ascii_alphabetic() || it == '-')
         {
             let result = self.function(function, arguments, depth);
-            return result.map_or_else(
-                || self.hole(written, site, "it is the result of a function of make"),
-                |result| moved(&result, site),
-            );
+            if let Some(result) = result {
+                return moved(&result, site);
+            }
+            let values = match function {
+                "if" => self.alternatives(arguments, depth),
+                _ => Vec::new(),
+            };
+            let hole = self.hole(written, site, "it is the result of a function of make");
+            if let Some(last) = self.out.holes.last_mut() {
+                last.values = values;
+            }
+            return hole;
         }
         let name = match name.contains('$') {
             true => self.expand(&whole, depth + 1).as_str().to_owned(),
@@ -505,9 +513,23 @@ impl Make<'_> {
         self.out.hole(&name, site, reason)
     }
 
+    /// The values that `$(if …)` may have, if they are known.
+    fn alternatives(&mut self, arguments: &str, depth: usize) -> Vec<String> {
+        let mut parts = split_arguments(arguments, 3);
+        parts.resize(3, "");
+        let values = parts[1..].iter().map(|it| self.known(it, depth));
+        values.collect::<Option<_>>().unwrap_or_default()
+    }
+
     /// The result of a function whose arguments are known.
     fn function(&mut self, function: &str, arguments: &str, depth: usize) -> Option<String> {
-        let parts = split_arguments(arguments);
+        let most = match function {
+            "or" | "and" | "call" => usize::MAX,
+            "addprefix" | "addsuffix" | "filter" | "filter-out" | "word" => 2,
+            "foreach" | "if" | "patsubst" | "subst" => 3,
+            _ => 1,
+        };
+        let parts = split_arguments(arguments, most);
         if function == "foreach" {
             let [name, list, body] = parts.as_slice() else {
                 return None;
@@ -548,6 +570,20 @@ impl Make<'_> {
             ("basename", [list]) => each(list, &|word| {
                 word.rsplit_once('.').map_or(word, |(it, _)| it).to_owned()
             }),
+            ("filter" | "filter-out", [patterns, list]) => {
+                let fits = |word: &str| {
+                    let mut patterns = patterns.split_whitespace();
+                    patterns.any(|it| matches(&it.replace('%', "*"), word))
+                };
+                let words = list.split_whitespace();
+                let words = words.filter(|it| fits(it) == (function == "filter"));
+                Some(words.collect::<Vec<_>>().join(" "))
+            }
+            ("word", [nth, list]) => {
+                let nth = nth.trim().parse::<usize>().ok()?.checked_sub(1)?;
+                Some(list.split_whitespace().nth(nth).unwrap_or("").to_owned())
+            }
+            ("lastword", [list]) => Some(list.split_whitespace().last().unwrap_or("").to_owned()),
             ("firstword", [list]) => Some(list.split_whitespace().next().unwrap_or("").to_owned()),
             ("or", list) => {
                 let mut set = list.iter().filter(|it| !it.trim().is_empty());
@@ -622,14 +658,14 @@ fn substituted(text: &str, from: &str, to: &str) -> String {
     words.join(" ")
 }
 
-/// The arguments of a function, separated by commas outside of parentheses.
-fn split_arguments(text: &str) -> Vec<&str> {
+/// The arguments of a function, separated by commas outside of parentheses; those of the last are its own.
+fn split_arguments(text: &str, most: usize) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_usize, 0, Vec::new());
     for (at, letter) in text.char_indices() {
         match letter {
             '(' | '{' => depth += 1,
             ')' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
+            ',' if depth == 0 && parts.len() + 1 < most => {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }

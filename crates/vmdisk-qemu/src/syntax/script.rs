@@ -98,6 +98,7 @@ impl Shell {
                 | TokenKind::Output
                 | TokenKind::Input(_)
                 | TokenKind::InputWord
+                | TokenKind::InputScript
                 | TokenKind::Document { .. } => {
                     self.has_output |= token.kind == TokenKind::Output;
                     *at += 1;
@@ -234,6 +235,10 @@ impl Shell {
                     let text = script.text.as_str()[token.range.clone()].to_owned();
                     *at += 1;
                     let value = if live { self.number(&text) } else { None };
+                    if live && value.is_none() && text.contains("$#") {
+                        let assumed = self.number(&text.replace("$#", "0"));
+                        self.assumed = assumed.map(|value| value != 0);
+                    }
                     (Flow::Next, value.map(|value| value != 0))
                 }
                 (_, Some("{")) => {
@@ -997,7 +1002,7 @@ mod tests {
     }
 
     /// Scripts of which everything is known.
-    const KNOWN: [&str; 80] = [
+    const KNOWN: [&str; 87] = [
         "A=1; qemu-system-x86_64 -a $A ${A}b \"$A\" '$A' \"a${A}c\"",
         "A='x  y'; qemu-system-x86_64 $A \"$A\" -p$A-s \"-p$A\"",
         "A=; qemu-system-x86_64 -a $A \"$A\" b",
@@ -1077,6 +1082,13 @@ mod tests {
         "a=5 b=3; qemu-system-x86_64 $((1<<10)) $((a > b ? 1024 : 512)) $((a < b ? 1 : 16>>2))",
         "D=(/a /b); printf -v O ' -f %s' \"${D[@]}\"; qemu-system-x86_64 $O $(printf -- '%s,%d ' x 1 y 2)",
         "for l in {a..c}; do O+=\" d$l\"; done; qemu-system-x86_64 $O x{b..d}y",
+        "L=(a 'b c' d); set -- p 'q r' s; qemu-system-x86_64 \"${L[@]:1}\" \"${L[@]:0:2}\" ${L[@]: -1} \"${@:2}\" \"${@:1:1}\"",
+        "A=abcdef; N=2; qemu-system-x86_64 ${A:1:2} ${A:$N} ${A: -2} ${A:N+1:1} ${A:9}",
+        "sh -c 'qemu-system-x86_64 -a $1 \"$@\" $3' x 'y z' w; bash -c 'qemu-system-x86_64 -b $1 $#'",
+        "declare -i N=2+3; declare -r -i M=\"N * 2\"; f() { local -i n=N-1; qemu-system-x86_64 $n; }; f; qemu-system-x86_64 $N $M",
+        "mapfile -t L < <(printf '%s\\n' a 'b c'); while read -r x; do L+=(-$x); done < <(echo d; echo e); qemu-system-x86_64 \"${L[@]}\"",
+        "O=$(printf '%s %s\\n' a b c d; printf 'e\\n'); qemu-system-x86_64 \"$O\" $(printf '%s\\n' -x 'y z')",
+        "m() { local -a c=(qemu-system-x86_64); c+=(-a); \"${c[@]}\" \"$@\"; }; m x 'y z'",
         "read -r A <<< ' a,b '; IFS=,; set -- $A; qemu-system-x86_64 \"$1\" \"$2\" \"$*\"",
     ];
 

@@ -45,6 +45,7 @@ impl Script {
     pub(super) fn input(&self, at: usize) -> Option<(Range<usize>, TokenKind)> {
         match self.tokens.get(at)?.kind {
             TokenKind::InputWord => Some((self.tokens[at].range.clone(), TokenKind::InputWord)),
+            TokenKind::InputScript => Some((self.tokens[at].range.clone(), TokenKind::InputScript)),
             TokenKind::Input(nth) => {
                 let mut documents = self.tokens.iter().filter_map(|it| match it.kind {
                     TokenKind::Document { is_quoted } => Some((it.range.clone(), is_quoted)),

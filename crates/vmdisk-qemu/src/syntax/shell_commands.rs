@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::arithmetic;
+use super::arithmetic::{self, Numbers};
 use super::expansion::{self, Mode};
 use super::hole::Command;
 use super::program::is_program_variable;
@@ -63,7 +63,7 @@ impl Shell {
                     *at += 1;
                     continue;
                 }
-                TokenKind::Input(_) | TokenKind::InputWord => {
+                TokenKind::Input(_) | TokenKind::InputWord | TokenKind::InputScript => {
                     input = self.input_of(script, *at, live).or(input);
                     *at += 1;
                     continue;
@@ -98,6 +98,13 @@ impl Shell {
                     let name = &word[name];
                     self.declare(name, &words);
                     self.assign(script, position, is_list);
+                    if words.iter().any(|it| it.as_str() == "-i")
+                        && let Some(value) = self.variables.get(name).filter(|it| it.is_word())
+                    {
+                        let expression = value.text();
+                        let number = self.number(&expression);
+                        Numbers::assign(self, name, number);
+                    }
                     if words.iter().any(|it| it.as_str() == "-n")
                         && let Some(value) = self.variables.get(name)
                         && let [other] = value.words.as_slice()
@@ -375,7 +382,7 @@ impl Shell {
                 }
                 return (Flow::Next, value.map(|value| value != 0));
             }
-            "eval" => return (self.nested(joined(rest), true), None),
+            "eval" => return (self.nested(joined(rest)), None),
             _ => {}
         }
         if matches!(name, "read" | "mapfile" | "readarray") {
@@ -396,12 +403,16 @@ impl Shell {
             .iter()
             .any(|word| WRAPPERS.contains(&program(word.as_str())))
         {
-            let inner = words.iter().find(|word| {
+            let inner = words.iter().position(|word| {
                 let text = word.as_str();
                 text.contains([' ', '\n']) && (text.contains("qemu") || text.contains("kvm"))
             });
-            if let Some(inner) = inner.cloned() {
-                self.nested(inner, false);
+            if let Some(at) = inner {
+                // `sh -c SCRIPT NAME ARGUMENT…`
+                let option = words[..at].last().map_or("", Text::as_str);
+                let is_command = option.starts_with('-') && option.ends_with('c');
+                let args = words.get(at + 2..).unwrap_or_default().to_vec();
+                self.in_new_shell(words[at].clone(), is_command.then_some(args));
                 return (Flow::Next, None);
             }
         }
@@ -481,37 +492,35 @@ impl Shell {
         true
     }
 
-    /// Runs text as a script: with the variables of this one, or only with those that it exports.
-    pub(super) fn nested(&mut self, text: Text, is_same_shell: bool) -> Flow {
+    /// Runs text as a part of this script.
+    fn nested(&mut self, text: Text) -> Flow {
         self.bytes += text.as_str().len();
         let Ok(script) = Script::new(text) else {
             return Flow::Next;
         };
-        let script = Rc::new(script);
         self.depth += 8;
-        let mut flow = Flow::Next;
-        if self.depth > 8 * MAX_DEPTH {
-        } else if is_same_shell {
-            flow = self.list(&script, &mut 0, true).0;
-        } else {
-            let exported = |name: &str| Some((name.to_owned(), self.variables.get(name)?.clone()));
-            let inherited = self
-                .exported
-                .iter()
-                .filter_map(|name| exported(name))
-                .collect();
-            let args = vec![self.caller_arguments(script.text.span(0..0))];
-            let before = (
-                std::mem::replace(&mut self.variables, inherited),
-                std::mem::replace(&mut self.args, args),
-                std::mem::take(&mut self.functions),
-                std::mem::take(&mut self.branches),
-            );
-            self.list(&script, &mut 0, true);
-            (self.variables, self.args, self.functions, self.branches) = before;
-        }
+        let flow = match self.depth > 8 * MAX_DEPTH {
+            true => Flow::Next,
+            false => self.list(&Rc::new(script), &mut 0, true).0,
+        };
         self.depth -= 8;
         flow
+    }
+
+    /// Runs text as a script of its own, with the variables that this one exports, and with arguments that may be unknown.
+    fn in_new_shell(&mut self, text: Text, args: Option<Vec<Text>>) {
+        let exported = |name: &String| Some((name.clone(), self.variables.get(name)?.clone()));
+        let inherited = self.exported.iter().filter_map(exported).collect();
+        let place = text.span(0..0);
+        let args = args.unwrap_or_else(|| vec![self.caller_arguments(place)]);
+        let before = (
+            std::mem::replace(&mut self.variables, inherited),
+            std::mem::replace(&mut self.args, args),
+            std::mem::take(&mut self.functions),
+            std::mem::take(&mut self.branches),
+        );
+        self.nested(text);
+        (self.variables, self.args, self.functions, self.branches) = before;
     }
 
     /// The lines of `<<WORD`, if they are a script that a shell or the script itself runs.
@@ -527,7 +536,7 @@ impl Shell {
             self.one(&script.text, range, Mode::Document)
         };
         let (line, has_output) = (std::mem::take(&mut self.line), self.has_output);
-        self.nested(text, false);
+        self.in_new_shell(text, None);
         (self.line, self.has_output) = (line, has_output);
     }
 }

@@ -14,8 +14,11 @@ impl Shell {
         Some(match kind {
             TokenKind::Document { is_quoted: true } => script.text.part(range),
             TokenKind::Document { .. } => self.one(&script.text, range, Mode::Document),
-            _ => {
-                let mut word = self.one(&script.text, range, Mode::One);
+            kind => {
+                let mut word = match kind {
+                    TokenKind::InputScript => self.output(script.text.part(range))?,
+                    _ => self.one(&script.text, range, Mode::One),
+                };
                 word.push_escape("\n", Span::empty(word.whole().end));
                 word
             }

@@ -8,7 +8,7 @@ use super::arithmetic::Numbers;
 use super::expansion::printf;
 use super::program::is_program;
 use super::script_text::{MAX_DEPTH, Script};
-use super::shell_state::{Shell, joined, literal};
+use super::shell_state::{Shell, joined};
 use super::text::Text;
 
 impl Shell {
@@ -90,15 +90,7 @@ fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
                 super::arithmetic::evaluate(&format!("{a} {operator} {b}"), &mut NoNumbers);
             Some(text(&number?.to_string()))
         }
-        ("printf", [_, ..]) if is_known => {
-            let line = arguments[0].as_str().strip_suffix("\\n");
-            let format = line.map_or_else(|| arguments[0].clone(), literal);
-            let mut output = printf(&format, &arguments[1..])?;
-            if line.is_some() {
-                output.push_escape("\n", Span::empty(0));
-            }
-            Some(output)
-        }
+        ("printf", [_, ..]) if is_known => printf(&arguments[0], &arguments[1..]),
         // Where the program is does not matter.
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program])
             if is_known && is_program(program) =>

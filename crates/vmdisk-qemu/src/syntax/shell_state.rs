@@ -67,7 +67,7 @@ impl Value {
         self.unknown == other.unknown && words.eq(other.words.iter().map(Text::as_str))
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(Text::as_str).collect();
         words.join(" ")
     }
@@ -332,13 +332,13 @@ impl Shell {
             .iter()
             .map(|value| Some(value.as_ref().unwrap_or(&empty)))
             .collect();
-        let texts: Option<BTreeSet<String>> = values
-            .iter()
-            .map(|value| {
-                let known = value.filter(|value| value.unknown.is_none());
-                known.map(Value::text)
-            })
-            .collect();
+        let texts = values.iter().map(|value| match value {
+            Some(value) if value.unknown.is_none() => Some(vec![value.text()]),
+            Some(value) if !value.may_be.is_empty() => Some(value.may_be.clone()),
+            _ => None,
+        });
+        let texts: Option<Vec<Vec<String>>> = texts.collect();
+        let texts = texts.map(|texts| texts.concat().into_iter().collect::<BTreeSet<_>>());
         let texts = texts.filter(|texts| texts.len() <= 4).unwrap_or_default();
         let unknown = Value {
             may_be: texts.into_iter().collect(),

@@ -55,6 +55,8 @@ pub(crate) enum TokenKind {
     Input(usize),
     /// The word after `<<<`.
     InputWord,
+    /// The script in `< <(…)`.
+    InputScript,
 }
 
 /// The parts of a script, for an evaluation that follows its structure.
@@ -318,6 +320,15 @@ impl<'t> Splitter<'t> {
             self.at += 1;
         }
         let source = self.source.as_str();
+        let rest = source[self.at..self.end].trim_start_matches(' ');
+        if &source[start..self.at] == "<" && rest.starts_with("<(") {
+            self.at = self.end - rest.len() + 1;
+            let length = self.length_of_parentheses(0);
+            let inner = self.at + 1..self.at + length.saturating_sub(1).max(1);
+            self.token(TokenKind::InputScript, inner);
+            self.at += length;
+            return Ok(());
+        }
         match &source[start..self.at] {
             "<<" if self.tokens.is_some() => {
                 let rest = source[self.at..].trim_start_matches(['-', ' ']);

@@ -105,9 +105,8 @@ fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
 }
 
 /// Options whose value decides over disks or the machine.
-const DECISIVE: [&str; 20] = [
+const DECISIVE: [&str; 19] = [
     "M",
-    "accel",
     "blockdev",
     "cdrom",
     "device",
