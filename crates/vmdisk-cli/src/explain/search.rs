@@ -100,11 +100,15 @@ pub(super) struct Answer {
 /// The pages for a message or for words.
 pub(super) fn search(query: &str) -> Answer {
     let pages = pages();
-    let quoted = by_message(query, &pages);
-    let (ranked, fits, is_phrase) = by_words(&reason(query), &pages);
-    let fits = fits || !quoted.is_empty();
-    let mut found = quoted;
-    for page in ranked {
+    let (whole, parts) = by_message(query, &pages);
+    let (mut ranked, fits, is_phrase) = by_words(&reason(query), &pages);
+    let fits = fits || !whole.is_empty() || !parts.is_empty();
+    let mut found = whole;
+    if is_phrase {
+        // A few words of a message may be what people call the subject of another page.
+        found.extend(ranked.drain(..1));
+    }
+    for page in parts.into_iter().chain(ranked) {
         if !found.contains(&page) {
             found.push(page);
         }
@@ -116,8 +120,8 @@ pub(super) fn search(query: &str) -> Answer {
     }
 }
 
-/// The pages whose messages the query contains or is a part of, the longest match first.
-fn by_message(query: &str, pages: &[Page]) -> Vec<Page> {
+/// The pages whose messages the query contains, and those of which it is a part, the longest match first.
+fn by_message(query: &str, pages: &[Page]) -> (Vec<Page>, Vec<Page>) {
     let of_file = MESSAGES.lines().filter_map(|line| line.split_once('\t'));
     let named = |name: &str| pages.iter().copied().find(|page| page.title() == name);
     let of_file = of_file.filter_map(|(text, name)| Some((literals(text), named(name)?)));
@@ -148,18 +152,26 @@ fn by_message(query: &str, pages: &[Page]) -> Vec<Page> {
         .filter(|word| weight(word) > 0.0)
         .cloned()
         .collect();
-    let mut found = Vec::new();
+    let (mut whole, mut parts) = (Vec::new(), Vec::new());
     for (words, page) in &messages {
         let common = longest_common(&known, words);
         let score = sum(&common);
         let of_message = score / sum(words).max(f64::MIN_POSITIVE);
         let of_query = common.len() as f64 / asked.len().max(1) as f64;
         let contains = of_message > 0.8 && common.len() >= 2;
-        let is_part = of_query > 0.75 && common.len() >= 3;
-        if contains || is_part {
-            found.push((score * (of_message + of_query), *page));
+        let is_part = of_query > 0.75 && common.len() >= 3 && is_together(&common, words);
+        let found = (score * (of_message + of_query), *page);
+        match (contains, is_part) {
+            (true, _) => whole.push(found),
+            (false, true) => parts.push(found),
+            (false, false) => {}
         }
     }
+    (best_first(whole), best_first(parts))
+}
+
+/// The pages by their scores, each once.
+fn best_first(mut found: Vec<(f64, Page)>) -> Vec<Page> {
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut best: Vec<Page> = Vec::new();
     for (_, page) in found {
@@ -170,8 +182,14 @@ fn by_message(query: &str, pages: &[Page]) -> Vec<Page> {
     best
 }
 
+/// True if the words stand together in a message, but for one name between them.
+fn is_together(words: &[String], message: &[String]) -> bool {
+    let mut windows = message.windows((words.len() + 1).min(message.len()));
+    windows.any(|window| longest_common(words, window).len() == words.len())
+}
+
 /// What programs print before the reason of a failure: it says nothing about the reason.
-const AROUND: [&str; 10] = [
+const AROUND: [&str; 14] = [
     "internal error:",
     "unsupported configuration:",
     "xml error:",
@@ -182,6 +200,10 @@ const AROUND: [&str; 10] = [
     "process exited while connecting to monitor:",
     "qemu unexpectedly closed the monitor:",
     "early end of file from monitor, possible problem:",
+    "unable to execute qemu command",
+    "failed to start domain",
+    "failed to define domain from",
+    "failed to attach disk",
 ];
 
 /// The reason in a pasted failure, without the program, the option and the kinds of errors around it.
@@ -211,7 +233,14 @@ fn literals(message: &str) -> Vec<String> {
     let words = message
         .split_whitespace()
         .filter(|word| !word.contains('/'));
+    // `ide.0` is the name of a bus.
+    let is_bus = |word: &str| {
+        let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        word.rsplit_once('.')
+            .is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+    };
     let parts = words
+        .filter(|word| !is_bus(word))
         .flat_map(|word| word.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
     parts
         .filter(|part| !part.is_empty() && part.chars().any(char::is_alphabetic))
@@ -277,7 +306,10 @@ const SYNONYMS: &[&[&str]] = &[
     &["image", "disk", "file", "drive", "volume", "vdisk"],
     &["guest", "vm", "domain", "machine", "instance"],
     &["shrink", "reclaim", "compact"],
-    &["grow", "grew", "expand", "bloat", "inflate"],
+    &[
+        "grow", "grew", "expand", "bloat", "inflate", "bigger", "larger",
+    ],
+    &["qcow", "qcow2"],
     &["thin", "sparse", "overprovision", "provision"],
     &["migrate", "migration", "move"],
     &["windows", "win10", "win11"],
@@ -298,6 +330,8 @@ const BODY: f64 = 1.0;
 struct Bag {
     page: Page,
     stems: BTreeMap<String, f64>,
+    /// The stems of its title and summary.
+    head: BTreeSet<String>,
     length: f64,
     /// The phrases of [`WORDS`].
     phrases: Vec<Vec<String>>,
@@ -305,7 +339,7 @@ struct Bag {
 
 fn bag(page: Page) -> Bag {
     let mut stems: BTreeMap<String, f64> = BTreeMap::new();
-    let mut length = 0.0;
+    let (mut head, mut length) = (BTreeSet::new(), 0.0);
     let fields = [
         (NAME, page.title()),
         (SUMMARY, page.summary().unwrap_or_default()),
@@ -313,6 +347,9 @@ fn bag(page: Page) -> Bag {
     ];
     for (weight, text) in fields {
         for stem in stems_of(text) {
+            if weight > BODY {
+                head.insert(stem.clone());
+            }
             *stems.entry(stem).or_default() += weight;
             length += weight;
         }
@@ -324,6 +361,7 @@ fn bag(page: Page) -> Bag {
     Bag {
         page,
         stems,
+        head,
         length,
         phrases,
     }
@@ -346,6 +384,11 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
     for stem in stems_of(query) {
         let others: Vec<String> = synonyms(&stem).collect();
         let is_known = pages_with.contains_key(stem.as_str()) || !others.is_empty();
+        if !is_known && stem.contains('_') {
+            let parts = stem.split('_').filter(|it| !it.is_empty()).map(stemmed);
+            asked.extend(parts.map(|it| (it.clone(), synonyms(&it).collect())));
+            continue;
+        }
         let near = vmdisk_source::nearest(&stem, known()).filter(|_| !is_known);
         asked.insert(near.map_or(stem.clone(), str::to_owned), others);
     }
@@ -358,13 +401,16 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
     let all: f64 = asked.keys().map(|stem| rarity(stem)).sum();
     let mut found = Vec::new();
     for bag in bags {
-        let (mut score, mut covered) = (0.0, 0.0);
+        let (mut score, mut covered, mut of_head) = (0.0, 0.0, 0.0);
         for (stem, others) in &asked {
             let own = bag.stems.get(stem).copied().unwrap_or_default();
             let others = others.iter().filter_map(|other| bag.stems.get(other));
             let count = own + 0.5 * others.copied().fold(0.0, f64::max);
             if count > 0.0 {
                 covered += rarity(stem);
+            }
+            if bag.head.contains(stem) {
+                of_head += rarity(stem);
             }
             score += rarity(stem) * count / (count + 1.5 * (0.3 + 0.7 * bag.length / average));
         }
@@ -397,7 +443,7 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
             });
         }
         let score = score + 2.0 * all * phrase;
-        let fits = phrase >= 0.5 || covered >= 0.6 * all;
+        let fits = phrase >= 0.5 || covered >= 0.6 * all && of_head >= 0.3 * all;
         if score > 0.0 {
             found.push((score, (fits, phrase > 0.99), bag.page));
         }
@@ -426,12 +472,13 @@ fn synonyms(stem: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The stems of a text, without words that every text has.
 fn stems_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    const COMMON: [&str; 54] = [
+    const COMMON: [&str; 68] = [
         "a", "about", "after", "all", "am", "an", "and", "any", "are", "as", "at", "be", "because",
         "by", "can", "do", "does", "for", "from", "get", "has", "have", "how", "i", "if", "in",
         "is", "it", "its", "my", "not", "of", "on", "or", "should", "so", "that", "the", "to",
         "use", "using", "versus", "very", "vs", "want", "was", "what", "when", "which", "why",
-        "with", "work", "works", "you",
+        "with", "work", "works", "you", "become", "becomes", "getting", "gets", "keep", "keeps",
+        "just", "still", "than", "there", "this", "will", "would", "your",
     ];
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())
@@ -507,7 +554,14 @@ mod tests {
             assert_eq!((best, answer.fits), (Some(title), true), "{query}");
         }
         assert!(search("zzzzzzzz").pages.is_empty());
-        assert!(!search("zzzzzzzz qqqqqq xxxxxx wwwwww disk").fits);
+        for foreign in [
+            "zzzzzzzz qqqqqq xxxxxx wwwwww disk",
+            "error: unable to start guest: Cannot get interface MTU",
+            "error: cannot undefine domain with nvram",
+            "error: Requested operation is not valid: Domain is already active",
+        ] {
+            assert!(!search(foreign).fits, "{foreign}");
+        }
     }
 
     /// What people type and paste, a tab, and the pages that answer it.
