@@ -4,6 +4,8 @@
 //! RPM itself.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -84,9 +86,35 @@ pub(crate) fn upstream(package: &str) -> Option<Version> {
     Version::leading(without_epoch)
 }
 
+/// What a QEMU prints before its version.
+const BEFORE_VERSION: &[u8] = b"QEMU emulator version ";
+
+/// The largest program that is searched for its version.
+const MAX_PROGRAM: u64 = 128 << 20;
+
+/// The version in the text of a program, whose package may leave out the last number: 7.2.22 of Debian's `7.2+dfsg-7+deb12u18`.
+fn written(root: &Root, path: &str) -> Option<Version> {
+    let program = File::open(root.host(path)).ok()?;
+    let mut bytes = Vec::new();
+    program.take(MAX_PROGRAM).read_to_end(&mut bytes).ok()?;
+    let mut texts = bytes.split(|byte| *byte == 0);
+    let text = texts.find_map(|text| text.strip_prefix(BEFORE_VERSION))?;
+    Version::leading(std::str::from_utf8(text.get(..16)?).ok()?)
+}
+
+/// True if a package version has three numbers.
+fn is_whole(package: &str) -> bool {
+    let without_epoch = package.split_once(':').map_or(package, |(_, rest)| rest);
+    let numbers = without_epoch.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let numbers = numbers.into_iter().next().unwrap_or_default();
+    numbers.trim_end_matches('.').split('.').count() > 2
+}
+
 /// Returns every installed QEMU system emulator.
 pub(crate) fn qemu(root: &Root, packages: &Packages, run: Option<Duration>) -> Fact<Vec<Qemu>> {
     let mut found = Vec::new();
+    // Programs of one package have one version.
+    let mut versions = BTreeMap::new();
     for directory in DIRECTORIES {
         let names = match root.names(directory) {
             Ok(names) => names,
@@ -107,6 +135,7 @@ pub(crate) fn qemu(root: &Root, packages: &Packages, run: Option<Duration>) -> F
                     &format!("{directory}/{name}"),
                     arch,
                     run,
+                    &mut versions,
                 ));
             }
         }
@@ -120,6 +149,7 @@ fn one_qemu(
     path: &str,
     arch: Option<String>,
     run: Option<Duration>,
+    versions: &mut BTreeMap<String, Option<Version>>,
 ) -> Qemu {
     let package_names = match arch.as_deref() {
         Some("x86_64" | "i386" | "microvm") => ["qemu-system-x86", "qemu-system-x86"],
@@ -153,7 +183,13 @@ fn one_qemu(
         },
         (Some(Err(unknown)), _) => Fact::Unknown(unknown),
         (None, Some(package)) => match upstream(package) {
-            Some(version) => Fact::Known(version),
+            Some(version) if is_whole(package) => Fact::Known(version),
+            Some(version) => {
+                let known = versions.entry(package.clone());
+                let whole = *known.or_insert_with(|| written(root, path));
+                let is_same = |whole: &Version| whole.release() == version.release();
+                Fact::Known(whole.filter(is_same).unwrap_or(version))
+            }
             None => Fact::unknown(Reason::Parse, format!("the package version `{package}`")),
         },
         (None, None) => Fact::unknown(
@@ -269,6 +305,53 @@ Version: 9.0.0-4
         assert_eq!(upstream("1:7.2+dfsg-7+deb12u18+b3"), Some(Version(7, 2, 0)));
         assert_eq!(upstream("10.1.0-2"), Some(Version(10, 1, 0)));
         assert_eq!(upstream("unknown"), None);
+    }
+
+    #[test]
+    fn a_version_without_its_last_number_is_read_in_the_program() {
+        for (package, is_complete) in [
+            ("1:7.2+dfsg-7+deb12u18+b3", false),
+            ("1:10.0.2+ds-2+deb13u1", true),
+            ("10.1.0-2", true),
+            ("17:6.2-1.el9", false),
+            ("2.11.1.3-1", true),
+        ] {
+            assert_eq!(is_whole(package), is_complete, "{package}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("usr/bin")).unwrap();
+        let program = folder.path().join("usr/bin/qemu-system-x86_64");
+        let root = Root::new(folder.path());
+        let packages = |version: &str| Packages {
+            dpkg: Some(format!(
+                "Package: qemu-system-x86\nStatus: install ok installed\nVersion: {version}\n"
+            )),
+            pacman: Vec::new(),
+        };
+        for (text, package, expected) in [
+            (
+                "QEMU emulator version 7.2.22 (Debian 1:7.2)",
+                "1:7.2+dfsg-7",
+                Version(7, 2, 22),
+            ),
+            (
+                "QEMU emulator version 8.2.2 (Debian 1:8.2)",
+                "1:7.2+dfsg-7",
+                Version(7, 2, 0),
+            ),
+            (
+                "QEMU emulator version 7.2.22 (Debian 1:7.2)",
+                "1:7.2.4+dfsg-7",
+                Version(7, 2, 4),
+            ),
+            ("nothing", "1:7.2+dfsg-7", Version(7, 2, 0)),
+        ] {
+            std::fs::write(&program, format!("ELF\0{text}\0")).unwrap();
+            let Fact::Known(found) = qemu(&root, &packages(package), None) else {
+                panic!("{text}")
+            };
+            assert_eq!(found[0].version, Fact::Known(expected), "{text} {package}");
+        }
     }
 
     #[test]
