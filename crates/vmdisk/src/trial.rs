@@ -3,7 +3,7 @@
 //! Images of the guest are never opened: small images of the same formats replace them, because a QEMU that
 //! opens an image for writing takes locks, and may write before the guest does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::Severity;
 use vmdisk_model::{
@@ -11,9 +11,9 @@ use vmdisk_model::{
     DomainType, FieldPath, Format, Image, MachineType, MemoryAccess, MemoryBacking, MemorySource,
     Protocol, Scope, Slice, TargetBus, VhostUserSocket,
 };
-use vmdisk_qemu::{Argument, ArgumentValue, QemuOption, StorageDaemon};
+use vmdisk_qemu::{Argument, ArgumentValue, QemuOption, StorageDaemon, UnmodeledProperty};
 
-use crate::Target;
+use crate::{Document, Source, Target};
 
 /// Size of a replacement disk.
 const DISK_BYTES: u64 = 512 << 20;
@@ -132,6 +132,30 @@ impl Trial {
             set_queues(daemon, queues);
         }
         trial
+    }
+
+    /// Switches locks off where the command line of the guest does, so that QEMU refuses what it refuses of the guest.
+    #[must_use]
+    pub fn with_locks_of(mut self, document: &Document) -> Self {
+        let Source::QemuCommandLine(source) = &document.source else {
+            return self;
+        };
+        let is_off = |kept: &&UnmodeledProperty| {
+            let text = kept.span.slice(&document.text).unwrap_or_default();
+            kept.key.rsplit('.').next() == Some("locking") && text.contains("off")
+        };
+        let unlocked = source.kept.iter().filter(is_off).map(|kept| kept.at.disk());
+        let unlocked: BTreeSet<Option<usize>> = unlocked.collect();
+        for argument in &mut self.arguments {
+            let is_unlocked = unlocked.contains(&argument.origin.disk());
+            if let ArgumentValue::Json(node) = &mut argument.value
+                && is_unlocked
+                && matches!(node.text("driver"), Some("file" | "host_device"))
+            {
+                node.push("locking", "off");
+            }
+        }
+        self
     }
 
     /// Writes the command line of `guest`. Rules report invalid settings: a disk that cannot be written is removed

@@ -1,5 +1,6 @@
 //! `vmdisk lint --try-qemu`: what real QEMUs say, at its place, and nothing of the guest's is opened.
 
+use vmdisk_qmp::Launch;
 use vmdisk_tests::{QEMU_VERSIONS, QemuBuild, fixtures, on_each_qemu, run};
 
 use crate::storage::Storage;
@@ -145,6 +146,54 @@ fn what_is_generated_passes_every_trial() {
             let generate = ["generate", spec.to_str().unwrap(), "--target", &target];
             let xml = run(VMDISK, &generate, "");
             assert_eq!(tried(build, &xml.stdout), [""; 0], "{name}");
+        }
+    });
+}
+
+/// Longest wait for a QEMU.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Two disks of a guest on one image, with and without locks, in each syntax that has them.
+#[test]
+fn a_trial_locks_an_image_where_the_guest_does() {
+    on_each_qemu("trials with two disks on one image", |build| {
+        let storage = Storage::new();
+        let image = storage.raw("a.raw", 1 << 20);
+        for off in [[false; 2], [true, false], [true; 2]] {
+            let disks = |write: fn(&str, usize, bool) -> String| {
+                let line = (0..2).map(|nth| write(&image, nth, off[nth]));
+                format!(
+                    "qemu-system-x86_64 -m 64 {}\n",
+                    line.collect::<Vec<_>>().join(" ")
+                )
+            };
+            let drives = disks(|image, nth, off| {
+                let locking = if off { ",file.locking=off" } else { "" };
+                format!(
+                    "-drive file={image},format=raw,if=none,id=d{nth}{locking} -device virtio-blk-pci,drive=d{nth}"
+                )
+            });
+            let nodes = disks(|image, nth, off| {
+                let locking = if off { "off" } else { "auto" };
+                format!(
+                    "-blockdev file,filename={image},node-name=d{nth},locking={locking} -device virtio-blk-pci,drive=d{nth}"
+                )
+            });
+            for line in [drives, nodes] {
+                let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+                let starts = Launch::paused(build.emulator())
+                    .args(words)
+                    .timeout(WAIT)
+                    .start()
+                    .is_ok();
+                let found = tried(build, &line);
+                assert_eq!(
+                    found.is_empty(),
+                    starts,
+                    "{}: {line}: {found:?}",
+                    build.name
+                );
+            }
         }
     });
 }

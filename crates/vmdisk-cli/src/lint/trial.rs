@@ -73,7 +73,8 @@ impl Tester {
             );
         };
         let has_daemon = self.storage_daemon.is_some();
-        let trial = Trial::new(document.domain(), &self.target, path, has_daemon);
+        let trial =
+            Trial::new(document.domain(), &self.target, path, has_daemon).with_locks_of(document);
         outcome.not_tried.clone_from(&trial.not_tried);
         if !trial.is_possible() {
             return Ok(outcome);
