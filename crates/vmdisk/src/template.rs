@@ -145,6 +145,8 @@ struct Tryout<'t> {
     brief: LintOptions,
     /// The bytes that may still be tried.
     bytes: usize,
+    /// The bytes that one of this text counts for: a spec is planned, which takes the time of 16 bytes of XML.
+    price: usize,
 }
 
 /// The report about a template: findings that hold for all of its texts.
@@ -170,6 +172,10 @@ pub(crate) fn lint(
         options,
         brief,
         bytes: MAX_BYTES,
+        price: match document.source {
+            Source::Spec(_) => 16,
+            Source::LibvirtXml(_) | Source::QemuCommandLine(_) => 1,
+        },
     };
     let mut report = match words.is_empty() {
         true => tryout.certain(document, &[], report),
@@ -384,7 +390,7 @@ impl Tryout<'_> {
             mut filled,
             cause,
         } = plan;
-        self.bytes = self.bytes.checked_sub(self.written.len())?;
+        self.bytes = self.bytes.checked_sub(self.price * self.written.len())?;
         let open = self.template.choosing(&chosen);
         filled.sort_unstable();
         let mut text = String::with_capacity(open.len());
