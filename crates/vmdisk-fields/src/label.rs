@@ -85,6 +85,7 @@ labels! {
         MemoryAccess = "access/@mode",
         NumaCells = "cpu/numa",
         Blkiotune = "blkiotune",
+        Cpu = "cpu",
         CpuTune = "cputune",
         ThrottleGroups = "throttlegroups",
         IoThreads = "iothreads",

@@ -1,7 +1,7 @@
 //! `<memoryBacking>`, and the access of NUMA cells in `cpu/numa`.
 
 use vmdisk_model::{
-    Bytes, CpuMode, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource,
+    Bytes, CpuMode, DomainField, FieldPath, HugePages, MemoryAccess, MemoryBacking, MemorySource,
 };
 use vmdisk_rule::reading::INVALID_VALUE;
 
@@ -91,6 +91,7 @@ pub(crate) fn read_cells(
     let Some(node) = domain.child("cpu") else {
         return (None, access);
     };
+    reader.record_element(FieldPath::Domain(DomainField::Cpu), node.node);
     let mut cpu = reader.open_child(domain, node, domain.owner);
     let mode = node.attribute("mode").and_then(CpuMode::from_word);
     if mode.is_some() {

@@ -160,6 +160,7 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
             | DomainField::Blkiotune
             | DomainField::ThrottleGroups
             | DomainField::DefaultIoThread
+            | DomainField::Cpu
             | DomainField::CpuTune
             | DomainField::Devices => return false,
         },

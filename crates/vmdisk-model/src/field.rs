@@ -92,6 +92,8 @@ field_enum! {
         NumaCells in Domain,
         /// Share of the host's disks.
         Blkiotune in Domain,
+        /// Model of the CPUs.
+        Cpu in Domain,
         /// CPUs and schedulers.
         CpuTune in Domain,
         /// Groups of limits.

@@ -241,7 +241,8 @@ impl Leftovers {
             }
             Some(interface) => {
                 self.part(option, &format!("if={interface}"), true);
-                self.mark_unknown(drive.get("if").is_some_and(Property::is_open));
+                let is_open = drive.get("if").is_some_and(Property::is_open);
+                self.mark_unknown(is_open || interface == "mtd");
             }
         }
     }

@@ -399,3 +399,14 @@ fn linux_aio_without_flushes_stays_direct() {
         assert!(!after.contains("no-flush=on"), "{after}");
     }
 }
+
+#[test]
+fn a_drive_on_flash_of_a_board_is_named_as_not_checked() {
+    let line = "qemu-system-arm -M ast2500-evb -drive file=/a.img,format=raw,if=mtd";
+    let place = Place::with(&[("a.args", line)]);
+    let run = place.run(&["lint", "a.args"]);
+    let said = "1 word of the command line is unknown: `-drive if=mtd`";
+    assert!(run.stderr.contains(said), "{run:?}");
+    let json = place.run(&["lint", "--format", "json", "a.args"]);
+    assert!(json.stdout.contains("-drive if=mtd"), "{json:?}");
+}

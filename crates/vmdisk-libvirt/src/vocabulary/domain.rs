@@ -58,7 +58,7 @@ pub static DOMAIN: ElementSpec = ElementSpec::new("domain")
         child((0, 0, 3), &OS).is(Domain(DomainField::Os)),
         other(&IDMAP),
         other(&FEATURES),
-        child((0, 7, 5), &CPU),
+        child((0, 7, 5), &CPU).is(Domain(DomainField::Cpu)),
         other(&CLOCK),
         other(&ON_POWEROFF),
         other(&ON_REBOOT),

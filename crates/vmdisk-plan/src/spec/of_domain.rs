@@ -168,9 +168,9 @@ fn report_dropped(domain: &Domain, report: &mut DroppedFields) {
             "ACPI, which is switched off,",
         ),
         (
-            DomainField::Vcpus,
+            DomainField::Cpu,
             domain.cpu.is_some(),
-            "the mode of the CPU",
+            "the mode of the virtual CPU",
         ),
         (
             DomainField::Blkiotune,
