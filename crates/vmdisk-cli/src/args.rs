@@ -666,9 +666,12 @@ pub(crate) struct ConvertArgs {
     /// Leave out this disk, named by its target or the id of its device; may be repeated.
     #[arg(long, value_name = "DISK")]
     pub(crate) without: Vec<String>,
-    /// Directory where QEMU is started, to which relative paths are added; with --to spec, that of the file if not set.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) base: Option<PathBuf>,
+    /// Facts of the host, from `vmdisk facts`: an image whose format a command line does not set has the one of its header.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) facts: Option<PathBuf>,
+    /// Read the headers of such images on the host that vmdisk runs on.
+    #[arg(long, conflicts_with = "facts")]
+    pub(crate) live: bool,
     /// Number or name of the start of QEMU to convert, if a script or makefile has several.
     #[arg(long, value_name = "N|NAME")]
     pub(crate) start: Option<String>,

@@ -7,16 +7,17 @@ mod surroundings;
 mod unsupported;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
-use vmdisk::model::Scope;
+use vmdisk::model::{FieldPath, ImageField, Scope};
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Completion, Document, Loss, Resolved, Source, Target};
+use vmdisk::{Completion, Document, HostIndex, Loss, Resolved, Source, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::facts_file::read_facts;
 use crate::generate::write::{Written, command_line, unwritable};
+use crate::host::collect_here;
 use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
 use crate::input::{bounded, read, storage};
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let mut document = read_document(args, &input, &bytes, &mut assumed)?;
     refuse_filled_in(&document, &input)?;
     let mut warnings = Vec::new();
-    let mut chosen = Vec::new();
+    let mut chosen = probed_formats(args, &mut document, io, colors)?;
     let stays_xml = matches!(
         (&document.source, args.to),
         (
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
             },
             ConvertForm::Qemu | ConvertForm::Qmp => Completion::default(),
         };
-        chosen = completion.chosen;
+        chosen.extend(completion.chosen);
         if !matches!(args.to, ConvertForm::Qemu | ConvertForm::Qmp) && document.number_boot_order()
         {
             chosen.push(
@@ -128,6 +129,10 @@ fn run_spec(
             Stop::new("a spec is read with all of its disks").help("remove the disk from the spec")
         );
     }
+    if args.live || args.facts.is_some() {
+        return Err(Stop::new("a spec sets its formats")
+            .help("`vmdisk generate` has --facts and --live, too"));
+    }
     if args.resolved {
         return Err(Stop::new("a spec is planned, and not resolved")
             .help("convert it to libvirt-xml first"));
@@ -165,14 +170,20 @@ fn read_document(
     if !args.storage.is_empty() {
         document.locate_volumes(&storage::of_files(&args.storage)?);
     }
-    if let Some(base) = base(args) {
+    let is_needed = args.to == ConvertForm::Spec || args.live || args.facts.is_some();
+    let file = args.file.as_path();
+    let base = match &input.base {
+        None if is_needed && file.as_os_str() != "-" => file.parent().map(read::absolute),
+        _ => None,
+    };
+    if let Some(base) = base {
         let paths = vmdisk::resolve_paths(&mut document, &base);
-        if let Some(first) = paths.first().filter(|_| args.base.is_none()) {
-            let (first, base) = (line(first), base.display().to_string());
+        if let Some(first) = paths.first() {
+            let base = base.display().to_string();
+            let (first, base) = (line(first), line(&base));
             warnings.push(
                 Message::warning(format!(
-                    "`{first}` is taken to be in {}, where the file is",
-                    line(&base)
+                    "`{first}` is taken to be in {base}, where the file is"
                 ))
                 .help("name another directory with `--base`".to_owned()),
             );
@@ -181,16 +192,19 @@ fn read_document(
     Ok(document)
 }
 
-/// The directory for relative paths. A spec has none, so it needs one.
-fn base(args: &ConvertArgs) -> Option<PathBuf> {
-    let file = &args.file;
-    let of_file = || {
-        let is_file = args.to == ConvertForm::Spec && file.as_os_str() != "-";
-        is_file.then(|| file.parent().map(Path::to_owned)).flatten()
+/// Sets the formats that the headers in the facts show; a line for each.
+fn probed_formats(
+    args: &ConvertArgs,
+    document: &mut Document,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Vec<String>, Stop> {
+    let facts = match &args.facts {
+        Some(path) => Some(read_facts(path, io, colors)?),
+        None => args.live.then(|| collect_here(&document.facts_needed())),
     };
-    let base = args.base.clone().or_else(of_file)?;
-    // Of an empty path, that is the current directory.
-    std::path::absolute(Path::new(".").join(base)).ok()
+    let index = facts.as_ref().map(HostIndex::new);
+    Ok(index.map_or_else(Vec::new, |host| document.set_probed_formats(&host)))
 }
 
 /// Refuses options that another format has.
@@ -237,12 +251,18 @@ fn refuse_filled_in(document: &Document, input: &Input) -> Result<(), Stop> {
 
 fn dropped(places: &Places<'_>, loss: &Loss) -> Message {
     let document = places.document;
+    let probed = "or state the format with `--disk-format`, or read the header with `--live`";
+    let is_format = matches!(loss.at, FieldPath::Image(_, _, ImageField::Format));
+    let help = loss.help(document);
     Dropped {
         owner: document.breadcrumb(loss.at),
         is_of_disk: loss.at.disk().is_some(),
         what: &loss.what,
         changes_guest: loss.changes_guest,
-        help: loss.help(document),
+        help: match help {
+            Some(help) if is_format => Some(format!("{help}, {probed}")),
+            help => help,
+        },
         place: places.of(loss.place.span),
     }
     .message()

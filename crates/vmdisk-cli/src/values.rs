@@ -1,5 +1,7 @@
 //! Values for the variables of scripts, and the choice among their starts.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use vmdisk::model::Format;
 use vmdisk::{Document, Values};
@@ -17,6 +19,10 @@ pub(crate) struct ValueArgs {
     /// Format of the images without a format, or of the image of the disk with this target or device id; may be repeated.
     #[arg(long = "disk-format", value_name = "[DISK=]FORMAT", value_parser = disk_format)]
     pub(crate) disk_formats: Vec<(Option<String>, Format)>,
+    /// Directory where QEMU is started, to which relative paths are added. Without it, `convert --to spec`, `--facts` and
+    /// `--live` take that of the file.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) base: Option<PathBuf>,
 }
 
 impl ValueArgs {

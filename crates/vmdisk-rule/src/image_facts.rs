@@ -3,7 +3,7 @@
 use vmdisk_facts::{DirectIo, Fact, File, FsKind, ImageHeader};
 use vmdisk_model::{Format, HostStorage, Image};
 
-use crate::{Context, Missing};
+use crate::{Consumer, Context, Missing};
 
 /// The facts of a file; `what` names them in the error.
 ///
@@ -32,13 +32,32 @@ pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageH
     Context::known(file.image.as_ref(), what)
 }
 
-/// The header of the top image of a disk that is configured as qcow2; `None` for other disks.
+/// The format that an image has for QEMU, which probes one that is not set; libvirt takes such an image for raw.
+///
+/// # Errors
+/// Fails if QEMU probes it, and the header was not collected.
+pub fn format_in_use(context: &Context<'_>, image: &Image) -> Result<Format, Missing> {
+    let path = match (image.format, image.host_path()) {
+        (Some(format), _) => return Ok(format),
+        (None, _) if context.consumer == Consumer::Libvirt => return Ok(Format::Raw),
+        (None, path) => path.unwrap_or("the image"),
+    };
+    let probed = match image.is_headed_by_its_format() {
+        true => header(context, path)?.and_then(|it| it.probed.value()),
+        false => None,
+    };
+    let format = probed.and_then(|format| Format::of_qemu_driver(format));
+    format.ok_or_else(|| Missing::new(format!("the format of {path}"), "QEMU probes it"))
+}
+
+/// The header of the top image of a disk that is opened as qcow2; `None` for other disks.
 pub fn qcow2_header<'a>(
     context: &Context<'a>,
     image: &Image,
 ) -> Option<Result<Option<&'a ImageHeader>, Missing>> {
     let path = image.host_path()?;
-    let is_there = image.format == Some(Format::Qcow2) && image.is_headed_by_its_format();
+    let is_there =
+        format_in_use(context, image) == Ok(Format::Qcow2) && image.is_headed_by_its_format();
     is_there.then(|| {
         let header = header(context, path)?;
         let is_qcow2 = |header: &&ImageHeader| {

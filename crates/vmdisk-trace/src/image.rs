@@ -1,7 +1,7 @@
 //! The format of an image, and its backing chain.
 
 use vmdisk_model::{Discard, DiskField, Format, Image, Switch};
-use vmdisk_rule::image_facts::header;
+use vmdisk_rule::image_facts::{format_in_use, header};
 use vmdisk_rule::{Consumer, Missing};
 
 use crate::chain::Below;
@@ -15,7 +15,7 @@ const RAW: &str = "QEMU block/raw-format.c: a request has the same offset in the
 impl<'a> Tracer<'a> {
     /// Adds the format of an image, its storage and the images below it.
     pub(crate) fn image(&mut self, above: usize, image: &'a Image, depth: usize) {
-        let format = match self.format_in_use(image) {
+        let format = match format_in_use(self.context, image) {
             Ok(format) => format,
             Err(missing) => return self.probed(above, image, depth, &missing),
         };
@@ -40,18 +40,6 @@ impl<'a> Tracer<'a> {
             }
             (Below::Recorded(_) | Below::Nothing | Below::Unknown(_), _) => {}
         }
-    }
-
-    /// The format that an image has for QEMU, which probes one that is not set; libvirt takes such an image for raw.
-    fn format_in_use(&self, image: &Image) -> Result<Format, Missing> {
-        let path = match (image.format, image.host_path()) {
-            (Some(format), _) => return Ok(format),
-            (None, _) if self.context.consumer == Consumer::Libvirt => return Ok(Format::Raw),
-            (None, path) => path.unwrap_or("the image"),
-        };
-        let probed = header(self.context, path)?.and_then(|it| it.probed.value());
-        let format = probed.and_then(|format| Format::of_qemu_driver(format));
-        format.ok_or_else(|| Missing::new(format!("the format of {path}"), "QEMU probes it"))
     }
 
     /// Adds an image whose format is unknown, and its storage.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vmdisk_model::{
-    Architecture, BackendSource, Backing, Bytes, Domain, DomainType, Image, MachineType,
+    Architecture, BackendSource, Backing, Bytes, Disk, Domain, DomainType, Image, MachineType,
     NetworkProtocol, Protocol, Scope, Switch,
 };
 
@@ -126,31 +126,36 @@ fn is_relative(path: &str) -> bool {
 /// Makes the relative paths of files of a command line full, as QEMU does that starts in the directory `base`; returns those paths.
 pub fn resolve_paths(document: &mut Document, base: &Path) -> Vec<String> {
     let mut resolved = Vec::new();
-    let Source::QemuCommandLine(source) = &mut document.source else {
-        return resolved;
-    };
-    for disk in &mut source.domain.disks {
-        let mut next = match &mut disk.backend.source {
-            BackendSource::Image(image) => Some(image),
-            _ => None,
-        };
-        while let Some(image) = next {
-            let data_file = image.data_file.as_deref_mut();
-            let protocols = std::iter::once(&mut image.protocol)
-                .chain(data_file.map(|data_file| &mut data_file.protocol));
-            for protocol in protocols {
-                if let Protocol::File { path } = protocol
-                    && is_relative(path)
-                    && let Some(full) = base.join(&*path).to_str()
-                {
-                    resolved.push(std::mem::replace(path, full.to_owned()));
-                }
-            }
-            next = match &mut image.backing {
-                Backing::Image(below) => Some(below),
-                Backing::Unspecified | Backing::Terminated => None,
-            };
+    let further = document.further.iter_mut().map(|it| &mut it.source);
+    for source in std::iter::once(&mut document.source).chain(further) {
+        if let Source::QemuCommandLine(source) = source {
+            let disks = source.domain.disks.iter_mut();
+            disks.for_each(|disk| resolve_paths_of(disk, base, &mut resolved));
         }
     }
     resolved
+}
+
+fn resolve_paths_of(disk: &mut Disk, base: &Path, resolved: &mut Vec<String>) {
+    let mut next = match &mut disk.backend.source {
+        BackendSource::Image(image) => Some(image),
+        _ => None,
+    };
+    while let Some(image) = next {
+        let data_file = image.data_file.as_deref_mut();
+        let protocols = std::iter::once(&mut image.protocol)
+            .chain(data_file.map(|data_file| &mut data_file.protocol));
+        for protocol in protocols {
+            if let Protocol::File { path } = protocol
+                && is_relative(path)
+                && let Some(full) = base.join(&*path).to_str()
+            {
+                resolved.push(std::mem::replace(path, full.to_owned()));
+            }
+        }
+        next = match &mut image.backing {
+            Backing::Image(below) => Some(below),
+            Backing::Unspecified | Backing::Terminated => None,
+        };
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use vmdisk_facts::HostIndex;
 use vmdisk_model::{BackendSource, Disk, FieldPath, Format};
 use vmdisk_source::{SourceMap, Span};
 
@@ -111,6 +112,35 @@ impl Document {
             help: Some(help.to_owned()),
             related: Vec::new(),
         })
+    }
+}
+
+impl Document {
+    /// Sets the formats that a command line leaves to QEMU's probing, as the headers in the facts show them. Returns a line
+    /// for each: the disk and its format.
+    pub fn set_probed_formats(&mut self, host: &HostIndex<'_>) -> Vec<String> {
+        let Source::QemuCommandLine(source) = &mut self.source else {
+            return Vec::new();
+        };
+        let mut set = Vec::new();
+        for disk in &mut source.domain.disks {
+            let name = disk.name().to_owned();
+            let BackendSource::Image(image) = &mut disk.backend.source else {
+                continue;
+            };
+            let probed = image.host_path().and_then(|path| {
+                let header = host.file(path)?.image.value()?;
+                Format::of_qemu_driver(header.probed.value()?)
+            });
+            let is_probed = image.format.is_none() && image.is_headed_by_its_format();
+            if let Some(format) = probed.filter(|_| is_probed) {
+                image.format = Some(format);
+                set.push(format!(
+                    "disk {name}: {format}, the format that QEMU probes"
+                ));
+            }
+        }
+        set
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Input {
     pub(crate) values: Values,
     /// Formats of images that set none: of one disk, or of all.
     pub(crate) disk_formats: Vec<(Option<String>, Format)>,
+    /// Directory of relative paths on a command line.
+    pub(crate) base: Option<PathBuf>,
 }
 
 impl Input {
@@ -45,13 +47,15 @@ impl Input {
             origin,
             values: Values::new(),
             disk_formats: Vec::new(),
+            base: None,
         }
     }
 
-    /// With the values of `--set` and `--disk-format`.
+    /// With the values of `--set`, `--disk-format` and `--base`.
     pub(crate) fn with(mut self, values: &ValueArgs) -> Self {
         self.values = values.values();
         self.disk_formats.clone_from(&values.disk_formats);
+        self.base.clone_from(&values.base);
         self
     }
 

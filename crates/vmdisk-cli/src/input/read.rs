@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use vmdisk::{Document, ReadFailure};
 
@@ -66,12 +66,21 @@ pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, 
     document.map_err(|failure| message(input, bytes, failure))
 }
 
-/// The document with the formats of `--disk-format`.
+/// The document with the formats of `--disk-format` and the paths of `--base`.
 fn with_formats(input: &Input, mut document: Document) -> Result<Document, ReadFailure> {
     for (disk, format) in &input.disk_formats {
         document.set_format(disk.as_deref(), *format)?;
     }
+    if let Some(base) = &input.base {
+        vmdisk::resolve_paths(&mut document, &absolute(base));
+    }
     Ok(document)
+}
+
+/// The directory as an absolute path; an empty one is the current directory.
+pub(crate) fn absolute(directory: &Path) -> PathBuf {
+    let here = Path::new(".").join(directory);
+    std::path::absolute(&here).unwrap_or(here)
 }
 
 /// A failure to read, with its place.

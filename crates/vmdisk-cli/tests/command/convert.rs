@@ -937,6 +937,48 @@ fn a_format_that_the_caller_states_is_that_of_images_without_one() {
 }
 
 #[test]
+fn a_format_that_is_not_set_is_the_one_that_qemu_probes_in_the_header() {
+    let place = Place::with(&[(
+        "vm/a.args",
+        "qemu-system-x86_64 -name n -m 1G -drive file=a.img,if=virtio",
+    )]);
+    place.write("vm/a.img", &crate::image::qcow2(None));
+    let here = place.path("vm").display().to_string();
+    let facts = ["facts", "vm/a.img", "-o", "facts.json"];
+    let collected = place.run(&facts);
+    assert_eq!(collected.code, 0, "{collected:?}");
+    for form in ["libvirt-xml", "disk-xml", "qemu", "qmp", "spec"] {
+        for source in [
+            ["--live", "--strict"].as_slice(),
+            &["--facts", "facts.json"],
+        ] {
+            let convert = ["convert", "--to", form, "vm/a.args"];
+            let run = place.run(&[convert.as_slice(), source].concat());
+            assert!(run.stdout.contains("qcow2"), "{form} {source:?}: {run:?}");
+            let told = "disk vda: qcow2, the format that QEMU probes";
+            assert!(run.stderr.contains(told), "{run:?}");
+        }
+        let alone = place.run(&["convert", "--to", form, "vm/a.args"]);
+        assert_eq!(alone.code, 2, "{alone:?}");
+        assert!(alone.stderr.contains("`--live`"), "{alone:?}");
+    }
+    let lint = ["lint", "--facts", "facts.json", "--base", "vm", "vm/a.args"];
+    let run = place.run(&lint);
+    assert!(run.stdout.contains("shows the format qcow2"), "{run:?}");
+    let trace = ["trace", "--live", "--base", "vm", "vm/a.args"];
+    let run = place.run(&trace);
+    assert!(run.stdout.contains("format: qcow2"), "{run:?}");
+    let stated = ["--disk-format", "vda=raw", "--live"];
+    let run = place.run(&[["convert", "--to", "qemu", "vm/a.args"].as_slice(), &stated].concat());
+    assert!(run.stdout.contains(r#""driver":"raw""#), "{run:?}");
+    let spec = place.run_with_input(
+        &["convert", "--to", "qemu", "--live"],
+        b"version: 1\ndisks: []\n",
+    );
+    assert!(spec.stderr.contains("a spec sets its formats"), "{spec:?}");
+}
+
+#[test]
 fn a_boot_order_from_zero_is_numbered_from_one() {
     let line = "qemu-system-x86_64 -name n -m 1G -drive file=/a,format=raw,if=none,id=a -drive file=/b,format=raw,if=none,id=b \
         -device virtio-blk-pci,drive=a,bootindex=0 -device virtio-blk-pci,drive=b,bootindex=1";

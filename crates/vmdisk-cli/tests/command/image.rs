@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::Place;
 
 /// A qcow2 image of 64 KiB, version 3, by hand.
-fn qcow2(backing: Option<(&str, Option<&str>)>) -> Vec<u8> {
+pub(crate) fn qcow2(backing: Option<(&str, Option<&str>)>) -> Vec<u8> {
     let mut image = vec![0; 4 * 65536];
     let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, b"QFI\xfb\x00\x00\x00\x03");

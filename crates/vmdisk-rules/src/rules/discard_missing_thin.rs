@@ -145,7 +145,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             continue;
         }
-        let is_qcow2 = image.format == Some(Format::Qcow2);
+        let is_qcow2 = host::format_in_use(context, image) == Ok(Format::Qcow2);
         let at = FieldPath::Disk(index, DiskField::Discard);
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
@@ -216,9 +216,9 @@ fn drops_discards(disk: &Disk) -> bool {
 fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing> {
     match image.protocol.on_host() {
         Some(HostStorage::Device(path)) => device_grows(context, &path.0),
-        Some(HostStorage::File(path)) => match image.format {
-            Some(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
-            Some(Format::Raw) | None => raw_file_grows(context, path),
+        Some(HostStorage::File(path)) => match host::format_in_use(context, image) {
+            Ok(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
+            Ok(Format::Raw) | Err(_) => raw_file_grows(context, path),
             _ => Ok(None),
         },
         None => Ok(None),

@@ -65,7 +65,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Protocol::File { .. }, Some(path)) = (&image.protocol, image.host_path()) else {
             continue;
         };
-        if disk.frontend.effective_device() != Device::Disk || image.format != Some(Format::Raw) {
+        if disk.frontend.effective_device() != Device::Disk
+            || host::format_in_use(context, image) != Ok(Format::Raw)
+        {
             continue;
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);

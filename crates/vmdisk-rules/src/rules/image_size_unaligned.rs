@@ -90,7 +90,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Protocol::File { .. }, Some(path)) = (&image.protocol, image.host_path()) else {
             continue;
         };
-        if image.format != Some(Format::Raw) || !disk.is_writable() || !disk.backend.is_direct() {
+        let is_raw = host::format_in_use(context, image) == Ok(Format::Raw);
+        if !is_raw || !disk.is_writable() || !disk.backend.is_direct() {
             continue;
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);

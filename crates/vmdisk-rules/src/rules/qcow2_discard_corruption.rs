@@ -170,7 +170,7 @@ fn affected(context: &Context<'_>) -> Vec<(usize, bool)> {
     for (index, disk, image) in context.images() {
         // Without `discard='unmap'`, zeroes that are detected are not discarded either.
         let discards = disk.is_writable() && disk.backend.discard == Some(Discard::Unmap);
-        if image.format != Some(Format::Qcow2) || !discards {
+        if image_facts::format_in_use(context, image) != Ok(Format::Qcow2) || !discards {
             continue;
         }
         // An image of another format is not opened as qcow2; format-mismatch reports it.

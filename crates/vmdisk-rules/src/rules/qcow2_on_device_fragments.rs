@@ -3,7 +3,7 @@
 use vmdisk_facts::Capability;
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, Discard, DiskField, FieldPath, Format, Protocol, Switch};
-use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule, image_facts};
 
 declare_rule! {
     /// A qcow2 image on a block device frees clusters and can outgrow the device.
@@ -65,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         let is_on_device = matches!(image.protocol, Protocol::HostDevice { .. });
         let backend = &disk.backend;
-        if image.format != Some(Format::Qcow2)
+        if image_facts::format_in_use(context, image) != Ok(Format::Qcow2)
             || !is_on_device
             || !disk.is_writable()
             || backend.discard != Some(Discard::Unmap)

@@ -59,7 +59,7 @@ declare_rule! {
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, _, image, path) in host::kept(context) {
         let is_on_device = matches!(image.protocol, Protocol::HostDevice { .. });
-        if !is_on_device || image.format != Some(Format::Qcow2) {
+        if !is_on_device || host::format_in_use(context, image) != Ok(Format::Qcow2) {
             continue;
         }
         let at = host::image_of(index);
