@@ -818,7 +818,7 @@ fn a_switch_of_a_node_is_a_boolean_in_json() {
 
 #[test]
 fn the_memory_of_a_guest_without_m_is_that_of_its_object() {
-    for (kind, access) in [("shm", Some(MemoryAccess::Shared)), ("memfd", None)] {
+    for (kind, access) in [("shm", Some(MemoryAccess::Shared)), ("ram", None)] {
         let text = format!(
             "qemu-system-x86_64 -M q35,memory-backend=m -object memory-backend-{kind},id=m,size=512M -hda /a"
         );
@@ -835,5 +835,29 @@ fn a_question_for_the_formats_is_no_mistake() {
     for (word, problems) in [("help", 0), ("?", 0), ("hlep", 1)] {
         let document = read(&format!("qemu-system-x86_64 -drive format={word}")).unwrap();
         assert_eq!(document.problems.len(), problems, "{word}");
+    }
+}
+
+#[test]
+fn a_memory_object_has_the_memory_of_the_guest_and_is_shared_as_qemu_shares_it() {
+    // memfd is shared unless it says otherwise, shm always.
+    for (kind, by_default) in [
+        ("ram", false),
+        ("memfd", true),
+        ("file,mem-path=/dev/shm/a", false),
+        ("shm", true),
+    ] {
+        for share in [None, Some(true), Some(false)] {
+            for size in ["", "-m 512M "] {
+                let option = share.map_or("", |on| if on { ",share=on" } else { ",share=off" });
+                let text = format!(
+                    "qemu-system-x86_64 {size}-M q35,memory-backend=m -object memory-backend-{kind},id=m,size=512M{option}"
+                );
+                let domain = read(&text).unwrap().domain;
+                assert_eq!(domain.memory, Some(Bytes(512 << 20)), "{text}");
+                let is_shared = share.unwrap_or(by_default) || kind == "shm";
+                assert_eq!(domain.memory_backing.is_shared(), is_shared, "{text}");
+            }
+        }
     }
 }

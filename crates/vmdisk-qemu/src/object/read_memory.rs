@@ -91,11 +91,13 @@ fn read_memory_object(
     if let Some(share) = share {
         notes.record(at(DomainField::MemoryAccess), share);
     }
-    Some(share.map(|share| {
-        if is_on(Some(share)) {
-            MemoryAccess::Shared
-        } else {
-            MemoryAccess::Private
-        }
+    // QEMU backends/hostmem-memfd.c: shared unless set.
+    let by_default = kind.value.as_str() == "memory-backend-memfd";
+    let by_default = by_default.then_some(MemoryAccess::Shared);
+    Some(share.map_or(by_default, |share| {
+        Some(match is_on(Some(share)) {
+            true => MemoryAccess::Shared,
+            false => MemoryAccess::Private,
+        })
     }))
 }
