@@ -288,13 +288,14 @@ impl Shell {
         (Flow::Next, Some(true))
     }
 
-    pub(super) fn call(&mut self, name: &str, args: Vec<Text>) -> Flow {
+    /// Calls a function, whose status is that of its last command.
+    pub(super) fn call(&mut self, name: &str, args: Vec<Text>) -> Done {
         let Some(function) = self
             .functions
             .get_mut(name)
             .filter(|_| self.depth < 4 * MAX_DEPTH)
         else {
-            return Flow::Next;
+            return (Flow::Next, None);
         };
         function.calls += 1;
         let Function {
@@ -311,7 +312,8 @@ impl Shell {
         self.owners.push(name.to_owned());
         self.returns.push((self.branches.len(), Vec::new()));
         self.branches.push(Changes::new());
-        let (flow, _) = self.command(&script, &mut body.start.clone(), true);
+        let (flow, status) = self.command(&script, &mut body.start.clone(), true);
+        let is_last = flow == Flow::Next && self.returns.last().is_some_and(|it| it.1.is_empty());
         let flow = self.after_returns(flow, script.span(body));
         self.owners.pop();
         self.args = before;
@@ -320,10 +322,9 @@ impl Shell {
             self.note(&name);
             self.put(&name, value);
         }
-        if flow == Flow::Exit {
-            Flow::Exit
-        } else {
-            Flow::Next
+        match flow {
+            Flow::Exit => (Flow::Exit, None),
+            _ => (Flow::Next, status.filter(|_| is_last)),
         }
     }
 
@@ -364,7 +365,7 @@ impl Shell {
             let is_uncalled = self.functions.get(&name).is_some_and(|it| it.calls == 0);
             if is_uncalled {
                 let args = vec![self.caller_arguments(Span::empty(0))];
-                self.branch(None, |shell| shell.call(&name, args));
+                self.branch(None, |shell| shell.call(&name, args).0);
             }
         }
     }
@@ -1002,7 +1003,7 @@ mod tests {
     }
 
     /// Scripts of which everything is known.
-    const KNOWN: [&str; 87] = [
+    const KNOWN: [&str; 88] = [
         "A=1; qemu-system-x86_64 -a $A ${A}b \"$A\" '$A' \"a${A}c\"",
         "A='x  y'; qemu-system-x86_64 $A \"$A\" -p$A-s \"-p$A\"",
         "A=; qemu-system-x86_64 -a $A \"$A\" b",
@@ -1088,6 +1089,7 @@ mod tests {
         "declare -i N=2+3; declare -r -i M=\"N * 2\"; f() { local -i n=N-1; qemu-system-x86_64 $n; }; f; qemu-system-x86_64 $N $M",
         "mapfile -t L < <(printf '%s\\n' a 'b c'); while read -r x; do L+=(-$x); done < <(echo d; echo e); qemu-system-x86_64 \"${L[@]}\"",
         "O=$(printf '%s %s\\n' a b c d; printf 'e\\n'); qemu-system-x86_64 \"$O\" $(printf '%s\\n' -x 'y z')",
+        "b() { [ \"$1\" -gt 10 ]; }; s() { local n=$1; [[ $n == a* ]]; }; if b 20; then A=1; fi; b 5 || A+=2; s abc && A+=3; qemu-system-x86_64 $A",
         "m() { local -a c=(qemu-system-x86_64); c+=(-a); \"${c[@]}\" \"$@\"; }; m x 'y z'",
         "read -r A <<< ' a,b '; IFS=,; set -- $A; qemu-system-x86_64 \"$1\" \"$2\" \"$*\"",
     ];

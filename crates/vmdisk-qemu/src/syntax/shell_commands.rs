@@ -393,7 +393,7 @@ impl Shell {
             return (Flow::Next, is_certain.then_some(true));
         }
         if self.functions.contains_key(name) {
-            return (self.call(name, rest.to_vec()), None);
+            return self.call(name, rest.to_vec());
         }
         if !self.captures.is_empty() {
             self.capture(name, rest);

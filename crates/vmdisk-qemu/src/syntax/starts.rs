@@ -127,6 +127,11 @@ const DECISIVE: [&str; 19] = [
     "smp",
 ];
 
+/// True for words that may start QEMU, and not only what runs it: `sudo`.
+fn names_qemu(words: &String) -> bool {
+    words.contains("qemu") || words.contains("kvm")
+}
+
 /// A branch that is not decided, and that decides over the disks or the machine of a command.
 fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> Option<usize> {
     let mut before = "";
@@ -145,7 +150,7 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
                 .map(|it| it.trim_start_matches('-'));
             let is_value = option.is_some_and(has_value) && !text.starts_with('-');
             let is_decisive = match (is_after_program, is_value) {
-                (false, _) => true,
+                (false, _) => hole.values.is_empty() || hole.values.iter().any(names_qemu),
                 (true, true) => option.is_some_and(|it| DECISIVE.contains(&it)),
                 (true, false) => range.start > 0 || hole.may_be_disk(),
             };
