@@ -943,7 +943,6 @@ fn a_format_that_is_not_set_is_the_one_that_qemu_probes_in_the_header() {
         "qemu-system-x86_64 -name n -m 1G -drive file=a.img,if=virtio",
     )]);
     place.write("vm/a.img", &crate::image::qcow2(None));
-    let here = place.path("vm").display().to_string();
     let facts = ["facts", "vm/a.img", "-o", "facts.json"];
     let collected = place.run(&facts);
     assert_eq!(collected.code, 0, "{collected:?}");

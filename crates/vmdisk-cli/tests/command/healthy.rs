@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::{finish, vmdisk};
 
-/// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it. The last ten are
-/// what `virt-install --print-xml` of Debian 12 writes for these systems.
-const GUESTS: [&[&str]; 18] = [
+/// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it. Those of
+/// virt-install are what `virt-install --print-xml` of Debian 12 writes for these systems.
+const GUESTS: [&[&str]; 28] = [
     &["virt-install.xml"],
     &["gnome-boxes.xml"],
     &["kubevirt.xml"],
@@ -15,6 +15,16 @@ const GUESTS: [&[&str]; 18] = [
     &["multipass.args"],
     &["terraform.xml", "terraform-pool.xml"],
     &["proxmox.args"],
+    &["aarch64-virt.xml"],
+    &["cloudstack.xml"],
+    &["gpu-passthrough.xml"],
+    &["minikube.xml"],
+    &["nova-ceph.xml"],
+    &["opennebula.xml"],
+    &["s390x.xml"],
+    &["talos.xml"],
+    &["unraid-win.xml"],
+    &["windows-virtio-scsi.xml"],
     &["virt-install-centos-stream9.xml"],
     &["virt-install-debian11.xml"],
     &["virt-install-fedora37.xml"],
