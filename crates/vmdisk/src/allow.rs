@@ -11,6 +11,7 @@ use crate::{Diagnostic, Document, LintOptions, LintReport, Source};
 
 /// A text with allowances for its findings.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct WithAllowances {
     /// The text.
     pub document: Document,

@@ -10,6 +10,7 @@ use crate::{Diagnostic, DiskIdentity, Document, LintOptions, ReadAgain, lint, wr
 
 /// The options of disks of a guest.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Decisions {
     /// The disks, in the order of the document.
     pub disks: Vec<DiskDecision>,
@@ -21,6 +22,7 @@ pub struct Decisions {
 
 /// The options of one disk.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DiskDecision {
     /// The disk.
     pub disk: DiskIdentity,

@@ -19,6 +19,7 @@ pub enum ReadFailureKind {
 /// Mistakes in the values of a readable document are findings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct ReadFailure {
     /// What kind of failure.
     pub kind: ReadFailureKind,

@@ -47,6 +47,7 @@ struct Kind {
 
 /// On which hosts of a fleet something was found, by their numbers, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FoundOn {
     /// The hosts on which it was found.
     pub affected: Vec<usize>,

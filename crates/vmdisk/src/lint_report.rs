@@ -7,6 +7,7 @@ use crate::{Diagnostic, Selection};
 
 /// The findings of a check, and what it could not look at.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct LintReport {
     /// Findings that count, in the order of their places.
     pub diagnostics: Vec<Diagnostic>,

@@ -16,6 +16,7 @@ use crate::{Document, Source, TextPlace};
 
 /// Something that a conversion would not carry over.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Loss {
     /// The part, in the terms of the document.
     pub what: String,

@@ -14,6 +14,7 @@ use crate::{Diagnostic, DiskIdentity, Document, LintOptions, lint};
 
 /// The I/O paths of a guest.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GuestTrace {
     /// The path of each disk.
     pub disks: Vec<DiskTrace>,
@@ -23,6 +24,7 @@ pub struct GuestTrace {
 
 /// The I/O path of a disk.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DiskTrace {
     /// The disk.
     pub disk: DiskIdentity,
@@ -58,6 +60,7 @@ pub fn trace(document: &Document, options: &LintOptions) -> GuestTrace {
 
 /// The I/O paths of a guest on hosts with the same facts.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct HostTrace {
     /// The numbers of the hosts in the fleet, ascending; empty without a fleet.
     pub hosts: Vec<usize>,

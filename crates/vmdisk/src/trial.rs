@@ -53,6 +53,7 @@ pub struct StandIn {
 
 /// A message of a QEMU about a guest or one of its disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QemuMessage {
     /// The subject.
     pub at: FieldPath,

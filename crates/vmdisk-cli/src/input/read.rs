@@ -94,6 +94,7 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
         message,
         help,
         related,
+        ..
     } = failure;
     if let Some(hint) = hints::of(bytes) {
         let place = MessagePlace::new(input.path(), None);

@@ -11,6 +11,7 @@ use crate::trace::CrashLoss;
 
 /// A place with a form, planned and judged.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StorageCandidate {
     /// A directory, volume group, thin pool or device.
     pub place: String,

@@ -14,6 +14,7 @@ use crate::trace::Survival;
 
 /// The compared places and forms.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StorageAdvice {
     /// Those that have everything that is asked, the best first.
     pub fitting: Vec<StorageCandidate>,

@@ -16,6 +16,7 @@ const MAX_PLACES: usize = 12;
 
 /// A place, or forms of a place, that are not advised.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExcludedStorage {
     /// The place.
     pub place: String,

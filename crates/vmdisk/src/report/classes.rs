@@ -40,6 +40,7 @@ struct Class {
 /// On which classes something was found, by their names.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ClassNames<'a> {
     /// The classes on which it was found.
     pub affected: Vec<&'a str>,

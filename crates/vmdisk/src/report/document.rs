@@ -1,6 +1,7 @@
 //! The report about a document: everything that outputs say of it, as data.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::FieldPath;
@@ -85,10 +86,13 @@ pub struct Unchecked<'a> {
 }
 
 impl<'a> Unchecked<'a> {
-    /// The order of reports.
-    fn order(&self) -> impl Ord + use<'a> {
-        let words = (self.field, self.what, self.why);
-        (self.rule.name, self.disk, words, self.hosts)
+    /// The order of reports. Most neighbours are of one rule, whose name need not be compared.
+    fn compare(&self, other: &Self) -> Ordering {
+        let words = |it: &Self| (it.disk, it.field, it.what, it.why, it.hosts);
+        match std::ptr::eq(self.rule, other.rule) {
+            true => words(self).cmp(&words(other)),
+            false => self.rule.name.cmp(other.rule.name),
+        }
     }
 }
 
@@ -237,7 +241,7 @@ impl UncheckedPlaces {
 impl<'a> FromIterator<Unchecked<'a>> for UncheckedPlaces {
     fn from_iter<I: IntoIterator<Item = Unchecked<'a>>>(unchecked: I) -> Self {
         let mut sorted: Vec<Unchecked<'_>> = unchecked.into_iter().collect();
-        sorted.sort_by_key(Unchecked::order);
+        sorted.sort_by(Unchecked::compare);
         sorted.dedup();
         let mut all = UncheckedPlaces {
             entries: Vec::with_capacity(sorted.len()),
@@ -252,11 +256,18 @@ impl<'a> FromIterator<Unchecked<'a>> for UncheckedPlaces {
                 })
             };
             let what = text(one.what);
-            let place = number(&mut places, (one.disk, one.field), || {
-                let target = |(index, target): (usize, Option<_>)| (index, target.map(&mut text));
-                let disk = one.disk.map(target);
-                all.places.push((disk, text(one.field)));
-            });
+            // Rules that miss something about one field have its name from one place.
+            let name = one.field.as_bytes().as_ptr_range();
+            let place = number(
+                &mut places,
+                (one.disk.map(|it| it.0), name.start, name.end),
+                || {
+                    let target =
+                        |(index, target): (usize, Option<_>)| (index, target.map(&mut text));
+                    let disk = one.disk.map(target);
+                    all.places.push((disk, text(one.field)));
+                },
+            );
             let reason = number(&mut reasons, (one.why, one.hosts), || {
                 all.reasons.push((text(one.why), one.hosts.to_vec()));
             });

@@ -83,7 +83,7 @@ impl<'o> Members<'o> {
         mut add: impl FnMut(&mut Vec<u8>, &T),
     ) -> io::Result<()> {
         self.name(name)?;
-        let (mut items, mut is_empty) = (Vec::new(), true);
+        let (mut items, mut is_empty) = (Vec::with_capacity(4096), true);
         self.out.write_all(b"[")?;
         for owner in owners {
             items.clear();

@@ -70,7 +70,7 @@ impl Run {
             .then(|| Classes::new(self.hosts.iter(), std::iter::empty(), reports));
         let entries: Vec<ReportEntry<'_>> = self.inputs.iter().map(entry).collect();
         let counts = Counts::of(entries.iter().cloned());
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(16_384);
         json::write(&mut out, &entries, &counts, classes.as_ref())
             .expect("writing to a Vec cannot fail");
         String::from_utf8(out).expect("JSON is UTF-8")
