@@ -240,3 +240,48 @@ fn a_host_with_hundreds_of_places_has_the_same_answer_again() {
     let same = first.fitting.iter().zip(&advice.fitting);
     assert!(same.into_iter().all(|(one, other)| one.spec == other.spec));
 }
+
+/// A host with many mounts and volumes.
+fn crowded() -> Facts {
+    let mut text = "schema_version: '1.0'\nmounts:\n".to_owned();
+    let (mut filesystems, mut dirs, mut devices) = (String::new(), String::new(), String::new());
+    for nth in 0..500 {
+        let _ = writeln!(
+            text,
+            "- {{id: m{nth}, point: /srv/{nth}, fs: f{nth}, options: {{nobarrier: false}}}}"
+        );
+        let _ = writeln!(
+            filesystems,
+            "- {{id: f{nth}, kind: xfs, free_bytes: {}, devices: [b{}]}}",
+            (nth + 1) << 30,
+            nth % 50
+        );
+        let _ = writeln!(dirs, "- {{path: /srv/{nth}/img, mount: m{nth}}}");
+    }
+    for nth in 0..50 {
+        let _ = writeln!(
+            devices,
+            "- {{id: b{nth}, kind: lvm, paths: [/dev/g{nth}/v], lvm: {{vg: g{nth}, lv: v, segtype: linear}}, slaves: [d]}}"
+        );
+    }
+    devices.push_str("- {id: d, kind: nvme, paths: [/dev/nvme0n1], queue: {rotational: false}}\n");
+    text += &format!("filesystems:\n{filesystems}dirs:\n{dirs}blockdevs:\n{devices}");
+    Facts::from_yaml(&text).unwrap().facts
+}
+
+#[test]
+fn a_host_with_500_mounts_and_50_volumes_costs_little_more_than_its_places() {
+    let facts = crowded();
+    let intent = StorageIntent::new(Bytes::gib(10));
+    advice(&facts, &intent);
+    let fastest = (0..5).map(|_| {
+        let began = std::time::Instant::now();
+        let advice = advice(&facts, &intent);
+        assert!(advice.fitting.len() > 12, "{}", advice.fitting.len());
+        began.elapsed()
+    });
+    let fastest = fastest.min().unwrap_or_default();
+    println!("{fastest:?}");
+    // A build for tests is about ten times as slow as a release, whose limit is 100 ms.
+    assert!(fastest.as_millis() < 2000, "{fastest:?}");
+}

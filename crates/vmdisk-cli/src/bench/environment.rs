@@ -10,9 +10,8 @@ use vmdisk_bench_runner::report::bytes;
 use crate::host;
 use crate::input::bounded;
 
-/// Collects facts about the directories for images.
-pub(super) fn ask(directories: &[PathBuf]) -> Facts {
-    let mut wanted = FactsNeeded::default();
+/// Collects facts about the directories for images, and about what a guest needs.
+pub(super) fn ask(directories: &[PathBuf], mut wanted: FactsNeeded) -> Facts {
     let paths = directories
         .iter()
         .map(|directory| directory.display().to_string());

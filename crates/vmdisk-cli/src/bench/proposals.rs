@@ -19,6 +19,22 @@ pub(super) fn of_guest(document: &Document, host: Option<Host>, target: &Target)
     let options = LintOptions::default().host(host).target(target.clone());
     let report = lint(document, &options);
     let mut found = Proposals::default();
+    for missed in report
+        .not_checked
+        .iter()
+        .filter(|it| it.rule.group == Group::Performance)
+    {
+        let left_out = LeftOut {
+            what: missed.rule.name.to_owned(),
+            why: format!(
+                "not checked: {}: {}",
+                missed.missing.what, missed.missing.why
+            ),
+        };
+        if !found.left_out.contains(&left_out) {
+            found.left_out.push(left_out);
+        }
+    }
     for diagnostic in &report.diagnostics {
         if diagnostic.rule.group != Group::Performance {
             continue;

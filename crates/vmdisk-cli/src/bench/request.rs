@@ -4,6 +4,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use vmdisk::facts::FactsNeeded;
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, Host, Target};
 use vmdisk_bench_runner::engines::{KernelSource, Workspace};
@@ -152,6 +153,17 @@ impl Request {
             }
         }
         places
+    }
+
+    /// Returns the facts that the linter needs about the guest whose proposals are measured: its images may be elsewhere.
+    pub(super) fn facts_needed(&self) -> FactsNeeded {
+        match &self.subject {
+            Subject::Guest(_, text) => {
+                let document = vmdisk::read(text).ok();
+                document.map(|it| it.facts_needed()).unwrap_or_default()
+            }
+            Subject::Preset(_) | Subject::Plan(..) | Subject::Rule(_) => FactsNeeded::default(),
+        }
     }
 
     /// Builds the plan on this host, with the linter's findings on each configuration.

@@ -212,14 +212,15 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
 
 /// Returns the plan of a request on this host, and the host's facts.
 fn plan_here(request: &Request) -> Result<(Facts, Plan), Stop> {
-    let facts = environment::ask(&request.all_directories());
+    let needed = request.facts_needed();
+    let facts = environment::ask(&request.all_directories(), needed.clone());
     let plan = request.plan(&facts)?;
     let directories = request.places_of(&plan);
     if directories == request.all_directories() {
         return Ok((facts, plan));
     }
     // The plan names directories that the facts do not cover yet.
-    let facts = environment::ask(&directories);
+    let facts = environment::ask(&directories, needed);
     let plan = request.plan(&facts)?;
     Ok((facts, plan))
 }

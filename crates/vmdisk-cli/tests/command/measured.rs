@@ -269,3 +269,44 @@ fn a_run_is_narrowed_by_names_and_by_its_time() {
     assert!(code == 0 && quick.contains("6 to 24 rounds"), "{quick}");
     assert_eq!(dry(&["--quick", "--seconds", "1"]).0, 2);
 }
+
+#[test]
+fn proposals_for_a_guest_need_no_directory_of_its_images() {
+    let place = Place::with(&[]);
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    let image = place.path("disk.img");
+    std::fs::write(&image, vec![0; 1 << 20]).unwrap();
+    let guest = GUEST.replace("/srv/img/web1.qcow2", image.to_str().unwrap());
+    place.write("guest.xml", guest.replace("qcow2", "raw").as_bytes());
+    let run = place.run(&[
+        "bench",
+        "run",
+        "lint",
+        "--domain",
+        "guest.xml",
+        "--directory",
+        "elsewhere",
+        "--dry-run",
+    ]);
+    let text = run.stdout + &run.stderr;
+    let live = place.run(&["lint", "--live", "guest.xml", "-v", "--pedantic"]);
+    let live = live.stdout + &live.stderr;
+    // The rules that need the place of the image are as checked as in a run of the linter.
+    for rule in [
+        "io-native-on-buffered-dio",
+        "loop-device-buffered",
+        "btrfs-cow-image",
+    ] {
+        let is_checked = |text: &str| {
+            !text
+                .lines()
+                .any(|line| line.contains(rule) && line.contains("not"))
+        };
+        assert_eq!(
+            is_checked(&text),
+            is_checked(&live),
+            "{rule}: {text}\n{live}"
+        );
+    }
+    assert!(text.contains("cache-writethrough"), "{text}");
+}
