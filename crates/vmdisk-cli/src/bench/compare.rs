@@ -3,7 +3,8 @@
 use vmdisk_bench_runner::report::{ChangeVerdict, compare};
 
 use super::args::{CompareArgs, CompareFormat};
-use super::report::{in_lines, read};
+use super::report::in_lines;
+use super::result_file::read;
 use super::stop::stop;
 use crate::exit::Exit;
 use crate::io::Io;

@@ -12,6 +12,7 @@ mod proposals;
 mod recovery;
 mod report;
 mod request;
+mod result_file;
 mod run;
 mod stop;
 pub(crate) mod to_facts;

@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::path::Path;
 
 use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, pairs, text};
-use vmdisk_bench_runner::{BenchResult, Journal, REPORTS};
+use vmdisk_bench_runner::{BenchResult, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
+use super::result_file::{RESULT, read};
 use super::stop::stop;
 use super::to_facts;
 use crate::exit::Exit;
@@ -15,9 +16,6 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::{Stop, plain};
-
-/// Name of the result in a run's directory.
-pub(super) const RESULT: &str = "result.json";
 
 /// Writes the report of a run.
 pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
@@ -85,24 +83,6 @@ fn export_fio(
         directory.display()
     ));
     Ok(Exit::Clean)
-}
-
-/// Reads a result: from a file, or from the journal in a directory, which may have samples newer than
-/// the reports.
-pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
-    if path.is_dir() {
-        let read = Journal::read(path, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
-        return BenchResult::of(read.header, read.entries).map_err(stop);
-    }
-    let text = text_of(path)?;
-    BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
-}
-
-/// The text of a file that the caller named.
-pub(super) fn text_of(path: &Path) -> Result<String, Stop> {
-    let failed = |why: &dyn Display| Stop::file("read", path, why);
-    let bytes = bounded::named(path).map_err(|error| failed(&plain(&error)))?;
-    String::from_utf8(bytes).map_err(|_| failed(&"not valid UTF-8"))
 }
 
 /// Removes line ends and control characters from all names of a result.

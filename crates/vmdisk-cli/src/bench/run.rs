@@ -15,8 +15,9 @@ use vmdisk_bench_runner::{
 use super::args::{HowArgs, LINT, ReadArgs, ResumeArgs, RunArgs, VerifyArgs, WhereArgs};
 use super::budgets::within_budgets;
 use super::progress::{Progress, range};
-use super::report::{RESULT, in_form, read, text_of, write_all};
+use super::report::{in_form, write_all};
 use super::request::{QUICK_SECONDS, Request, Subject};
+use super::result_file::{RESULT, read, text_of};
 use super::stop::stop;
 use super::{args, check, environment, recovery, to_facts};
 use crate::clock;

@@ -11,7 +11,7 @@ use vmdisk_bench_runner::{
     Metric, Phase, Storage, Workload,
 };
 
-use super::report::{RESULT, read};
+use super::result_file::{RESULT, read};
 use crate::atomic;
 use crate::facts_file::from_file;
 use crate::io::Io;
@@ -121,44 +121,48 @@ pub(crate) fn of_run(run: &Path) -> Result<(Facts, Vec<MeasuredStorage>), Stop> 
 
 /// The figures and effects of each configuration.
 fn measured(result: &BenchResult, host: &HostIndex<'_>) -> Vec<MeasuredStorage> {
+    let configurations = 0..result.header.plan.configurations.len();
+    let pairs =
+        configurations.flat_map(|it| EngineKind::ALL.iter().map(move |engine| (it, *engine)));
+    pairs
+        .filter_map(|(configuration, engine)| of_configuration(result, configuration, engine, host))
+        .filter(|it| !it.figures.is_empty() || !it.effects.is_empty())
+        .collect()
+}
+
+fn of_configuration(
+    result: &BenchResult,
+    number: usize,
+    engine: EngineKind,
+    host: &HostIndex<'_>,
+) -> Option<MeasuredStorage> {
     let plan = &result.header.plan;
-    let mut found = Vec::new();
-    for (number, configuration) in plan.configurations.iter().enumerate() {
-        for engine in EngineKind::ALL.iter().copied() {
-            let cells = result.cells.iter().filter(|cell| {
-                let planned = &plan.cells[cell.cell.0];
-                (planned.configuration, planned.engine) == (number, engine)
-            });
-            let cells: Vec<&CellResult> = cells.collect();
-            let Some(first) = cells.first().filter(|_| !configuration.is_buffered) else {
-                continue;
-            };
-            let Some(mut storage) = storage_of(result, configuration, engine, host) else {
-                continue;
-            };
-            storage.accelerator = match first.accelerator {
-                Accelerator::NoGuest => Fact::Absent,
-                Accelerator::Kvm => Fact::Known("kvm".to_owned()),
-                Accelerator::Tcg => Fact::Known("tcg".to_owned()),
-            };
-            for cell in cells {
-                let planned = &plan.cells[cell.cell.0];
-                let workload = &plan.workloads[planned.workload];
-                for figure in figures(result, cell, workload, planned.phase) {
-                    if storage.figure(figure.quantity).is_none() {
-                        storage.figures.push(figure);
-                    }
-                }
-                storage
-                    .effects
-                    .extend(effect(configuration, cell, workload));
-            }
-            if !storage.figures.is_empty() || !storage.effects.is_empty() {
-                found.push(storage);
-            }
-        }
+    let configuration = &plan.configurations[number];
+    let cells = result
+        .cells
+        .iter()
+        .map(|cell| (cell, &plan.cells[cell.cell.0]));
+    let mut cells = cells
+        .filter(|(_, planned)| (planned.configuration, planned.engine) == (number, engine))
+        .peekable();
+    let (first, _) = cells.peek().filter(|_| !configuration.is_buffered)?;
+    let accelerator = match first.accelerator {
+        Accelerator::NoGuest => Fact::Absent,
+        Accelerator::Kvm => Fact::Known("kvm".to_owned()),
+        Accelerator::Tcg => Fact::Known("tcg".to_owned()),
+    };
+    let mut storage = storage_of(result, configuration, engine, host)?;
+    storage.accelerator = accelerator;
+    for (cell, planned) in cells {
+        let workload = &plan.workloads[planned.workload];
+        let mut found = figures(result, cell, workload, planned.phase);
+        found.retain(|it| storage.figure(it.quantity).is_none());
+        storage.figures.extend(found);
+        storage
+            .effects
+            .extend(effect(configuration, cell, workload));
     }
-    found
+    Some(storage)
 }
 
 /// The storage of a configuration, with its settings.
