@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +45,8 @@ facts! {
 
 vmdisk_source::words! {
     /// What a figure is.
-    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Quantity as word {
         /// Mean nanoseconds of a flush after a write.
@@ -67,7 +69,8 @@ vmdisk_source::words! {
 }
 
 /// A figure, with its 95 % interval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MeasuredFigure {
     /// What it is, and its unit.
     pub quantity: Quantity,
@@ -80,7 +83,8 @@ pub struct MeasuredFigure {
 }
 
 /// The effect of a change that a rule proposes, with its 95 % interval, in thousandths: 2000 is twice as fast.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MeasuredEffect {
     /// The rule.
     pub rule: String,

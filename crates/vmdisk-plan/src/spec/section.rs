@@ -308,7 +308,7 @@ impl GroupSchema {
     pub(crate) fn property_of(&mut self, key: &str, description: &str, mut schema: Schema) {
         narrow(key, &mut schema);
         schema["description"] = description.trim().into();
-        self.properties.insert(key.into(), schema.into());
+        self.properties.insert(key.into(), schema);
     }
 
     /// Demands a key.
