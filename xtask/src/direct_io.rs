@@ -43,7 +43,7 @@ fn filesystems(out: &mut String) -> anyhow::Result<()> {
         let facts = Facts::parse(&text).context("generated facts")?.facts;
         let said = match HostIndex::new(&facts).direct_io("/i/a.img") {
             Fact::Known(direct) => direct.because,
-            Fact::Unknown(unknown) => format!("unknown: {}", unknown.detail),
+            Fact::Unknown(unknown) => format!("unknown: {}", unknown.detail()),
             Fact::Absent | Fact::NotCollected => "unknown".to_owned(),
         };
         let _ = writeln!(out, "| {name} | {said} | {} |", tried(&name));

@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(
             Volumes::parse("  WARNING: x")
                 .err()
-                .map(|unknown| unknown.reason),
+                .map(|unknown| unknown.reason().clone()),
             Some(Reason::Parse)
         );
     }

@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_program_that_takes_too_long_is_killed() {
         let unknown = output("/bin/sleep", &["30"], Duration::from_millis(50)).unwrap_err();
-        assert_eq!(unknown.reason, Reason::Timeout);
+        assert_eq!(unknown.reason(), &Reason::Timeout);
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
             Duration::from_secs(5),
         );
         let unknown = unknown.unwrap_err();
-        assert_eq!(unknown.reason, Reason::Permission);
-        assert!(unknown.detail.contains("open failed"), "{}", unknown.detail);
+        assert_eq!(unknown.reason(), &Reason::Permission);
+        assert!(unknown.detail().contains("open failed"), "{unknown}");
         assert_eq!(
             output("/bin/sh", &["-c", "echo fine"], Duration::from_secs(5)),
             Ok("fine\n".to_owned())

@@ -583,7 +583,7 @@ fn an_unreadable_image_is_unknown_and_not_absent() {
         .image
         .clone()
         .settled()
-        .map_err(|unknown| unknown.reason);
+        .map_err(|unknown| unknown.reason().clone());
     assert_eq!(reason, Err(Reason::Permission));
     assert_eq!(facts.collector.privileged, Fact::Known(false));
 }
@@ -644,7 +644,7 @@ fn a_hung_mount_times_out_and_the_rest_is_collected() {
             .image
             .clone()
             .settled()
-            .map_err(|unknown| unknown.reason);
+            .map_err(|unknown| unknown.reason().clone());
         assert_eq!(reason, Err(Reason::Timeout), "{path}");
     }
     assert_eq!(file(&facts, &healthy).present, Fact::Known(true));

@@ -266,7 +266,7 @@ fn an_rpm_database_makes_the_version_of_qemu_unknown() {
         .version
         .clone()
         .settled()
-        .map_err(|unknown| unknown.reason);
+        .map_err(|unknown| unknown.reason().clone());
     assert_eq!(reason, Err(Reason::ToolMissing));
     assert_eq!(Target::from_facts(&facts).libvirt, Some(Version(10, 10, 0)));
     assert_eq!(facts.limits.io_uring_disabled, Fact::Known(2));

@@ -200,12 +200,12 @@ impl<T: Serialize> Serialize for Fact<T> {
         match self {
             Self::Known(value) => value.serialize(serializer),
             Self::Absent => serializer.serialize_unit(),
-            Self::Unknown(Unknown { reason, detail }) => {
+            Self::Unknown(unknown) => {
                 let mut map = serializer.serialize_map(None)?;
-                if !detail.is_empty() {
-                    map.serialize_entry("detail", detail)?;
+                if !unknown.detail().is_empty() {
+                    map.serialize_entry("detail", unknown.detail())?;
                 }
-                map.serialize_entry("unknown", reason.as_str())?;
+                map.serialize_entry("unknown", unknown.reason().as_str())?;
                 map.end()
             }
             // A field of this type is skipped if it was not collected. Only a place that cannot be skipped (an
@@ -300,10 +300,7 @@ fn read_unknown<'de, A: MapAccess<'de>>(
         key = map.next_key()?;
     }
     match reason {
-        Some(word) => Ok(Unknown {
-            reason: Reason::from(word.as_str()),
-            detail,
-        }),
+        Some(word) => Ok(Unknown::new(Reason::from(word.as_str()), detail)),
         None => Err(A::Error::custom(
             "a detail without the reason it explains (add \"unknown\": \"…\")",
         )),
@@ -460,10 +457,15 @@ mod tests {
     }
 
     #[test]
+    fn a_fact_is_hardly_larger_than_its_value() {
+        assert!(size_of::<Fact<bool>>() <= 16 && size_of::<Fact<String>>() <= 24);
+    }
+
+    #[test]
     fn a_fact_that_was_not_collected_is_a_reason_for_a_rule() {
         assert_eq!(
-            Fact::<u32>::NotCollected.settled().unwrap_err().reason,
-            Reason::NotCollected
+            Fact::<u32>::NotCollected.settled().unwrap_err().reason(),
+            &Reason::NotCollected
         );
         assert_eq!(Fact::<u32>::Absent.settled(), Ok(None));
     }

@@ -255,7 +255,7 @@ impl CollectError {
 
     /// The reason why a fact is unknown, as an error of the collection.
     pub fn of(what: impl Into<String>, unknown: Unknown) -> Self {
-        Self::new(what, unknown.reason, unknown.detail)
+        Self::new(what, unknown.reason().clone(), unknown.detail())
     }
 }
 

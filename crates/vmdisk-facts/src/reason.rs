@@ -3,30 +3,33 @@
 use std::fmt;
 
 /// A question without an answer, and why.
+/// It is one pointer, because the facts of a host are thousands of values, most of them known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Unknown {
-    /// The class of the obstacle, from which the remedy follows.
-    pub reason: Reason,
-    /// What exactly went wrong, for a person; empty when there is nothing to add.
-    pub detail: String,
-}
+pub struct Unknown(Box<(Reason, String)>);
 
 impl Unknown {
     /// An unanswered question with its reason and what exactly went wrong.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
-        }
+        Self(Box::new((reason, detail.into())))
+    }
+
+    /// The class of the obstacle, from which the remedy follows.
+    pub fn reason(&self) -> &Reason {
+        &self.0.0
+    }
+
+    /// What exactly went wrong, for a person; empty when there is nothing to add.
+    pub fn detail(&self) -> &str {
+        &self.0.1
     }
 }
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.detail.is_empty() {
-            write!(f, "{}", self.reason)
-        } else {
-            write!(f, "{}: {}", self.reason, self.detail)
+        let (reason, detail) = &*self.0;
+        match detail.is_empty() {
+            true => write!(f, "{reason}"),
+            false => write!(f, "{reason}: {detail}"),
         }
     }
 }

@@ -26,7 +26,7 @@ fn verdict(facts: &Facts) -> Option<(DirectIoEffect, DirectIoBasis)> {
 
 fn reason(facts: &Facts) -> Option<Reason> {
     match HostIndex::new(facts).direct_io("/i/a.img") {
-        Fact::Unknown(unknown) => Some(unknown.reason),
+        Fact::Unknown(unknown) => Some(unknown.reason().clone()),
         Fact::NotCollected => Some(Reason::NotCollected),
         Fact::Known(_) | Fact::Absent => None,
     }
@@ -529,7 +529,7 @@ fn what_is_missing_is_named_unless_the_reason_has_a_detail() {
         let file = format!("present: true, nocow: {nocow}");
         let facts = host("6, 12, 77", &btrfs, PLAIN, "nocow: true", &file);
         match HostIndex::new(&facts).direct_io("/i/a.img") {
-            Fact::Unknown(unknown) => unknown.detail.to_string(),
+            Fact::Unknown(unknown) => unknown.detail().to_owned(),
             Fact::Known(_) | Fact::Absent | Fact::NotCollected => "known".to_owned(),
         }
     };

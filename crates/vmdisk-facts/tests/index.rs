@@ -385,7 +385,7 @@ fn a_mount_without_a_description_is_a_reason_and_not_a_guess() {
     let read = read.unwrap();
     let index = HostIndex::new(&read.facts);
     assert!(
-        matches!(index.mount_of("/a"), Fact::Unknown(unknown) if unknown.reason == Reason::Parse)
+        matches!(index.mount_of("/a"), Fact::Unknown(unknown) if *unknown.reason() == Reason::Parse)
     );
 }
 

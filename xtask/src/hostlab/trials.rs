@@ -139,7 +139,7 @@ fn direct_io(stack: &str, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
                         short(concluded.confidence)
                     ));
                 }
-                Fact::Unknown(unknown) => verdicts.push(format!("unknown: {}", unknown.detail)),
+                Fact::Unknown(unknown) => verdicts.push(format!("unknown: {}", unknown.detail())),
                 Fact::Absent | Fact::NotCollected => {
                     wrong.push(format!("{place}: the {kind} give no verdict"));
                 }

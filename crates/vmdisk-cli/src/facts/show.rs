@@ -35,7 +35,7 @@ fn shown<T: ToString>(fact: &Fact<T>) -> String {
     match fact {
         Fact::Known(value) => value.to_string(),
         Fact::Absent => "-".to_owned(),
-        Fact::Unknown(unknown) => format!("unknown ({})", unknown.reason),
+        Fact::Unknown(unknown) => format!("unknown ({})", unknown.reason()),
         Fact::NotCollected => "not collected".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use super::effect::{
     Buffered, DirectIo, DirectIoBasis, DirectIoEffect, DirectIoInputs, concluded, undecided,
 };
 use crate::btrfs_regime::{self, Write};
-use crate::fact::{Fact, Reason, Unknown};
+use crate::fact::{Fact, Reason};
 use crate::filesystem::{Btrfs, Filesystem};
 use crate::path::TrialOutcome;
 use crate::version::Version;
@@ -185,8 +185,8 @@ impl Fact<DirectIo> {
     /// Says which fact is missing where the reason alone would not.
     fn or_excuse(self, what: &str) -> Self {
         match self {
-            Self::Unknown(Unknown { reason, detail }) if detail.is_empty() => {
-                Self::unknown(reason, what)
+            Self::Unknown(unknown) if unknown.detail().is_empty() => {
+                Self::unknown(unknown.reason().clone(), what)
             }
             known @ (Self::Known(_) | Self::Absent | Self::Unknown(_) | Self::NotCollected) => {
                 known
