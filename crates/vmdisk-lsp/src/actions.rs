@@ -52,10 +52,27 @@ fn quick_fixes(open: &Open, range: Span) -> Vec<CodeAction> {
         let span = open.text.span(found.diagnostic.range);
         span.start <= range.end && range.start <= span.end
     });
-    let mut fixes: Vec<CodeAction> = touched.filter_map(|found| quick_fix(open, found)).collect();
-    // Safe ones first.
-    fixes.sort_by_key(|fix| fix.is_preferred != Some(true));
+    let of = |found| [quick_fix(open, found), allow(open, found)];
+    let mut fixes: Vec<CodeAction> = touched.flat_map(of).flatten().collect();
+    // Safe ones first, and what changes nothing last.
+    fixes.sort_by_key(|fix| fix.is_preferred.map_or(2, |is_safe| i32::from(!is_safe)));
     fixes
+}
+
+/// The comment that allows a finding.
+fn allow(open: &Open, found: &Found) -> Option<CodeAction> {
+    let finding = found.finding.as_ref()?;
+    let document = open.checked.as_ref()?.document.as_ref()?;
+    let rule = finding.rule.name;
+    let edit =
+        vmdisk::allowance_of(document, finding).filter(|_| !rule.starts_with("allowance-"))?;
+    Some(CodeAction {
+        title: format!("Allow {rule} here"),
+        kind: Some(CodeActionKind::QuickFix),
+        diagnostics: Some(vec![found.diagnostic.clone()]),
+        edit: Some(workspace_edit(open, &[edit])),
+        ..CodeAction::default()
+    })
 }
 
 fn quick_fix(open: &Open, found: &Found) -> Option<CodeAction> {

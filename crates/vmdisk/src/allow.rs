@@ -76,6 +76,16 @@ pub fn allow(
     }
 }
 
+/// The comment that allows a finding at the narrowest place. It has no reason yet, which `allowance-without-reason` reports.
+/// `None` where the text has no comments.
+pub fn allowance_of(document: &Document, finding: &Diagnostic) -> Option<Edit> {
+    let of = |scope| {
+        let at = places(document, scope, &[finding.place.span]).pop()??;
+        Some(edit(document, scope, at, &[finding.rule.name], ""))
+    };
+    of(Scope::Nearest).or_else(|| of(Scope::Line))
+}
+
 struct Writer<'w> {
     read_again: ReadAgain<'w>,
     options: &'w LintOptions,
@@ -194,6 +204,7 @@ fn places(document: &Document, scope: Scope, spans: &[Span]) -> Vec<Option<usize
 fn edit(document: &Document, scope: Scope, at: usize, rules: &[&str], reason: &str) -> Edit {
     let text = document.own_text();
     let words = format!("vmdisk: allow({}) {reason}", rules.join(", "));
+    let words = words.trim_end();
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let before = &text[line..at];

@@ -135,7 +135,7 @@ mod unlocated;
 mod without;
 pub mod write;
 
-pub use allow::{WithAllowances, allow};
+pub use allow::{WithAllowances, allow, allowance_of};
 pub use complete::{Completion, complete, resolve_paths, unfit_disks};
 #[cfg(feature = "plan")]
 pub use decide::{Decisions, DiskDecision, decide};

@@ -97,13 +97,19 @@ fn a_session_finds_fixes_completes_and_explains_in_a_large_domain() {
     let params =
         json!({"textDocument": {"uri": uri}, "range": range, "context": {"diagnostics": [found]}});
     let actions = editor.request("textDocument/codeAction", params.clone());
-    let kinds: Vec<&Value> = actions
+    let titles: Vec<&Value> = actions
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| &it["kind"])
+        .map(|it| &it["title"])
         .collect();
-    assert_eq!(kinds, ["quickfix", "source.fixAll.vmdisk"], "{actions}");
+    let expected = [
+        "use `cache='writeback'`",
+        "Allow discard-missing-thin here",
+        "Allow cache-unsafe here",
+        "Apply all safe fixes of vmdisk",
+    ];
+    assert_eq!(titles, expected, "{actions}");
     let edits = &actions[0]["edit"]["changes"][&uri];
     assert_eq!(edits.as_array().map(Vec::len), Some(1), "{actions}");
     assert_eq!(edits[0]["range"], range);
@@ -173,6 +179,43 @@ fn all_safe_fixes_are_one_action_that_does_what_lint_fix_does() {
     editor.change(&uri, 3, &json!([{"text": place.read("a.xml")}]));
     assert_eq!(editor.findings(&uri), left);
     assert!(!rules(&left).contains(&"cache-unsafe"));
+}
+
+#[test]
+fn a_finding_is_allowed_where_it_is_and_a_reason_is_asked_for() {
+    let place = Place::with(&[]);
+    let mut editor = editor(&place, &[]);
+    let spec = "version: 1\ndisks:\n- qcow2: {path: /a.qcow2}\n  cache: unsafe\n";
+    for (name, text) in [("a.xml", UNSAFE), ("a.yaml", spec)] {
+        let uri = uri(&place, name);
+        editor.open(&uri, text);
+        let findings = editor.findings(&uri);
+        let found = findings.iter().find(|one| one["code"] == "cache-unsafe");
+        let params = json!({
+            "textDocument": {"uri": uri},
+            "range": found.unwrap()["range"],
+            "context": {"diagnostics": [], "only": ["quickfix"]},
+        });
+        let actions = editor.request("textDocument/codeAction", params);
+        let actions = actions.as_array().unwrap();
+        let at = actions
+            .iter()
+            .position(|one| one["title"] == "Allow cache-unsafe here");
+        let at = at.unwrap_or_else(|| panic!("{actions:?}"));
+        assert!(at > 0 && actions[0]["isPreferred"] == true, "{actions:?}");
+        let edit = &actions[at]["edit"]["changes"][&uri][0];
+        editor.change(
+            &uri,
+            2,
+            &json!([{"range": edit["range"], "text": edit["newText"]}]),
+        );
+        let left = editor.findings(&uri);
+        assert!(!rules(&left).contains(&"cache-unsafe"), "{left:?}");
+        assert!(
+            rules(&left).contains(&"allowance-without-reason"),
+            "{left:?}"
+        );
+    }
 }
 
 #[test]
