@@ -47,6 +47,8 @@ mod lint_page;
 mod mistakes;
 #[path = "integration/packaged_facade.rs"]
 mod packaged_facade;
+#[path = "integration/picture.rs"]
+mod picture;
 #[path = "integration/plan_then_lint.rs"]
 mod plan_then_lint;
 #[path = "integration/readme.rs"]

@@ -12,6 +12,7 @@ info = f"vmdisk-{version}.dist-info"
 with open(readme, encoding="utf-8") as file:
     # On the page of the package index, paths lead nowhere.
     description = re.sub(r"\]\((?!https?:|#)([^)]+)\)", rf"]({home}/blob/main/\1)", file.read())
+    description = re.sub(r'(src(?:set)?=")(?!https?:)', rf"\1{home}/raw/main/", description)
 texts = {name: open(os.path.join(licences, name), encoding="utf-8").read() for name in sorted(os.listdir(licences))}
 metadata = [
     "Metadata-Version: 2.4",
