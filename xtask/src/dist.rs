@@ -1,9 +1,10 @@
-//! Files of a release: a tarball, a Debian package and a Python wheel, all with the same binary, the packages for npm and
-//! Go, and the trial of those with the binary.
+//! Files of a release: a tarball, packages for Debian and Fedora, a container image and a Python wheel, all with the same
+//! binary, the packages for npm and Go, the bill of materials, and the trial of those with the binary.
 //!
-//! The archives are written by `tar`, `dpkg-deb` and Python's `zipfile`, whose users have them anyway. A wheel with a
-//! binary is a zip with four files of text, which needs no build system.
+//! The archives are written by `tar`, `dpkg-deb`, `rpmbuild` and Python's `zipfile`, whose users have them anyway. A wheel
+//! with a binary is a zip with four files of text, which needs no build system.
 
+mod container;
 mod licences;
 mod trial;
 
@@ -55,6 +56,9 @@ pub(crate) struct Arguments {
     /// Also install each on a clean root or in a new virtual environment, check a guest with it, and print the time
     #[arg(long = "try")]
     tries: bool,
+    /// Also install the Debian package in a copy of this root, such as one of debootstrap
+    #[arg(long = "root", value_name = "DIR", requires = "tries")]
+    roots: Vec<PathBuf>,
 }
 
 /// Writes the files, and tries them if asked.
@@ -81,16 +85,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for file in libraries.chain([&binary]) {
         names_no_folder_of_this_host(&fs::read(file)?)?;
     }
-    let files = [
-        Some(tarball(&parts, &folder)?),
-        package(&parts, &folder)?,
-        wheel(&parts, &folder)?,
-    ];
+    let files = write_all(&parts, &folder)?;
     let portable = match arguments.binary {
         None => wasm::packages(&folder, VERSION)?,
         Some(_) => Vec::new(),
     };
-    for file in files.iter().flatten().chain(&portable) {
+    let bill = folder.join(format!("vmdisk-{VERSION}.cdx.json"));
+    fs::write(&bill, licences::materials(VERSION)?)?;
+    for file in files.iter().flatten().chain(&portable).chain([&bill]) {
         let name = file
             .file_name()
             .context("it has a name")?
@@ -101,10 +103,30 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         println!("{:>9} bytes  {}", fs::metadata(file)?.len(), file.display());
     }
     if arguments.tries {
-        let [tarball, package, wheel] = &files;
-        trial::run(tarball.as_deref(), package.as_deref(), wheel.as_deref())?;
+        trial::run(&files, &arguments.roots)?;
+        // What differs between two runs cannot be built again by anybody else.
+        let again = tempfile::tempdir()?;
+        for (one, other) in files.iter().zip(write_all(&parts, again.path())?) {
+            if let (Some(one), Some(other)) = (one, other)
+                && fs::read(one)? != fs::read(&other)?
+            {
+                bail!("{} differs when it is packed again", one.display());
+            }
+        }
+        println!("packed twice, the files are the same");
     }
     Ok(())
+}
+
+/// The tarball, both packages, the container image and the wheel; those whose programs are missing are none.
+fn write_all(parts: &Parts, folder: &Path) -> anyhow::Result<[Option<PathBuf>; 5]> {
+    Ok([
+        Some(tarball(parts, folder)?),
+        debian_package(parts, folder)?,
+        rpm_package(parts, folder)?,
+        Some(container::write(parts, folder)?),
+        wheel(parts, folder)?,
+    ])
 }
 
 /// Fails if a binary has the path of a directory in which it was built: it would differ on every host.
@@ -209,12 +231,12 @@ fn tarball(parts: &Parts, folder: &Path) -> anyhow::Result<PathBuf> {
         install(&repository().join(name), &root.join(name), 0o644)?;
     }
     let file = folder.join(format!("{name}.tar.gz"));
-    archive(stage.path(), &file)?;
+    archive(stage.path(), &file, true)?;
     Ok(file)
 }
 
 /// Packs what is in a directory: the same files are the same archive.
-pub(crate) fn archive(stage: &Path, file: &Path) -> anyhow::Result<()> {
+pub(crate) fn archive(stage: &Path, file: &Path, compresses: bool) -> anyhow::Result<()> {
     let names = fs::read_dir(stage)?.map(|entry| Ok(entry?.file_name()));
     let names: Vec<_> = names.collect::<anyhow::Result<_>>()?;
     let mut tar = Command::new("tar");
@@ -224,17 +246,14 @@ pub(crate) fn archive(stage: &Path, file: &Path) -> anyhow::Result<()> {
         "--owner=0",
         "--group=0",
         "--numeric-owner",
-        "-czf",
     ]);
-    output(tar.arg(file).arg("-C").arg(stage).args(names))?;
+    let create = if compresses { "-czf" } else { "-cf" };
+    output(tar.arg(create).arg(file).arg("-C").arg(stage).args(names))?;
     Ok(())
 }
 
-/// Writes `vmdisk_VERSION_amd64.deb`.
-fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
-    if !has("dpkg-deb")? {
-        return Ok(None);
-    }
+/// What packages install, below a directory.
+fn system(parts: &Parts) -> anyhow::Result<tempfile::TempDir> {
     let stage = tempfile::tempdir()?;
     let root = stage.path();
     fs::set_permissions(root, fs::Permissions::from_mode(0o755))?;
@@ -257,6 +276,66 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
         doc.join("copyright"),
         "Copyright: the vmdisk authors\nLicense: MIT or Apache-2.0; see LICENSE-MIT, LICENSE-APACHE and THIRD-PARTY here.\n",
     )?;
+    Ok(stage)
+}
+
+/// Writes `vmdisk-VERSION-1.ARCH.rpm`.
+fn rpm_package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if !has("rpmbuild")? {
+        return Ok(None);
+    }
+    let stage = system(parts)?;
+    let zsh = stage.path().join("usr/share/zsh");
+    fs::rename(zsh.join("vendor-completions"), zsh.join("site-functions"))?;
+    let requires = match parts.c_library {
+        Some((major, minor)) => format!("Requires: glibc >= {major}.{minor}, libgcc\n"),
+        None => String::new(),
+    };
+    let list = output(
+        Command::new("find")
+            .args([".", "-type", "f"])
+            .current_dir(&stage),
+    )?;
+    let mut list: Vec<&str> = list.lines().map(|path| &path[1..]).collect();
+    list.sort_unstable();
+    let spec = format!(
+        "Name: vmdisk\nVersion: {VERSION}\nRelease: 1\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\nURL: {}\nAutoReqProv: no\n{requires}\n%description\n{SUMMARY}.\n\n%install\ncp -a {}/. %{{buildroot}}\n\n%files\n%defattr(-,root,root)\n{}\n",
+        env!("CARGO_PKG_REPOSITORY"),
+        stage.path().display(),
+        list.join("\n"),
+    );
+    let work = tempfile::tempdir()?;
+    fs::write(work.path().join("vmdisk.spec"), spec)?;
+    let mut build = Command::new("rpmbuild");
+    build.args(["-bb", "--quiet", "--target", &parts.arch]);
+    let top = format!("_topdir {}", work.path().display());
+    for setting in [
+        top.as_str(),
+        "_buildhost vmdisk",
+        "use_source_date_epoch_as_buildtime 1",
+        "clamp_mtime_to_source_date_epoch 1",
+        "__os_install_post %{nil}",
+        "debug_package %{nil}",
+        "_build_id_links none",
+        "_binary_payload w6.xzdio",
+    ] {
+        build.args(["--define", setting]);
+    }
+    build.env("SOURCE_DATE_EPOCH", "0");
+    output(build.arg(work.path().join("vmdisk.spec")))?;
+    let name = format!("vmdisk-{VERSION}-1.{}.rpm", parts.arch);
+    let file = folder.join(&name);
+    fs::copy(work.path().join("RPMS").join(&parts.arch).join(name), &file)?;
+    Ok(Some(file))
+}
+
+/// Writes `vmdisk_VERSION_amd64.deb`.
+fn debian_package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if !has("dpkg-deb")? {
+        return Ok(None);
+    }
+    let stage = system(parts)?;
+    let root = stage.path();
     let architecture = match parts.arch.as_str() {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -276,6 +355,7 @@ fn package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let mut build = Command::new("dpkg-deb");
     output(
         build
+            .env("SOURCE_DATE_EPOCH", "0")
             .args(["--root-owner-group", "-Zxz", "--build"])
             .arg(root)
             .arg(&file),

@@ -23,6 +23,7 @@ mod new_rule;
 mod qemus;
 mod race;
 mod random;
+mod site;
 mod stubs;
 mod target_diff;
 mod type_names;
@@ -138,6 +139,8 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Write target/site/book: the documentation as a site, with `mdbook`
+    Site,
     /// Print the capabilities, properties and members that one of two targets has and the other lacks
     TargetDiff(target_diff::Arguments),
     /// Find public types of two crates that have one name
@@ -180,6 +183,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Chore::TypeNames => type_names::run(),
+        Chore::Site => site::run(),
         Chore::Playground => wasm::playground(),
         Chore::Wasm(arguments) => wasm::run(&arguments),
         Chore::Dist(arguments) => dist::run(&arguments),

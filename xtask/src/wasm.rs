@@ -92,7 +92,7 @@ pub(crate) fn packages(folder: &Path, version: &str) -> anyhow::Result<Vec<PathB
         }
         fs::copy(repository().join("docs/wasm.md"), root.join("README.md"))?;
         let file = folder.join(format!("vmdisk-{name}-{version}.tgz"));
-        crate::dist::archive(stage.path(), &file)?;
+        crate::dist::archive(stage.path(), &file, true)?;
         files.push(file);
     }
     Ok(files)

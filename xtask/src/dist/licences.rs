@@ -1,4 +1,4 @@
-//! The licences of the crates in the binary.
+//! The crates in the binary, their licences, and the bill of materials.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dist::output;
 use crate::repository;
@@ -14,8 +14,14 @@ use crate::repository;
 /// Starts of the names of files with licences.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "UNLICENSE"];
 
-/// Returns the list of crates with their licences, and each text once.
-pub(super) fn third_party() -> anyhow::Result<String> {
+/// A crate of others in the program or the libraries.
+struct Crate {
+    name: String,
+    version: String,
+    licence: String,
+}
+
+fn crates() -> anyhow::Result<Vec<Crate>> {
     let mut tree = Command::new("cargo");
     tree.args([
         "tree",
@@ -30,24 +36,61 @@ pub(super) fn third_party() -> anyhow::Result<String> {
         "--locked",
     ]);
     tree.args(["--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"]);
-    let crates = output(tree.current_dir(repository()))?;
+    let lines = output(tree.current_dir(repository()))?;
+    let lines: BTreeSet<&str> = lines.lines().collect();
+    let others = lines.into_iter().filter_map(|line| {
+        let (id, licence) = line.split_once('|')?;
+        let (name, rest) = id.split_once(" v")?;
+        let mut words = rest.split(' ');
+        let version = words.next()?;
+        // `name v1.2.3 (/path)` is ours.
+        (!id.contains(" (/")).then(|| Crate {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            licence: licence.to_owned(),
+        })
+    });
+    Ok(others.collect())
+}
+
+/// The bill of materials in CycloneDX: what scanners for known vulnerabilities read.
+pub(super) fn materials(version: &str) -> anyhow::Result<String> {
+    let component = |name: &str, version: &str, licence: &str, kind: &str| {
+        let purl = format!("pkg:cargo/{name}@{version}");
+        json!({
+            "type": kind, "name": name, "version": version, "bom-ref": purl, "purl": purl,
+            // Some old crates separate licences by a slash.
+            "licenses": [{ "expression": licence.replace('/', " OR ") }],
+        })
+    };
+    let crates = crates()?;
+    let components = crates
+        .iter()
+        .map(|it| component(&it.name, &it.version, &it.licence, "library"));
+    let bill = json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": { "component": component("vmdisk-cli", version, "MIT OR Apache-2.0", "application") },
+        "components": components.collect::<Vec<Value>>(),
+    });
+    Ok(format!("{bill:#}\n"))
+}
+
+/// Returns the list of crates with their licences, and each text once.
+pub(super) fn third_party() -> anyhow::Result<String> {
+    let crates = crates()?;
     let folders = folders()?;
     let mut list = String::from("The program and the libraries contain these crates.\n\n");
     let mut texts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for line in crates.lines().collect::<BTreeSet<_>>() {
-        let Some((id, licence)) = line.split_once('|') else {
-            continue;
-        };
-        // `name v1.2.3 (/path)` is ours.
-        let mut words = id.split(' ');
-        let (Some(name), Some(version)) = (words.next(), words.next()) else {
-            continue;
-        };
-        if id.contains(" (/") {
-            continue;
-        }
+    for Crate {
+        name,
+        version,
+        licence,
+    } in &crates
+    {
         let _ = writeln!(list, "{name} {version}: {licence}");
-        let key = format!("{name} {}", version.trim_start_matches('v'));
+        let key = format!("{name} {version}");
         let folder = folders.get(&key).with_context(|| key.clone())?;
         for text in licences_in(folder)? {
             texts.entry(text).or_default().insert(name);

@@ -2,58 +2,66 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 
-use crate::dist::output;
+use crate::dist::{container, output};
 
 /// A disk with a finding.
 const GUEST: &str = "<disk type='file' device='disk'>\n  <driver name='qemu' type='qcow2' cache='unsafe'/>\n  <source file='/srv/web1.qcow2'/>\n  <target dev='vda' bus='virtio'/>\n</disk>\n";
 
 /// Installs each in a new place, and prints the time until the first finding.
-pub(super) fn run(
-    tarball: Option<&Path>,
-    package: Option<&Path>,
-    wheel: Option<&Path>,
-) -> anyhow::Result<()> {
+pub(super) fn run(files: &[Option<PathBuf>; 5], roots: &[PathBuf]) -> anyhow::Result<()> {
+    let [tarball, debian, rpm, container, wheel] = files;
+    let container = container.as_ref().filter(|_| is_root());
     let tries = [
-        ("tar -xzf", tarball, unpack as Install),
-        (
-            "chroot into a root with the binary alone",
-            tarball.filter(|_| is_root()),
-            unpack_alone as Install,
-        ),
-        ("dpkg --root -i", package, install_package as Install),
+        ("tar -xzf", tarball.as_ref(), unpack as Install),
+        ("dpkg --root -i", debian.as_ref(), install_debian as Install),
+        ("rpm --root -i", rpm.as_ref(), install_rpm as Install),
+        ("chroot into the image", container, unpack_image as Install),
         (
             "python3 -m venv, pip install --no-index",
-            wheel,
+            wheel.as_ref(),
             install_wheel as Install,
         ),
     ];
     for (name, file, install) in tries {
         let Some(file) = file else { continue };
         let root = tempfile::tempdir()?;
-        fs::write(root.path().join("guest.xml"), GUEST)?;
-        let begun = Instant::now();
-        let program = install(file, root.path()).with_context(|| name.to_owned())?;
-        let output = Command::new(root.path().join(&program))
-            .args(["lint", "guest.xml", "--format", "concise"])
-            .current_dir(root.path())
-            .env_clear()
-            .output()?;
-        let took = begun.elapsed();
-        let text = String::from_utf8_lossy(&output.stdout);
-        if output.status.code() != Some(1) || !text.contains("cache-unsafe") {
-            bail!("{name}: {output:?}");
-        }
-        println!(
-            "{:6.2} s from nothing to the first finding: {name}",
-            took.as_secs_f64()
-        );
+        first_finding(name, file, root.path(), install)?;
     }
+    for root in roots {
+        let Some(file) = debian else { continue };
+        let copy = tempfile::tempdir()?;
+        output(Command::new("cp").arg("-aT").arg(root).arg(copy.path()))?;
+        let name = format!("dpkg -i in {}", root.display());
+        first_finding(&name, file, copy.path(), install_in_root)?;
+    }
+    Ok(())
+}
+
+fn first_finding(name: &str, file: &Path, root: &Path, install: Install) -> anyhow::Result<()> {
+    fs::write(root.join("guest.xml"), GUEST)?;
+    let begun = Instant::now();
+    let program = install(file, root).with_context(|| name.to_owned())?;
+    let output = Command::new(root.join(&program))
+        .args(["lint", "guest.xml", "--format", "concise"])
+        .current_dir(root)
+        .env_clear()
+        .output()?;
+    let took = begun.elapsed();
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.code() != Some(1) || !text.contains("cache-unsafe") {
+        bail!("{name}: {output:?}");
+    }
+    println!(
+        "{:6.2} s from nothing to the first finding, {:4.1} MB: {name}",
+        took.as_secs_f64(),
+        fs::metadata(file)?.len() as f64 / 1e6
+    );
     Ok(())
 }
 
@@ -66,18 +74,60 @@ fn is_root() -> bool {
 }
 
 /// The root of a container: the binary, and no other file of a system.
-fn unpack_alone(file: &Path, root: &Path) -> anyhow::Result<String> {
-    let stage = tempfile::tempdir()?;
-    let program = unpack(file, stage.path())?;
-    fs::copy(stage.path().join(program), root.join("vmdisk"))?;
-    let run = Command::new("chroot")
+fn unpack_image(file: &Path, root: &Path) -> anyhow::Result<String> {
+    container::unpack(file, root)?;
+    lint_inside(root, container::PROGRAM)?;
+    Ok(container::PROGRAM[1..].to_owned())
+}
+
+/// Installs the package with the package manager of the root itself.
+fn install_in_root(file: &Path, root: &Path) -> anyhow::Result<String> {
+    fs::copy(file, root.join("vmdisk.deb"))?;
+    output(
+        Command::new("chroot")
+            .arg(root)
+            .args(["dpkg", "-i", "/vmdisk.deb"]),
+    )?;
+    lint_inside(root, "/usr/bin/vmdisk")?;
+    Ok("usr/bin/vmdisk".to_owned())
+}
+
+fn lint_inside(root: &Path, program: &str) -> anyhow::Result<()> {
+    let mut run = Command::new("chroot");
+    let run = run
         .arg(root)
-        .args(["/vmdisk", "lint", "/guest.xml"])
+        .args([program, "lint", "/guest.xml"])
         .output()?;
-    if run.status.code() != Some(1) {
-        bail!("{run:?}");
+    match run.status.code() {
+        Some(1) => Ok(()),
+        _ => bail!("{run:?}"),
     }
-    Ok("vmdisk".to_owned())
+}
+
+/// Installs into a root with an empty database.
+fn install_rpm(file: &Path, root: &Path) -> anyhow::Result<String> {
+    let mut rpm = Command::new("rpm");
+    rpm.arg("--root").arg(root);
+    output(
+        rpm.args(["--install", "--nodeps", "--ignorearch"])
+            .arg(file),
+    )?;
+    let mut query = Command::new("rpm");
+    let listed = output(
+        query
+            .arg("--root")
+            .arg(root)
+            .args(["--query", "--list", "vmdisk"]),
+    )?;
+    for part in [
+        "/usr/share/man/man1/vmdisk-lint.1.gz",
+        "/usr/share/zsh/site-functions/_vmdisk",
+    ] {
+        if !listed.contains(part) {
+            bail!("{listed}");
+        }
+    }
+    Ok("usr/bin/vmdisk".to_owned())
 }
 
 fn unpack(file: &Path, root: &Path) -> anyhow::Result<String> {
@@ -100,7 +150,7 @@ fn unpack(file: &Path, root: &Path) -> anyhow::Result<String> {
 }
 
 /// Installs into a root with an empty database. The libraries that the package depends on are those of this host.
-fn install_package(file: &Path, root: &Path) -> anyhow::Result<String> {
+fn install_debian(file: &Path, root: &Path) -> anyhow::Result<String> {
     let database = root.join("var/lib/dpkg");
     for folder in ["info", "updates", "triggers"] {
         fs::create_dir_all(database.join(folder))?;
