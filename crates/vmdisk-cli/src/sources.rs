@@ -1,9 +1,10 @@
 //! The facts of all inputs: of one host, or of several that guests may run on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use vmdisk::facts::FactsNeeded;
+use vmdisk::report::Classes;
 use vmdisk::{Facts, Fleet, LintOptions};
 
 use crate::args::{HostArgs, LintArgs};
@@ -109,6 +110,37 @@ impl Sources {
                 (!loaded.members.is_empty()).then(|| Fleet::new(named, &asked))
             })
             .collect()
+    }
+
+    /// The classes of the hosts, where there are several, by the lists of hosts that reports have.
+    pub(crate) fn classes<'a>(&'a self, lists: &'a HashSet<Vec<usize>>) -> Option<Classes<'a>> {
+        let known = self.hosts.as_ref()?.known.iter();
+        let groups = self.list.iter().map(|source| source.members.as_slice());
+        let lists = groups.chain(lists.iter().map(Vec::as_slice));
+        Some(Classes::new(known.map(|one| &one.host), lists))
+    }
+
+    /// Whose facts were used, and when they were collected.
+    pub(crate) fn described(&self, classes: Option<&Classes<'_>>) -> String {
+        let only = self.list.iter().find_map(|loaded| loaded.host.facts());
+        let known = self.hosts.iter().flat_map(|hosts| &hosts.known);
+        let facts: Vec<&Facts> = known.map(|one| one.known.facts()).chain(only).collect();
+        let times = facts
+            .iter()
+            .map(|facts| facts.collected_at.as_ref().known());
+        let times: BTreeSet<&String> = times.flatten().collect();
+        let when = match (times.first(), times.last()) {
+            (Some(first), Some(last)) if first != last => format!(" (facts of {first} to {last})"),
+            (Some(first), _) => format!(" (facts of {first})"),
+            _ => String::new(),
+        };
+        let whose = match (classes, self.only_host()) {
+            (Some(classes), _) => classes.summary().trim_end().to_owned(),
+            (None, Some(host)) => format!("on {host}"),
+            (None, None) if facts.is_empty() => "without facts of a host".to_owned(),
+            (None, None) => "on this host".to_owned(),
+        };
+        whose + &when
     }
 
     /// The facts that were read from files, with the paths of these.

@@ -176,7 +176,11 @@ fn values(row: &AttributeSpec) -> String {
     for word in words.iter().chain(others) {
         let about = meaning.as_ref().and_then(|meaning| meaning.of_word(word));
         let (libvirt, qemu) = row.since_with(word);
-        let about = about.unwrap_or_default().replace('|', "\\|");
+        let about = about.unwrap_or(match *word {
+            "default" => "As if it were not set.",
+            _ => "",
+        });
+        let about = about.replace('|', "\\|");
         let _ = writeln!(out, "| `{word}` | {about} | {} |", since(libvirt, qemu));
     }
     out

@@ -40,7 +40,8 @@ fields! {
     pub struct Backend of DiskField {
         /// The storage to open.
         pub source: BackendSource = Source,
-        /// Cache mode; its `write_cache` switch belongs to the frontend.
+        // Its `write_cache` switch belongs to the frontend.
+        /// How the host caches the disk.
         pub cache: Option<CacheMode> = Cache,
         /// How requests reach the host kernel.
         pub aio: Option<AioMode> = Aio,

@@ -23,36 +23,39 @@ fn failing<'a>(args: &LintArgs, input: &'a InputReport) -> Option<&'a UncheckedR
     }
 }
 
-/// Rules that make `--fail-on-unchecked` fail the run.
-pub(crate) fn failing_rules(args: &LintArgs, inputs: &[InputReport]) -> BTreeSet<&'static str> {
-    let failing = inputs.iter().filter_map(|input| failing(args, input));
-    let rules = failing.flat_map(|rules| &rules.rules);
-    rules.map(|rule| rule.name).collect()
+/// What the results of a run make of its exit status.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    worst: Exit,
+    /// Rules that make `--fail-on-unchecked` fail the run.
+    pub(crate) failing_rules: BTreeSet<&'static str>,
 }
 
-/// The exit status of a run by its results.
-pub(crate) fn exit(
-    args: &LintArgs,
-    mode: Mode,
-    inputs: &[InputReport],
-    old_facts: &[OldFacts],
-) -> Exit {
-    let of_input = |input: &InputReport| {
+impl Ending {
+    /// Adds an input.
+    pub(crate) fn add(&mut self, args: &LintArgs, mode: Mode, input: &InputReport) {
+        let unchecked = failing(args, input);
         let has_failing = || match mode {
             Mode::Report | Mode::Fix(_) | Mode::Allow => input.failing().next().is_some(),
             Mode::Diff(_) => !input.diff.is_empty(),
         };
-        match &input.outcome {
+        let exit = match &input.outcome {
             Err(_) => Exit::CouldNot,
-            Ok(_) if has_failing() || failing(args, input).is_some() => Exit::Findings,
+            Ok(_) if unchecked.is_some() || has_failing() => Exit::Findings,
             Ok(_) => Exit::Clean,
+        };
+        self.worst = self.worst.max(exit);
+        let rules = unchecked.iter().flat_map(|rules| &rules.rules);
+        self.failing_rules.extend(rules.map(|rule| rule.name));
+    }
+
+    /// The exit status of the run.
+    pub(crate) fn exit(&self, args: &LintArgs, old_facts: &[OldFacts]) -> Exit {
+        match self.worst {
+            Exit::Clean | Exit::Findings if args.exit_zero => Exit::Clean,
+            Exit::Clean if old_facts.iter().any(|one| one.fails) => Exit::Findings,
+            worst => worst,
         }
-    };
-    let worst = inputs.iter().map(of_input).max().unwrap_or(Exit::Clean);
-    match worst {
-        Exit::Clean | Exit::Findings if args.exit_zero => Exit::Clean,
-        Exit::Clean if old_facts.iter().any(|one| one.fails) => Exit::Findings,
-        worst => worst,
     }
 }
 

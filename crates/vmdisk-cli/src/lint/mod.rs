@@ -33,17 +33,17 @@ use crate::input::{documents, hypervisor, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
-use crate::render::summary::Summary;
 use crate::report::caveats::Caveats;
 use crate::report::input::InputReport;
 use crate::report::run::RunReport;
+use crate::report::tally::Tally;
 use crate::sanitize::line;
 use crate::sources::Sources;
 use crate::stop::Stop;
+use ending::Ending;
 use guests::Guests;
 use mode::Mode;
 use run::{Job, Run, WORTH_THREADS};
-use vmdisk::report::Classes;
 
 /// Runs the command.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -132,31 +132,31 @@ fn check(
         threads: threads(args, inputs.files.len()),
     };
     let stream = is_printed.then(|| Stream::new(io));
-    let (reports, fixed) = gather(&run, inputs, guests, failed, stream)?;
-    let groups = sources.list.iter().map(|source| source.members.as_slice());
-    let hosts = sources.hosts.as_ref();
-    let classes = hosts.map(|hosts| {
-        let known = hosts.known.iter().map(|known| &known.host);
-        Classes::new(known, groups, reports.iter().flat_map(|it| &it.outcome))
-    });
+    let (mut tally, mut ending) = (Tally::default(), Ending::default());
+    let mut count = |report: &InputReport| {
+        tally.add(report);
+        ending.add(args, mode, report);
+    };
+    let (reports, fixed) = gather(&run, inputs, guests, failed, stream, &mut count)?;
+    let classes = sources.classes(&tally.host_lists);
     for renderer in &mut renderers {
         renderer.view.classes = classes.as_ref();
     }
     let old_facts = old_facts(args, &sources);
-    let summary = Summary::of(&reports);
-    let failing_rules = ending::failing_rules(args, &reports).len();
+    let failing_rules = ending.failing_rules.len();
     let host = sources.only_host();
-    let exit = ending::exit(args, mode, &reports, &old_facts);
+    let exit = ending.exit(args, &old_facts);
     let report = RunReport {
         inputs: &reports,
-        summary: &summary,
+        tally: &tally,
         caveats: &Caveats {
-            not_checked: summary.not_checked(),
+            not_checked: tally.summary.not_checked(),
             unchecked_fails: failing_rules > 0 && !args.exit_zero,
             old_facts: &old_facts,
             old_facts_fail: !args.exit_zero,
         },
         host: host.as_deref(),
+        facts: &sources.described(classes.as_ref()),
         exit,
     };
     output::write(report, &renderers, is_printed, fixed.as_deref(), args, io)?;
@@ -168,21 +168,37 @@ fn check(
     Ok(exit)
 }
 
-/// Checks all inputs, then compares their guests, and adds what could not be read. Returns the reports, and standard input
-/// after fixing.
+/// Checks all inputs, then compares their guests, and adds what could not be read. Returns the reports, which `count` has
+/// seen, and standard input after fixing.
 fn gather(
     run: &Run<'_>,
     inputs: &Inputs,
     mut guests: Guests<'_>,
     failed: Vec<InputReport>,
     mut stream: Option<Stream<'_>>,
+    count: &mut dyn FnMut(&InputReport),
 ) -> Result<(Vec<InputReport>, Option<String>), Stop> {
-    let mut reports: Vec<InputReport> = Vec::with_capacity(inputs.files.len());
+    let mut reports: Vec<InputReport> = Vec::new();
     let mut first_of = vec![0; inputs.files.len()];
     let (mut fixed, mut said) = (None, HashSet::new());
     let mut print = |text: &str| match &mut stream {
         Some(stream) => stream.write(|out| out.write_all(text.as_bytes())),
         None => Ok(()),
+    };
+    let has_message = |report: &InputReport| match &report.outcome {
+        Ok(report) => !report.failed_fixes.is_empty(),
+        Err(_) => true,
+    };
+    let mut keep = |reports: &mut Vec<InputReport>, further: Vec<InputReport>| {
+        for report in further {
+            // What is found beside other guests is added to a report that is kept.
+            if !run.needs.findings {
+                count(&report);
+            }
+            if run.needs.findings || has_message(&report) {
+                reports.push(report);
+            }
+        }
     };
     let mut holds_ours = vec![false; inputs.searches.len()];
     run.each(&mut |number, mut result| {
@@ -196,13 +212,17 @@ fn gather(
             result = run.printed(result);
         }
         first_of[number] = reports.len();
-        reports.extend(result.reports);
+        keep(&mut reports, result.reports);
         fixed = fixed.take().or(result.fixed);
         print(&result.text)
     })?;
     for (number, compared) in guests.compared() {
         let result = run.beside(number, &compared).unwrap_or_default();
         print(&result.text)?;
+        if !run.needs.findings {
+            keep(&mut reports, result.reports);
+            continue;
+        }
         for further in result.reports {
             let mut of_input = reports[first_of[number]..].iter_mut();
             let separate = match of_input.find(|report| report.file == further.file) {
@@ -217,7 +237,10 @@ fn gather(
     for report in complaints.chain(failed) {
         let result = run.printed(report.into());
         print(&result.text)?;
-        reports.extend(result.reports);
+        keep(&mut reports, result.reports);
+    }
+    if run.needs.findings {
+        reports.iter().for_each(count);
     }
     stream.map_or(Ok(()), Stream::end)?;
     Ok((reports, fixed))
@@ -245,12 +268,14 @@ fn load(
     Ok((sources, read_before))
 }
 
-/// Statistics are a table or JSON, and every output has a file of its own.
+/// Statistics have no places, and every output has a file of its own.
 fn check_outputs(args: &LintArgs) -> Result<(), Stop> {
-    let is_possible = args.format.is_for_people() || args.format == LintFormat::Json;
+    use LintFormat::{Html, Json, Prometheus};
+    let is_possible =
+        args.format.is_for_people() || matches!(args.format, Json | Html | Prometheus);
     if args.statistics && !is_possible {
         return Err(Stop::new("--statistics does not support this format")
-            .help("use --format full, concise or json"));
+            .help("use --format full, concise, json, html or prometheus"));
     }
     let mut files = args.report.iter().map(|(_, file)| file).chain(&args.output);
     let mut seen = BTreeSet::new();

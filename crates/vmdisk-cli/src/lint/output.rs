@@ -40,9 +40,7 @@ pub(crate) fn renderers<'a>(
         (BaselineTask::Prune, ..) => Content::Nothing,
         (BaselineTask::Use, Mode::Diff(_), _) => Content::Diff,
         (BaselineTask::Use, Mode::Report | Mode::Fix(_) | Mode::Allow, true) => {
-            Content::Statistics {
-                is_json: args.format == LintFormat::Json,
-            }
+            Content::Statistics(args.format)
         }
         (BaselineTask::Use, Mode::Report | Mode::Fix(_) | Mode::Allow, false) => {
             Content::Findings(args.format)
@@ -86,7 +84,11 @@ pub(crate) fn needs(args: &LintArgs, has_hosts: bool) -> ReportNeeds {
     let names_places = |format: &LintFormat| matches!(format, LintFormat::Json | LintFormat::Sarif);
     ReportNeeds {
         places: has_hosts && !args.statistics || args.verbose || formats.iter().any(names_places),
-        texts: !args.statistics || !args.report.is_empty(),
+        findings: !args.statistics
+            || args.verbose
+            || args.diff
+            || !args.report.is_empty()
+            || args.task != BaselineTask::Use,
         unknown_images: args.verbose,
         paths: formats.contains(&LintFormat::Html),
     }
@@ -138,9 +140,9 @@ pub(crate) fn say(
     }
     if !args.quiet {
         if args.format.is_for_people() {
-            say_summary(args, mode, run.summary, inputs, classes, io);
+            say_summary(args, mode, &run.tally.summary, inputs, classes, io);
         } else if !args.format.tells_what_is_unchecked()
-            && let Some(text) = run.summary.not_checked()
+            && let Some(text) = run.tally.summary.not_checked()
         {
             io.say(&format!("{text}\n"));
         }

@@ -53,8 +53,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct ReportNeeds {
     /// Every place that was not checked, and not each rule and reason once.
     pub(crate) places: bool,
-    /// Texts that are quoted, and not only the numbers of findings.
-    pub(crate) texts: bool,
+    /// The findings, and not only their numbers.
+    pub(crate) findings: bool,
     /// Images that the facts do not have.
     pub(crate) unknown_images: bool,
     /// Pictures of I/O paths.
@@ -215,9 +215,6 @@ impl Task<'_> {
             }
             if let Some((baseline, left_out)) = &self.job.baseline {
                 baseline.apply(report, left_out);
-            }
-            if !self.run.needs.texts {
-                report.forget_texts();
             }
         }
         self.run.printed(result)
@@ -455,7 +452,7 @@ mod tests {
             has_outputs: false,
             needs: ReportNeeds {
                 places: false,
-                texts: true,
+                findings: true,
                 unknown_images: false,
                 paths: false,
             },

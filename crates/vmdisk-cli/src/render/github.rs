@@ -113,7 +113,7 @@ fn annotation(out: &mut String, findings: &[(&str, &Diagnostic)], view: &View<'_
         .iter()
         .chain(&finding.notes)
         .cloned()
-        .chain(unwritten_note(&finding.place))
+        .chain(unwritten_note(&finding.place, finding.label.as_deref()))
         .chain(view.hosts_note(finding))
         .chain(confidence_note(finding.confidence).map(str::to_owned));
     for note in notes {

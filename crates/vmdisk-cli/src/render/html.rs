@@ -1,7 +1,8 @@
 //! A page for people: the number of findings of each rule, then for each guest the mistakes with their fixes as diffs, and the
 //! I/O paths of their disks as pictures. It is one file that needs no other.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -41,17 +42,21 @@ fn is_clean(input: &InputReport, view: &View<'_>) -> bool {
 
 /// A table with the number of findings of each rule.
 fn statistics(run: RunReport<'_>, view: &View<'_>) -> Markup {
-    let Statistics { rules, .. } = Statistics::of(run.inputs, view);
+    let Statistics { rules, .. } = Statistics::of(run.tally, view);
     html! {
         @if !rules.is_empty() {
             table {
-                tr { th { "findings" } th { "rule" } th { "severity" } th { "fixable" } }
+                tr {
+                    th { "findings" } th { "rule" } th { "severity" } th { "fixable" }
+                    @if view.classes.is_some() { th { "classes of hosts" } }
+                }
                 @for count in &rules {
                     tr {
                         td { (count.findings) }
                         td { (rule(count.rule)) }
                         td { (count.severity) }
                         td { (count.fixable + count.fixable_unsafely) }
+                        @if view.classes.is_some() { td { (line(&of_classes(count.host_classes.as_ref()))) } }
                     }
                 }
             }
@@ -59,22 +64,34 @@ fn statistics(run: RunReport<'_>, view: &View<'_>) -> Markup {
     }
 }
 
+/// Numbers of findings by class of hosts, the largest first.
+fn of_classes(classes: Option<&BTreeMap<String, usize>>) -> String {
+    const NAMED: usize = 10;
+    let mut sorted: Vec<(&String, &usize)> = classes.into_iter().flatten().collect();
+    sorted.sort_by_key(|(_, number)| Reverse(*number));
+    let named = sorted.iter().take(NAMED);
+    let mut named: Vec<String> = named
+        .map(|(class, number)| format!("{class}: {number}"))
+        .collect();
+    if let Some(more @ 1..) = sorted.len().checked_sub(NAMED) {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
+}
+
 /// The name of a rule, with a link to its page.
 fn rule(name: &str) -> Markup {
     html! { a href=(page_url(name)) { (name) } }
 }
 
-/// Writes the page with the parts about its inputs.
-pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) -> io::Result<()> {
-    let summary = run.summary;
-    let hosts: Vec<String> = match view.classes {
-        Some(classes) => classes
-            .hosts()
-            .iter()
-            .map(|host| host.name.clone())
-            .collect(),
-        None => run.host.map(str::to_owned).into_iter().collect(),
-    };
+/// Writes the page with the parts about its inputs; for `is_brief` only about those that could not be read.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    run: RunReport<'_>,
+    view: &View<'_>,
+    is_brief: bool,
+) -> io::Result<()> {
+    let summary = &run.tally.summary;
     let head = html! {
         head {
             meta charset="utf-8";
@@ -86,9 +103,7 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
     let top = html! {
         h1 { "vmdisk lint" }
         p {
-            (count(summary.counts.inputs, "input", "inputs"))
-            @if !hosts.is_empty() { ", on " (line(&hosts.join(", "))) }
-            @if hosts.is_empty() { ", without facts of a host" }
+            (count(summary.counts.inputs, "input", "inputs")) ", " (line(run.facts))
         }
         p class="path" { "vmdisk " (env!("CARGO_PKG_VERSION")) ", " (clock::day(clock::reference())) }
         ul class="counts" {
@@ -103,8 +118,9 @@ pub(crate) fn write(out: &mut dyn Write, run: RunReport<'_>, view: &View<'_>) ->
         head.into_string(),
         top.into_string()
     )?;
-    let (clean, others): (Vec<_>, Vec<_>) =
-        run.inputs.iter().partition(|input| is_clean(input, view));
+    let shown = run.inputs.iter();
+    let shown = shown.filter(|input| !is_brief || input.outcome.is_err());
+    let (clean, others): (Vec<_>, Vec<_>) = shown.partition(|input| is_clean(input, view));
     let mut pictures = 0;
     let mut sections = others
         .into_iter()
@@ -217,7 +233,7 @@ fn finding_of(
     };
     let start = finding.place.start;
     let mut notes: Vec<String> = finding.notes.clone();
-    notes.extend(unwritten_note(&finding.place));
+    notes.extend(unwritten_note(&finding.place, finding.label.as_deref()));
     notes.extend(view.hosts_note(finding));
     notes.extend(confidence_note(finding.confidence).map(str::to_owned));
     html! {

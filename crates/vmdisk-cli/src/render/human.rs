@@ -57,7 +57,7 @@ fn block(
     let mut said: Vec<String> = Vec::new();
     if !is_brief {
         said.extend(notes.iter().cloned());
-        said.extend(unwritten_note(place));
+        said.extend(unwritten_note(place, label.as_deref()));
     }
     said.extend(view.hosts_note(finding));
     said.extend(confidence_note(*confidence).map(str::to_owned));

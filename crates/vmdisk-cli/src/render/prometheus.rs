@@ -8,53 +8,64 @@ use crate::report::run::RunReport;
 use crate::sanitize::line;
 use vmdisk::report::Classes;
 
-/// The labels of a sample: rule, severity, guest, host.
-type Labels<'a> = (&'static str, &'static str, &'a str, &'a str);
+/// The values of [`LABELS`] of a sample; an empty one is left out.
+type Labels<'a> = [&'a str; 5];
 
-/// Writes the number of findings by rule, severity, guest and host, and numbers of the run.
+const LABELS: Labels<'static> = ["rule", "severity", "guest", "host", "host_class"];
+
+/// Writes the number of findings by rule, severity, guest and host, or for `statistics` by rule, severity and class of hosts,
+/// and numbers of the run.
 pub(crate) fn write(
     out: &mut dyn Write,
     run: RunReport<'_>,
     classes: Option<&Classes<'_>>,
+    statistics: bool,
 ) -> io::Result<()> {
-    let mut samples: BTreeMap<Labels<'_>, u32> = BTreeMap::new();
-    for input in run.inputs {
+    let mut samples: BTreeMap<Labels<'_>, usize> = BTreeMap::new();
+    let only = run.host.unwrap_or_default();
+    let mut count = |labels, number| *samples.entry(labels).or_default() += number;
+    for (kind, number) in run.tally.kinds().filter(|_| statistics) {
+        let (rule, severity) = (kind.rule, kind.severity.as_str());
+        match classes {
+            Some(classes) => {
+                let classes = kind.classes(classes).into_iter();
+                classes.for_each(|class| count([rule, severity, "", "", class], number));
+            }
+            None => count([rule, severity, "", only, ""], number),
+        }
+    }
+    for input in run.inputs.iter().filter(|_| !statistics) {
         for finding in input.findings() {
             let report = input.outcome.as_ref().ok();
             let guest = report.and_then(|report| report.domain.as_deref());
             let guest = guest.unwrap_or(&input.path);
-            let mut count = |host| {
-                let labels = (finding.rule.name, finding.severity.as_str(), guest, host);
-                *samples.entry(labels).or_default() += 1;
-            };
+            let (rule, severity) = (finding.rule.name, finding.severity.as_str());
+            let mut on = |host| count([rule, severity, guest, host, ""], 1);
             match classes.zip(finding.hosts.as_ref()) {
                 Some((classes, found)) => {
                     let hosts = found.affected.iter();
-                    hosts.for_each(|host| count(classes.hosts()[*host].name.as_str()));
+                    hosts.for_each(|host| on(classes.hosts()[*host].name.as_str()));
                 }
-                None => count(run.host.unwrap_or_default()),
+                None => on(only),
             }
         }
     }
-    head(
-        out,
-        "vmdisk_lint_findings",
-        "Findings by rule, severity, guest and host.",
-    )?;
-    for ((rule, severity, guest, host), number) in samples {
-        let labels = [
-            ("rule", rule),
-            ("severity", severity),
-            ("guest", guest),
-            ("host", host),
-        ];
-        let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+    let help = match statistics {
+        true => "Findings by rule, severity and class of hosts.",
+        false => "Findings by rule, severity, guest and host.",
+    };
+    head(out, "vmdisk_lint_findings", help)?;
+    for (values, number) in samples {
+        let labels = LABELS
+            .iter()
+            .zip(values)
+            .filter(|(_, value)| !value.is_empty());
         let labels: Vec<String> = labels
             .map(|(name, value)| format!("{name}=\"{}\"", value_of(value)))
             .collect();
         writeln!(out, "vmdisk_lint_findings{{{}}} {number}", labels.join(","))?;
     }
-    numbers_of_the_run(out, run.summary)
+    numbers_of_the_run(out, &run.tally.summary)
 }
 
 fn numbers_of_the_run(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

@@ -17,10 +17,8 @@ use crate::report::run::RunReport;
 #[derive(Debug)]
 pub(crate) enum Content {
     Findings(LintFormat),
-    /// The number of findings of each rule, as a table or as JSON.
-    Statistics {
-        is_json: bool,
-    },
+    /// The number of findings of each rule, in this format.
+    Statistics(LintFormat),
     /// What fixes would change.
     Diff,
     /// Findings that will be known, by their keys.
@@ -42,7 +40,7 @@ impl Renderer<'_> {
         match &self.content {
             Content::Diff | Content::Nothing => true,
             Content::Findings(format) => matches!(format, Full | Concise | JsonLines),
-            Content::Statistics { .. } | Content::Baseline(_) => false,
+            Content::Statistics(_) | Content::Baseline(_) => false,
         }
     }
 
@@ -67,8 +65,12 @@ impl Renderer<'_> {
             Content::Nothing => return Ok(()),
             Content::Diff => return self.write_texts(run, out),
             Content::Baseline(keys) => return create::write(out, keys, run.inputs),
-            Content::Statistics { is_json } => {
-                return statistics::write(out, run.inputs, view, *is_json);
+            Content::Statistics(LintFormat::Html) => return html::write(out, run, view, true),
+            Content::Statistics(LintFormat::Prometheus) => {
+                return prometheus::write(out, run, view.classes, true);
+            }
+            Content::Statistics(format) => {
+                return statistics::write(out, run.tally, view, *format == LintFormat::Json);
             }
             Content::Findings(format) => format,
         };
@@ -79,18 +81,23 @@ impl Renderer<'_> {
             LintFormat::Github => out.write_all(github::report(run, view).as_bytes()),
             LintFormat::Json => {
                 let entries: Vec<_> = run.inputs.iter().map(InputReport::entry).collect();
-                json::write(out, &entries, &run.summary.counts, view.classes)
+                json::write(out, &entries, &run.tally.summary.counts, view.classes)
             }
             LintFormat::Sarif => sarif::write(out, run, view.classes),
             LintFormat::Gitlab => gitlab::write(out, run.inputs, view),
             LintFormat::Junit => junit::write(out, run.inputs, view),
             LintFormat::Checkstyle => checkstyle::write(out, run.inputs, view),
-            LintFormat::Html => html::write(out, run, view),
-            LintFormat::Prometheus => prometheus::write(out, run, view.classes),
+            LintFormat::Html => html::write(out, run, view, false),
+            LintFormat::Prometheus => prometheus::write(out, run, view.classes, false),
         }
     }
 
     fn write_texts(&self, run: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if let (Content::Findings(LintFormat::JsonLines), Some(classes)) =
+            (&self.content, self.view.classes)
+        {
+            out.write_all(lines::of_classes(classes).as_bytes())?;
+        }
         let mut texts = run.inputs.iter().map(|input| self.text(input));
         texts.try_for_each(|text| out.write_all(text.as_bytes()))
     }

@@ -9,11 +9,11 @@ use serde::Serialize;
 use vmdisk::{Applicability, Severity};
 
 use crate::render::View;
-use crate::report::input::InputReport;
+use crate::report::tally::{Kind, Tally};
 use vmdisk::report::escaped_json;
 
 /// Version of the shape.
-const SCHEMA_VERSION: &str = "1.0";
+const SCHEMA_VERSION: &str = "1.1";
 
 /// What `vmdisk lint --statistics --format json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,16 +40,20 @@ pub(crate) struct RuleCount {
     pub(crate) fixable: usize,
     /// Findings with a fix that only `--unsafe-fixes` applies.
     pub(crate) fixable_unsafely: usize,
+    /// The findings by class of hosts, where there are several hosts: the class that the facts of a host declare, or the
+    /// hosts about which the rules say the same; since 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host_classes: Option<BTreeMap<String, usize>>,
 }
 
 /// Writes the number of findings of each rule, as JSON or a line for each.
 pub(crate) fn write(
     out: &mut dyn Write,
-    inputs: &[InputReport],
+    tally: &Tally,
     view: &View<'_>,
     is_json: bool,
 ) -> io::Result<()> {
-    let statistics = Statistics::of(inputs, view);
+    let statistics = Statistics::of(tally, view);
     match is_json {
         true => escaped_json::pretty(out, &statistics),
         false => statistics.write_text(out),
@@ -58,27 +62,36 @@ pub(crate) fn write(
 
 impl Statistics {
     /// Counts the findings that are shown.
-    pub(crate) fn of(inputs: &[InputReport], view: &View<'_>) -> Self {
+    pub(crate) fn of(tally: &Tally, view: &View<'_>) -> Self {
         let mut counts: BTreeMap<&str, (Severity, RuleCount)> = BTreeMap::new();
-        for finding in inputs.iter().flat_map(|input| view.findings(input)) {
-            let rule = finding.rule;
+        for (kind, number) in tally.kinds().filter(|(kind, _)| kind.fails || !view.quiet) {
+            let Kind {
+                rule,
+                group,
+                severity,
+                ..
+            } = *kind;
             let new = || RuleCount {
-                rule: rule.name,
-                group: rule.group.as_str(),
+                rule,
+                group,
                 severity: "",
                 findings: 0,
                 fixable: 0,
                 fixable_unsafely: 0,
+                host_classes: None,
             };
-            let count = counts.entry(rule.name);
-            let (worst, count) = count.or_insert_with(|| (finding.severity, new()));
-            *worst = finding.severity.max(*worst);
+            let (worst, count) = counts.entry(rule).or_insert_with(|| (severity, new()));
+            *worst = severity.max(*worst);
             count.severity = worst.as_str();
-            count.findings += 1;
-            match finding.fix.as_ref().map(|fix| fix.applicability) {
-                Some(Applicability::Safe) => count.fixable += 1,
-                Some(Applicability::Unsafe) => count.fixable_unsafely += 1,
+            count.findings += number;
+            match kind.fix {
+                Some(Applicability::Safe) => count.fixable += number,
+                Some(Applicability::Unsafe) => count.fixable_unsafely += number,
                 None => {}
+            }
+            for class in view.classes.iter().flat_map(|all| kind.classes(all)) {
+                let classes = count.host_classes.get_or_insert_default();
+                *classes.entry(class.to_owned()).or_default() += number;
             }
         }
         let mut rules: Vec<RuleCount> = counts.into_values().map(|(_, count)| count).collect();

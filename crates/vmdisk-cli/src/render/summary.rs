@@ -24,21 +24,19 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// The numbers of these inputs.
-    pub(crate) fn of(inputs: &[InputReport]) -> Self {
-        let mut summary = Summary {
-            counts: Counts::of(inputs.iter().map(InputReport::entry)),
-            ..Summary::default()
-        };
-        for report in inputs.iter().flat_map(|input| &input.outcome) {
-            summary.templates.0 += usize::from(report.placeholders > 0);
-            summary.templates.1 += report.placeholders;
-            let words = report.unknown_words.iter().cloned();
-            summary.unknown_words.extend(words);
-            let reasons = report.unchecked_rules.reasons.iter();
-            summary.reasons.extend(reasons.cloned());
+    /// Counts an input.
+    pub(crate) fn add(&mut self, input: &InputReport) {
+        self.counts.add(&input.entry());
+        let Ok(report) = &input.outcome else { return };
+        self.templates.0 += usize::from(report.placeholders > 0);
+        self.templates.1 += report.placeholders;
+        let words = report.unknown_words.iter().cloned();
+        self.unknown_words.extend(words);
+        for reason in &report.unchecked_rules.reasons {
+            if !self.reasons.contains(reason) {
+                self.reasons.insert(reason.clone());
+            }
         }
-        summary
     }
 
     /// The unknown words of command lines, which may be any options.
@@ -247,7 +245,7 @@ impl<'a> Missed<'a> {
         for (image, (input, rules)) in &self.by_image {
             let _ = writeln!(
                 out,
-                "not checked: the facts do not have {} ({} in {})",
+                "not checked: no facts about {} ({} in {})",
                 line(image),
                 count(rules.len(), "rule", "rules"),
                 line(input)

@@ -16,10 +16,11 @@ use crate::exit::Exit;
 use crate::render::View;
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::render::renderer::{Content, Renderer};
-use crate::render::summary::{Missed, Summary};
+use crate::render::summary::Missed;
 use crate::report::caveats::Caveats;
 use crate::report::input::InputReport;
 use crate::report::run::RunReport;
+use crate::report::tally::Tally;
 
 const TEXT: &str = "\
 <domain type='kvm'>
@@ -225,10 +226,16 @@ fn sample() -> Vec<InputReport> {
     ]
 }
 
+fn tally_of(inputs: &[InputReport]) -> Tally {
+    let mut tally = Tally::default();
+    inputs.iter().for_each(|input| tally.add(input));
+    tally
+}
+
 /// The report of the sample in one format.
 fn written(format: LintFormat, view: View<'_>) -> String {
     let inputs = sample();
-    let summary = Summary::of(&inputs);
+    let tally = tally_of(&inputs);
     let caveats = Caveats {
         not_checked: None,
         unchecked_fails: false,
@@ -237,9 +244,10 @@ fn written(format: LintFormat, view: View<'_>) -> String {
     };
     let run = RunReport {
         inputs: &inputs,
-        summary: &summary,
+        tally: &tally,
         caveats: &caveats,
         host: None,
+        facts: "without facts of a host",
         exit: Exit::CouldNot,
     };
     let renderer = Renderer {
@@ -278,7 +286,7 @@ fn a_command_without_fixes_does_not_suggest_them() {
     let text = written(LintFormat::Full, view);
     assert!(text.contains("help: write cache='writeback'"), "{text}");
     assert!(!text.contains("--fix"), "{text}");
-    let summary = Summary::of(&sample());
+    let Tally { summary, .. } = tally_of(&sample());
     assert!(summary.text(true).contains("--fix"));
     assert!(!summary.text(false).contains("--fix"));
 }
@@ -349,7 +357,7 @@ fn for_code_scanning() {
 #[test]
 fn in_the_end() {
     let all = sample();
-    let mut text = Summary::of(&all).text(true);
+    let mut text = tally_of(&all).summary.text(true);
     text.push_str(&Missed::of(&all).text(None, &[]));
     for checked in &all {
         if let Err(message) = &checked.outcome {

@@ -48,7 +48,7 @@ pub(crate) fn explanation(finding: &vmdisk::Diagnostic, view: &View<'_>) -> Stri
     let mut said = vec![finding.title.clone()];
     said.extend(finding.label.clone());
     said.extend(finding.notes.iter().cloned());
-    said.extend(unwritten_note(&finding.place));
+    said.extend(unwritten_note(&finding.place, finding.label.as_deref()));
     said.extend(view.hosts_note(finding));
     said.extend(confidence_note(finding.confidence).map(str::to_owned));
     said.extend(finding.help.iter().map(|help| format!("help: {help}")));

@@ -149,22 +149,6 @@ impl InputReport {
         report.findings.len() < before
     }
 
-    /// Drops what counting does not need.
-    pub(crate) fn forget_texts(&mut self) {
-        let Ok(report) = &mut self.outcome else {
-            return;
-        };
-        (report.text, report.lines) = Default::default();
-        for finding in report.findings.iter_mut().chain(&mut report.allowed) {
-            (finding.title, finding.label, finding.help) = Default::default();
-            (finding.notes, finding.related) = Default::default();
-            finding.place.breadcrumb = String::new();
-            if let Some(fix) = &mut finding.fix {
-                fix.edits = Vec::new();
-            }
-        }
-    }
-
     /// Gives hosts the numbers that they have among all hosts of the run.
     pub(crate) fn renumber_hosts(&mut self, numbers: &[usize]) {
         let renumber = |hosts: &mut Vec<usize>| {
@@ -212,7 +196,8 @@ pub(crate) fn confidence_note(confidence: Confidence) -> Option<&'static str> {
     }
 }
 
-/// The note that names an unset field, if the place shows only its parent.
-pub(crate) fn unwritten_note(place: &TextPlace) -> Option<String> {
-    (!place.is_exact).then(|| format!("{} is not set", place.breadcrumb))
+/// The note that names an unset field, if the place shows only its parent and the label does not say it.
+pub(crate) fn unwritten_note(place: &TextPlace, label: Option<&str>) -> Option<String> {
+    let is_said = label.is_some_and(|label| label.contains("is not set"));
+    (!place.is_exact && !is_said).then(|| format!("{} is not set", place.breadcrumb))
 }

@@ -4,3 +4,4 @@ pub(crate) mod caveats;
 pub(crate) mod diff;
 pub(crate) mod input;
 pub(crate) mod run;
+pub(crate) mod tally;

@@ -132,6 +132,39 @@ fn a_clean_fleet_whose_hosts_have_their_own_images_is_green() {
     );
 }
 
+#[test]
+fn the_check_of_a_thousand_hosts_is_green_and_one_error_is_named() {
+    let Some(program) = program() else { return };
+    let place = Place::with(&[("inventory.yml", "all: {hosts: {}}\n")]);
+    let facts = "{\"schema_version\": \"1.0\", \"files\": [{\"path\": \"/srv/web1.qcow2\", \"present\": true}]}";
+    for host in 0..1000 {
+        // Each host has an image of its own, which the others lack.
+        let own = |text: &str| text.replace("/srv/web1", &format!("/srv/web{host}"));
+        place.write(&format!("out/facts/h{host}.json"), own(facts).as_bytes());
+        place.write(
+            &format!("out/domains/h{host}/web.xml"),
+            own(CLEAN).as_bytes(),
+        );
+    }
+    // The first play has no host left; its results are there.
+    let strict = "vmdisk_hosts: none, vmdisk_lint_arguments: [--fail-on-unchecked, --select=source-missing, --select=cache-unsafe]";
+    let run = play(&place, &program, strict);
+    assert_eq!(run.code, 0, "{run:?}");
+    place.write("out/domains/h7/web.xml", UNSAFE.as_bytes());
+    let run = play(
+        &place,
+        &program,
+        &strict.replace("--select=source-missing, ", ""),
+    );
+    assert_eq!(run.code, 2, "{run:?}");
+    for words in [
+        "domains/h7/web.xml:2:43: error[cache-unsafe]",
+        "\"msg\": \"1 error in 1000 files",
+    ] {
+        assert!(run.stdout.contains(words), "{words}: {run:?}");
+    }
+}
+
 /// Everything below a directory, with its mode.
 fn modes(directory: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();

@@ -164,6 +164,79 @@ fn every_format_names_the_hosts() {
 }
 
 #[test]
+fn json_lines_begin_with_the_hosts_of_each_class() {
+    let run = place().run(&[
+        "lint",
+        "db1.xml",
+        "--facts",
+        "facts",
+        "--format",
+        "json-lines",
+    ]);
+    let lines: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        lines[..2],
+        [
+            json!({ "type": "host-class", "name": "kvm-gen1", "hosts": ["kvm1"] }),
+            json!({ "type": "host-class", "name": "kvm2 and 1 more", "hosts": ["kvm2", "kvm3"] }),
+        ]
+    );
+    assert!(lines[2..].iter().all(|line| line["type"] == "finding"));
+    let schema = place().run(&["schema", "report-line"]).stdout;
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    assert!(lines.iter().all(|line| validator.is_valid(line)));
+}
+
+#[test]
+fn statistics_of_a_fleet_are_by_rule_class_of_hosts_and_severity() {
+    let place = place();
+    place.write("db2.xml", GUEST.replace("db1", "db2").as_bytes());
+    place.write("broken.xml", b"<domain>");
+    let run = |format: &str| {
+        let lint = [
+            "lint",
+            ".",
+            "--facts",
+            "facts",
+            "--statistics",
+            "--format",
+            format,
+        ];
+        let run = place.run(&lint);
+        assert_eq!(run.code, 2, "{run:?}");
+        run.stdout
+    };
+    let json: Value = serde_json::from_str(&run("json")).unwrap();
+    let rules = json["rules"].as_array().unwrap();
+    let of = |rule: &str| rules.iter().find(|one| one["rule"] == rule).unwrap();
+    let errors = of("btrfs-dio-csum-corruption");
+    assert_eq!(
+        (&errors["findings"], &errors["host_classes"]),
+        (&json!(2), &json!({ "kvm-gen1": 2 }))
+    );
+    let everywhere = json!({ "kvm-gen1": 2, "kvm-gen4": 2, "other-4": 2 });
+    assert_eq!(of("btrfs-cow-image")["host_classes"], everywhere);
+    let metrics = run("prometheus");
+    let sample = "vmdisk_lint_findings{rule=\"btrfs-cow-image\",severity=\"warning\",host_class=\"kvm-gen1\"} 2\n";
+    assert!(metrics.contains(sample), "{metrics}");
+    assert!(metrics.contains("vmdisk_lint_failed_inputs 1\n") && !metrics.contains("guest="));
+    let page = run("html");
+    for words in [
+        "<td>kvm-gen1: 2, kvm-gen4: 2, other-4: 2</td>",
+        "3 hosts in 2 classes: ",
+        "(facts of 2026-",
+        "broken.xml",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains("db1.xml"), "{page}");
+}
+
+#[test]
 fn a_broken_facts_file_is_named_and_the_others_are_used() {
     let place = place();
     place.write("facts/kvm0.json", b"{");

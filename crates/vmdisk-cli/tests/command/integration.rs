@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use crate::{CLEAN, Place, Run, UNSAFE, finish};
 
 const ACTION: &str = include_str!("../../../../action.yml");
+const LINT_GUIDE: &str = include_str!("../../../../docs/lint.md");
 const HOOKS: &str = include_str!("../../../../.pre-commit-hooks.yaml");
 
 /// The script of a step of the action.
@@ -297,6 +298,62 @@ fn the_hook_skips_foreign_files_and_checks_command_lines() {
     // A guest that is broken is not foreign.
     place.write("broken.xml", b"<domain>");
     assert_eq!(hook(&place, &["broken.xml"], &[]).code, 2);
+}
+
+/// The `script` of the job in the guide.
+fn gitlab_script() -> &'static str {
+    let (_, below) = LINT_GUIDE.split_once("\n**GitLab.**\n").unwrap();
+    let mut lines = below.lines();
+    lines
+        .find_map(|line| line.trim().strip_prefix("script: "))
+        .unwrap()
+}
+
+#[test]
+fn the_job_of_gitlab_is_green_on_clean_guests_and_red_on_one_error() {
+    let facts = include_str!("../../../../fixtures/facts/xfs-nvme.json");
+    let image = "\"path\": \"/srv/img/web1.qcow2\",";
+    let access =
+        r#""qemu_access": {"search": true, "stopped_at": null, "read": true, "write": true},"#;
+    let facts = facts.replacen(image, &format!("{image} {access}"), 1);
+    assert!(facts.contains(access));
+    let clean = "\
+<domain type='kvm'>
+  <name>web1</name>
+  <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os>
+  <features><acpi/></features>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+      <source file='/srv/img/web1.qcow2'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+  </devices>
+</domain>
+";
+    let place = Place::with(&[("domains/web1.xml", clean), ("facts/kvm-gen3.json", &facts)]);
+    symlink(env!("CARGO_BIN_EXE_vmdisk"), place.path("vmdisk")).unwrap();
+    let job = || {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("PATH=$PWD:$PATH; {}", gitlab_script())])
+            .current_dir(place.path(""))
+            .env("SOURCE_DATE_EPOCH", "1795000000")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let run = finish(command, b"");
+        let report: serde_json::Value =
+            serde_json::from_str(&place.read("code-quality.json")).unwrap();
+        (run, report)
+    };
+    let (run, report) = job();
+    assert_eq!((run.code, report), (0, serde_json::json!([])), "{run:?}");
+    let unsafe_guest = clean.replace("cache='none'", "cache='unsafe'");
+    place.write("domains/web1.xml", unsafe_guest.as_bytes());
+    let (run, report) = job();
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(report[0]["check_name"], "cache-unsafe", "{report}");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use vmdisk_source::sanitize::line;
 
-use super::DocumentReport;
 use crate::FoundOn;
 
 /// A host, as reports name it.
@@ -51,32 +50,17 @@ pub struct ClassNames<'a> {
 }
 
 impl<'a> Classes<'a> {
-    /// Classes that are in or out of every list of hosts as a whole: of each of `groups`, which are hosts that the same
-    /// inputs may run on, and of every report.
+    /// Classes that are in or out of every list of hosts as a whole: of those of reports
+    /// ([`DocumentReport::host_lists`](super::DocumentReport::host_lists)), and of hosts that the same inputs may run on.
     pub fn new<'g>(
         hosts: impl Iterator<Item = &'a ReportedHost>,
-        groups: impl Iterator<Item = &'g [usize]>,
-        reports: impl Iterator<Item = &'g DocumentReport>,
+        lists: impl Iterator<Item = &'g [usize]>,
     ) -> Self {
         let hosts: Vec<&ReportedHost> = hosts.collect();
         let mut of_host = vec![0; hosts.len()];
         let mut seen: HashSet<&[usize]> = HashSet::new();
-        let mut add = |listed| {
-            if seen.insert(listed) {
-                split(&mut of_host, listed);
-            }
-        };
-        groups.for_each(&mut add);
-        for report in reports {
-            let findings = report.findings.iter().chain(&report.allowed);
-            for found in findings.filter_map(|finding| finding.hosts.as_ref()) {
-                add(&found.affected);
-                add(&found.not_checked);
-            }
-            report
-                .not_checked
-                .iter()
-                .for_each(|missed| add(missed.hosts));
+        for listed in lists.filter(|listed| seen.insert(listed)) {
+            split(&mut of_host, listed);
         }
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (host, class) in of_host.iter().enumerate() {
@@ -108,6 +92,12 @@ impl<'a> Classes<'a> {
     /// Name of the class of a host.
     pub fn class_of(&self, host: usize) -> &str {
         &self.classes[self.of_host[host]].name
+    }
+
+    /// The class that a host declares, or that of [`Classes::class_of`]: what the findings of a fleet are counted by.
+    pub fn kind_of(&self, host: usize) -> &str {
+        let declared = self.hosts[host].declared_class.as_deref();
+        declared.unwrap_or_else(|| self.class_of(host))
     }
 
     /// The classes with the names of their hosts.
@@ -230,7 +220,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::report::Unchecked;
 
     fn host(name: &str, class: Option<&str>) -> ReportedHost {
         ReportedHost {
@@ -245,19 +234,7 @@ mod tests {
         for listed in lists {
             split(&mut of_host, listed);
         }
-        let missed = |listed: &&'static [usize]| Unchecked {
-            rule: crate::rules::find("cache-unsafe").unwrap(),
-            disk: None,
-            field: "",
-            what: "",
-            why: "",
-            hosts: listed,
-        };
-        let report = DocumentReport {
-            not_checked: lists.iter().map(missed).collect(),
-            ..DocumentReport::default()
-        };
-        let classes = Classes::new(hosts.iter(), std::iter::empty(), [&report].into_iter());
+        let classes = Classes::new(hosts.iter(), lists.iter().copied());
         assert_eq!(classes.of_host, of_host);
         classes
     }

@@ -52,26 +52,28 @@ impl Counts {
     /// The numbers of these inputs.
     pub fn of<'a>(inputs: impl IntoIterator<Item = ReportEntry<'a>>) -> Self {
         let mut counts = Counts::default();
-        for input in inputs {
-            counts.inputs += usize::from(!input.is_continued);
-            let Ok(report) = input.outcome else {
-                counts.failed_inputs += 1;
-                continue;
-            };
-            counts.fixed += report.mended.len();
-            counts.failed_fixes += report.failed_fixes.len();
-            report.findings.iter().for_each(|one| counts.add(one));
-            counts.allowed += report.allowed.len();
-            let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
-            counts.known += report.allowed.iter().filter(is_known).count();
-            let rules = report.unchecked_rules.rules.iter();
-            counts.rules_not_checked.extend(rules.map(|rule| rule.name));
-        }
+        inputs.into_iter().for_each(|input| counts.add(&input));
         counts
     }
 
-    /// Counts a finding.
-    fn add(&mut self, finding: &Diagnostic) {
+    /// Counts an input.
+    pub fn add(&mut self, input: &ReportEntry<'_>) {
+        self.inputs += usize::from(!input.is_continued);
+        let Ok(report) = &input.outcome else {
+            self.failed_inputs += 1;
+            return;
+        };
+        self.fixed += report.mended.len();
+        self.failed_fixes += report.failed_fixes.len();
+        report.findings.iter().for_each(|one| self.add_finding(one));
+        self.allowed += report.allowed.len();
+        let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
+        self.known += report.allowed.iter().filter(is_known).count();
+        let rules = report.unchecked_rules.rules.iter();
+        self.rules_not_checked.extend(rules.map(|rule| rule.name));
+    }
+
+    fn add_finding(&mut self, finding: &Diagnostic) {
         *match finding.severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,

@@ -139,6 +139,14 @@ impl DocumentReport {
         findings
     }
 
+    /// The lists of hosts that it has, by their numbers.
+    pub fn host_lists(&self) -> impl Iterator<Item = &[usize]> {
+        let findings = self.findings.iter().chain(&self.allowed);
+        let found = findings.filter_map(|finding| finding.hosts.as_ref());
+        let found = found.flat_map(|hosts| [&*hosts.affected, &*hosts.not_checked]);
+        found.chain(self.not_checked.iter().map(|missed| missed.hosts))
+    }
+
     /// As [`DocumentReport::new`], without the places that rules could not look at: they are most of a report.
     pub fn without_places(document: Document, report: LintReport) -> Self {
         let LintReport {

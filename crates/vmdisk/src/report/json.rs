@@ -81,7 +81,7 @@ struct Host<'a> {
 /// Hosts about which the rules say the same in everything.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-struct HostClass<'a> {
+pub(super) struct HostClass<'a> {
     /// Its name, which findings refer to.
     name: &'a str,
     /// Names of its hosts.
@@ -469,7 +469,7 @@ fn hosts<'a>(classes: &'a Classes<'_>) -> Vec<Host<'a>> {
         .collect()
 }
 
-fn host_classes<'a>(classes: &'a Classes<'_>) -> Vec<HostClass<'a>> {
+pub(super) fn host_classes<'a>(classes: &'a Classes<'_>) -> Vec<HostClass<'a>> {
     let named = classes.named();
     named
         .map(|(name, hosts)| HostClass { name, hosts })

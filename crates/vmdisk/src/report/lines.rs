@@ -1,10 +1,10 @@
-//! One JSON object per line: findings and inputs that could not be read.
+//! One JSON object per line: classes of hosts, findings, and inputs that could not be read.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::json::{self, Input, JsonFinding};
+use super::json::{self, HostClass, Input, JsonFinding};
 use super::{Classes, ReportEntry, escaped_json};
 
 /// A line of `vmdisk lint --format json-lines`. Its members are those of the report, version 1.
@@ -16,6 +16,8 @@ use super::{Classes, ReportEntry, escaped_json};
 )]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {
+    /// Hosts about which the rules say the same in everything, before all findings.
+    HostClass(HostClass<'a>),
     /// A finding that counts.
     Finding(JsonFinding<'a>),
     /// A finding that does not count, with the reason.
@@ -26,10 +28,8 @@ enum Line<'a> {
 
 /// A line for each finding of an input, or for an input that could not be read.
 pub fn of_entry(entry: &ReportEntry<'_>, classes: Option<&Classes<'_>>) -> String {
-    let mut out = Vec::new();
-    let mut line = |line: &Line<'_>| {
-        escaped_json::line(&mut out, line).expect("writing to a Vec cannot fail");
-    };
+    let mut out = String::new();
+    let mut line = |line: &Line<'_>| out.push_str(&text(line));
     match &entry.outcome {
         Ok(report) => {
             let shown = |finding| json::finding(entry, finding, None, classes);
@@ -40,6 +40,18 @@ pub fn of_entry(entry: &ReportEntry<'_>, classes: Option<&Classes<'_>>) -> Strin
         }
         Err(_) => line(&Line::FailedInput(json::input(entry))),
     }
+    out
+}
+
+/// A line for each class of hosts.
+pub fn of_classes(classes: &Classes<'_>) -> String {
+    let classes = json::host_classes(classes).into_iter();
+    classes.map(|it| text(&Line::HostClass(it))).collect()
+}
+
+fn text(line: &Line<'_>) -> String {
+    let mut out = Vec::new();
+    escaped_json::line(&mut out, line).expect("writing to a Vec cannot fail");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 

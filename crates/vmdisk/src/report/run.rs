@@ -66,8 +66,8 @@ impl Run {
     /// The report, as `vmdisk lint --format json` prints it.
     pub fn to_json(&self) -> String {
         let reports = self.inputs.iter().filter_map(|(_, it)| it.as_ref().ok());
-        let classes = (!self.hosts.is_empty())
-            .then(|| Classes::new(self.hosts.iter(), std::iter::empty(), reports));
+        let lists = reports.flat_map(DocumentReport::host_lists);
+        let classes = (!self.hosts.is_empty()).then(|| Classes::new(self.hosts.iter(), lists));
         let entries: Vec<ReportEntry<'_>> = self.inputs.iter().map(entry).collect();
         let counts = Counts::of(entries.iter().cloned());
         let mut out = Vec::with_capacity(16_384);

@@ -325,7 +325,7 @@ fn result<'a>(
         .chain(label)
         .chain(notes)
         .cloned()
-        .chain(unwritten_note(place))
+        .chain(unwritten_note(place, label.as_deref()))
         .chain(found_on.and_then(|(classes, found)| classes.note(found)))
         .chain(confidence_note(*confidence).map(str::to_owned))
         .chain(help.iter().map(|help| format!("help: {help}")))
