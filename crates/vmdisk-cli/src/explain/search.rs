@@ -379,19 +379,7 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
     {
         *pages_with.entry(stem).or_default() += 1;
     }
-    let known = || pages_with.keys().copied();
-    let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for stem in stems_of(query) {
-        let others: Vec<String> = synonyms(&stem).collect();
-        let is_known = pages_with.contains_key(stem.as_str()) || !others.is_empty();
-        if !is_known && stem.contains('_') {
-            let parts = stem.split('_').filter(|it| !it.is_empty()).map(stemmed);
-            asked.extend(parts.map(|it| (it.clone(), synonyms(&it).collect())));
-            continue;
-        }
-        let near = vmdisk_source::nearest(&stem, known()).filter(|_| !is_known);
-        asked.insert(near.map_or(stem.clone(), str::to_owned), others);
-    }
+    let asked = asked_of(query, &pages_with);
     let meant: BTreeSet<&String> = asked.values().flatten().collect();
     // A word that no page has says little about which one is meant.
     let rarity = |stem: &str| match pages_with.get(stem) {
@@ -457,6 +445,24 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
     let (fits, is_phrase) = found.first().map_or((false, false), |(_, fits, _)| *fits);
     let pages = found.into_iter().map(|(.., page)| page).collect();
     (pages, fits, is_phrase)
+}
+
+/// The stems of a query, each with those that mean the same; a misspelt one is the nearest that a page has.
+fn asked_of(query: &str, pages_with: &BTreeMap<&str, usize>) -> BTreeMap<String, Vec<String>> {
+    let known = || pages_with.keys().copied();
+    let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for stem in stems_of(query) {
+        let others: Vec<String> = synonyms(&stem).collect();
+        let is_known = pages_with.contains_key(stem.as_str()) || !others.is_empty();
+        if !is_known && stem.contains('_') {
+            let parts = stem.split('_').filter(|it| !it.is_empty()).map(stemmed);
+            asked.extend(parts.map(|it| (it.clone(), synonyms(&it).collect())));
+            continue;
+        }
+        let near = vmdisk_source::nearest(&stem, known()).filter(|_| !is_known);
+        asked.insert(near.map_or(stem.clone(), str::to_owned), others);
+    }
+    asked
 }
 
 /// The other words of the groups with this stem.

@@ -459,11 +459,7 @@ impl Expander<'_> {
         match (operator, value) {
             ("", None) | ("?", None) => self.unset(start),
             ("", Some(value)) if rest.is_empty() => value,
-            ("", Some(value)) if has_colon => match self.slice(name == "@", &value, &rest[1..]) {
-                Some(value) => value,
-                None => self.hole(start, "its form is not known here"),
-            },
-            ("", Some(value)) => match changed(value, rest) {
+            ("", Some(value)) => match self.part(name == "@", value, rest) {
                 Some(value) => value,
                 None => self.hole(start, "its form is not known here"),
             },
@@ -499,8 +495,11 @@ impl Expander<'_> {
         }
     }
 
-    /// `${NAME:1:2}`, also of an array; the arguments begin with `$0`, which is not known.
-    fn slice(&mut self, is_arguments: bool, value: &Value, range: &str) -> Option<Value> {
+    /// `${NAME%pattern}` and its like, and `${NAME:1:2}`, also of an array; the arguments begin with `$0`, which is not known.
+    fn part(&mut self, is_arguments: bool, value: Value, rest: &str) -> Option<Value> {
+        let Some(range) = rest.strip_prefix(':') else {
+            return changed(value, rest);
+        };
         let (start, length) = match range.split_once(':') {
             Some((start, length)) => (start, Some(self.shell.number(length)?)),
             None => (range, None),

@@ -168,9 +168,8 @@ impl Shell {
                         done.1 = Some(operator == "||");
                     }
                     None => {
-                        let taken = self.branch(Some(branches.key), |shell| {
-                            shell.chain(script, at, operator)
-                        });
+                        let key = Some(branches.key);
+                        let taken = self.branch(key, |it| it.chain(script, at, operator));
                         branches.taken.push(taken);
                         let place = script.span(start..*at);
                         done = self.after(branches, true, Flow::Next, place);

@@ -98,20 +98,7 @@ impl Shell {
                     let name = &word[name];
                     self.declare(name, &words);
                     self.assign(script, position, is_list);
-                    if words.iter().any(|it| it.as_str() == "-i")
-                        && let Some(value) = self.variables.get(name).filter(|it| it.is_word())
-                    {
-                        let expression = value.text();
-                        let number = self.number(&expression);
-                        Numbers::assign(self, name, number);
-                    }
-                    if words.iter().any(|it| it.as_str() == "-n")
-                        && let Some(value) = self.variables.get(name)
-                        && let [other] = value.words.as_slice()
-                    {
-                        let other = other.as_str().to_owned();
-                        self.references.insert(name.to_owned(), other);
-                    }
+                    self.after_declaration(name, &words);
                 }
                 Some(_) => assigned.push((position, is_list)),
                 None if declares && !word.starts_with('-') => self.declare(word, &words),
@@ -176,6 +163,22 @@ impl Shell {
             self.put("IFS", separators);
         }
         done
+    }
+
+    /// The value of a declared variable as a number, or as the name of another variable.
+    fn after_declaration(&mut self, name: &str, words: &[Text]) {
+        let has = |option: &str| words.iter().any(|it| it.as_str() == option);
+        let Some(value) = self.variables.get(name).filter(|it| it.is_word()) else {
+            return;
+        };
+        let text = value.text();
+        if has("-i") {
+            let number = self.number(&text);
+            Numbers::assign(self, name, number);
+        }
+        if has("-n") {
+            self.references.insert(name.to_owned(), text);
+        }
     }
 
     /// Declares a variable with the words of `declare -A` before it.

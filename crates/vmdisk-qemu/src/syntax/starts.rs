@@ -128,7 +128,7 @@ const DECISIVE: [&str; 19] = [
 ];
 
 /// True for words that may start QEMU, and not only what runs it: `sudo`.
-fn names_qemu(words: &String) -> bool {
+fn names_qemu(words: &str) -> bool {
     words.contains("qemu") || words.contains("kvm")
 }
 
@@ -150,7 +150,7 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
                 .map(|it| it.trim_start_matches('-'));
             let is_value = option.is_some_and(has_value) && !text.starts_with('-');
             let is_decisive = match (is_after_program, is_value) {
-                (false, _) => hole.values.is_empty() || hole.values.iter().any(names_qemu),
+                (false, _) => hole.values.is_empty() || hole.values.iter().any(|it| names_qemu(it)),
                 (true, true) => option.is_some_and(|it| DECISIVE.contains(&it)),
                 (true, false) => range.start > 0 || hole.may_be_disk(),
             };
