@@ -42,7 +42,10 @@ const POOL: &str = "\
 const OTHERS: &[&str] = &[
     // Written, or a directory for files that are written.
     "bench compare --output",
+    "advise --measured",
     "bench read --to-facts",
+    "bench run --to-facts",
+    "bench verify --to-facts",
     "bench report --output",
     "bench report --to-facts",
     "capabilities --output",
@@ -73,9 +76,6 @@ const OTHERS: &[&str] = &[
     "baseline prune --qemu",
     "baseline prune paths",
     "bench prepare-device device",
-    "bench read --destroy-data-behind",
-    "bench read --destroy-data-on",
-    "bench read --modules",
     "bench read paths",
     "bench resume directory",
     "bench run --destroy-data-behind",
@@ -103,6 +103,10 @@ const OTHERS: &[&str] = &[
     "lsp --facts",
     // Names, a program that is started, and a tree of files.
     "convert --base",
+    "decide --base",
+    "facts --base",
+    "lint --base",
+    "trace --base",
     "lint --stdin-filename",
     "lint --try-qemu",
     "facts --root",
@@ -157,6 +161,11 @@ const READ: &[(&str, &str, &[&str])] = &[
         "convert file",
         "g.xml",
         &["convert", "g.xml", "--to", "qemu"],
+    ),
+    (
+        "convert --facts",
+        "f.json",
+        &["convert", "g.xml", "--to", "qemu", "--facts", "f.json"],
     ),
     (
         "convert --storage",
