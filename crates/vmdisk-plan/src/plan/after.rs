@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vmdisk_facts::path::BackingFact;
+use vmdisk_facts::drivers::Zvol;
+use vmdisk_facts::path::{BackingFact, Mode};
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, Facts, File, FileKind, HostIndex, ImageHeader};
 use vmdisk_model::{Creation, Format, Image, LogicalVolumeName, Preallocation, Qcow2Preallocation};
 
 use super::choice::Plan;
 use super::host::kindred;
-use crate::steps::{Condition, Named};
+use crate::steps::{Condition, Named, StepKind};
 
 /// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
 pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
@@ -22,6 +23,12 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
                 after.blockdevs.extend(volume(facts, &thin, name));
                 made.insert(name.device_path())
             }
+            Condition::Missing(Named::Dataset(name)) => {
+                let volume = zvol(facts, name);
+                let path = volume.id.clone();
+                after.blockdevs.push(volume);
+                made.insert(path)
+            }
             _ => continue,
         };
     }
@@ -29,6 +36,13 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
     after
         .files
         .retain(|file| !file.is_missing() || !made.contains(&file.path));
+    let sizes = sizes_of_devices(plan);
+    for device in &mut after.blockdevs[facts.blockdevs.len()..] {
+        device.size = match sizes.get(device.id.as_str()) {
+            Some(size) => Fact::Known(*size),
+            None => Fact::NotCollected,
+        };
+    }
     let NewFiles { files, taken, .. } = NewFiles::of(plan, &HostIndex::new(&after));
     for filesystem in &mut after.filesystems {
         if let Fact::Known(free) = &mut filesystem.free_bytes {
@@ -71,19 +85,7 @@ impl<'p> ThinVolumes<'p> {
 fn volume(facts: &Facts, thin: &ThinVolumes<'_>, name: &LogicalVolumeName) -> Option<BlockDevice> {
     let pool = thin.pools.get(name).copied();
     let kindred = kindred(facts, &name.group, pool)?;
-    let mut volume = BlockDevice {
-        id: name.device_path(),
-        paths: vec![name.device_path()],
-        dev: Fact::NotCollected,
-        dm: Fact::NotCollected,
-        by_id: Fact::Absent,
-        size: Fact::NotCollected,
-        mounted_at: Fact::Known(Vec::new()),
-        holders: Fact::Known(Vec::new()),
-        partitions: Fact::Known(Vec::new()),
-        swap: Fact::Known(false),
-        ..kindred.clone()
-    };
+    let mut volume = unused(name.device_path(), kindred);
     if volume.kind == BlockKind::LvmThinPool {
         volume.kind = BlockKind::LvmThin;
         volume.slaves = vec![kindred.id.clone()];
@@ -103,12 +105,59 @@ fn volume(facts: &Facts, thin: &ThinVolumes<'_>, name: &LogicalVolumeName) -> Op
     Some(volume)
 }
 
-/// The size that a guest sees of an image in this format.
-pub(super) fn virtual_size(index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
-    size_in(index.file(path)?, format)
+/// A ZFS volume that the plan makes, as far as another one of its pool shows it.
+fn zvol(facts: &Facts, dataset: &str) -> BlockDevice {
+    let pool = |dataset: &str| dataset.split('/').next().map(str::to_owned);
+    let is_kindred = |device: &&BlockDevice| {
+        let of_device = device.zvol.value().and_then(|zvol| zvol.dataset.value());
+        of_device.is_some_and(|other| pool(other) == pool(dataset))
+    };
+    let kindred = facts.blockdevs.iter().find(is_kindred);
+    let new = BlockDevice {
+        kind: BlockKind::Zvol,
+        zvol: Fact::Known(Zvol::default()),
+        ..BlockDevice::default()
+    };
+    let mut volume = unused(format!("/dev/zvol/{dataset}"), kindred.unwrap_or(&new));
+    if let Fact::Known(zvol) = &mut volume.zvol {
+        zvol.dataset = Fact::Known(dataset.to_owned());
+    }
+    volume
 }
 
-fn size_in(file: &File, format: Format) -> Option<u64> {
+/// A new device at a path that is like another one.
+fn unused(path: String, kindred: &BlockDevice) -> BlockDevice {
+    BlockDevice {
+        paths: vec![path.clone()],
+        id: path,
+        dev: Fact::NotCollected,
+        dm: Fact::NotCollected,
+        by_id: Fact::Absent,
+        mounted_at: Fact::Known(Vec::new()),
+        holders: Fact::Known(Vec::new()),
+        partitions: Fact::Known(Vec::new()),
+        swap: Fact::Known(false),
+        ..kindred.clone()
+    }
+}
+
+/// The sizes of the volumes that a plan makes, by their paths.
+fn sizes_of_devices(plan: &Plan) -> HashMap<&str, u64> {
+    let images = plan.domain.disks.iter().filter_map(|it| it.backend.image());
+    let sizes = images.filter_map(|image| {
+        let size = match image.creation.as_ref()? {
+            Creation::LogicalVolume { size, .. } | Creation::Other { size } => *size,
+            Creation::ThinVolume(thin) => thin.size,
+            Creation::RawFile { .. } | Creation::Qcow2(_) => None,
+        };
+        Some((image.host_path()?, size?.0))
+    });
+    sizes.collect()
+}
+
+/// The size that a guest sees of an image in this format.
+pub(super) fn virtual_size(index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
+    let file = index.file(path)?;
     let header = file.image.value().filter(|_| format != Format::Raw);
     let in_header = header.and_then(|header| header.virtual_size.value());
     in_header.or(file.size.value()).copied()
@@ -119,7 +168,7 @@ fn size_in(file: &File, format: Format) -> Option<u64> {
 struct NewFiles<'p> {
     /// In the order of the plan.
     files: Vec<File>,
-    numbers: HashMap<&'p str, usize>,
+    paths: HashSet<&'p str>,
     /// Allocated bytes on each file system, by its id.
     taken: HashMap<String, u64>,
 }
@@ -128,25 +177,24 @@ impl<'p> NewFiles<'p> {
     fn of(plan: &'p Plan, index: &HostIndex<'_>) -> Self {
         let steps = plan.steps.iter().filter(|step| step.sets_nocow());
         let nocow: HashSet<usize> = steps.map(|step| step.disk).collect();
+        let modes = plan.steps.iter().filter(|it| it.kind == StepKind::Mode);
+        let modes: HashMap<usize, Option<u32>> = modes
+            .map(|step| (step.disk, u32::from_str_radix(&step.argv[2], 8).ok()))
+            .collect();
         let mut new = NewFiles::default();
         for (nth, disk) in plan.domain.disks.iter().enumerate() {
             if let Some(image) = disk.backend.image()
                 && let Some(path) = image.host_path()
-                && !new.numbers.contains_key(path)
+                && !new.paths.contains(path)
                 && !index.file(path).is_some_and(|file| file.present.is_true())
             {
                 new.add(index, path, image, nocow.contains(&nth));
+                if let (Some(file), Some(Some(mode))) = (new.files.last_mut(), modes.get(&nth)) {
+                    file.mode = Fact::Known(Mode(*mode));
+                }
             }
         }
         new
-    }
-
-    fn size_of(&self, index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
-        let new = self.numbers.get(path).map(|nth| &self.files[*nth]);
-        match new {
-            Some(file) => size_in(file, format),
-            None => virtual_size(index, path, format),
-        }
     }
 
     fn add(&mut self, index: &HostIndex<'_>, path: &'p str, image: &Image, is_nocow: bool) {
@@ -160,14 +208,18 @@ impl<'p> NewFiles<'p> {
             }) => {
                 let size = size.map_or(0, |size| size.0);
                 let is_sparse = matches!(preallocation, None | Some(Preallocation::Off));
-                header.format = Fact::Known("raw".to_owned());
+                let format = match &image.encryption {
+                    Some(_) => "luks",
+                    None => "raw",
+                };
+                header.format = Fact::Known(format.to_owned());
                 header.virtual_size = Fact::Known(size);
                 (size, if is_sparse { 0 } else { size })
             }
             Some(Creation::Qcow2(qcow2)) => {
                 let below = qcow2.backing.as_ref();
                 let below_size =
-                    || below.and_then(|(path, format)| self.size_of(index, path, *format));
+                    || below.and_then(|(path, format)| virtual_size(index, path, *format));
                 let Some(size) = qcow2.size.map(|size| size.0).or_else(below_size) else {
                     return;
                 };
@@ -204,11 +256,12 @@ impl<'p> NewFiles<'p> {
             let taken = self.taken.entry(filesystem.id.clone()).or_default();
             *taken = taken.saturating_add(alloc);
         }
-        self.numbers.insert(path, self.files.len());
+        self.paths.insert(path);
         self.files.push(File {
             path: path.to_owned(),
             present: Fact::Known(true),
             kind: Fact::Known(FileKind::Regular),
+            mode: Fact::Known(Mode(0o600)),
             mount: index.mount_of(path).map(|mount| mount.id.clone()),
             nocow: match is_nocow {
                 true => Fact::Known(true),
@@ -238,6 +291,7 @@ blockdevs:
 - {id: b2, kind: lvm-thin-pool, paths: [/dev/dm-2], slaves: [b1], lvm: {vg: vg0, lv: pool, segtype: thin-pool, chunk: 65536}}
 - {id: b3, kind: lvm-thin, paths: [/dev/vg1/a], slaves: [b9], holders: [b8], lvm: {vg: vg1, lv: a, pool: other, segtype: thin}}
 - {id: b4, kind: lvm, paths: [/dev/vg0/web], slaves: [b1], lvm: {vg: vg0, lv: web, segtype: linear}}
+- {id: b5, kind: zvol, paths: [/dev/zvol/tank/a], zvol: {dataset: tank/a, sync: disabled}}
 ",
         )
         .unwrap()
@@ -267,6 +321,25 @@ blockdevs:
             (&other.slaves, &other.holders),
             (&vec!["b9".to_owned()], &Fact::Known(Vec::new()))
         );
+        assert_eq!(thin.size, Fact::Known(1 << 30));
+        let [zvol] = &after("zvol: {dataset: tank/vm/b, size: 2G}")[..] else {
+            panic!()
+        };
+        assert_eq!(
+            (&zvol.kind, &zvol.paths, &zvol.size),
+            (
+                &BlockKind::Zvol,
+                &vec!["/dev/zvol/tank/vm/b".to_owned()],
+                &Fact::Known(2 << 30)
+            )
+        );
+        let of_zfs = zvol.zvol.value().unwrap();
+        assert_eq!(of_zfs.sync.as_str(), Fact::Known("disabled"));
+        assert_eq!(of_zfs.dataset.as_str(), Fact::Known("tank/vm/b"));
+        let [alone] = &after("zvol: {dataset: other/b, size: 2G}")[..] else {
+            panic!()
+        };
+        assert_eq!(alone.zvol.value().unwrap().sync, Fact::NotCollected);
         let [thick] = &after("lvm: {group: vg0, volume: new, size: 1G}")[..] else {
             panic!()
         };

@@ -4,7 +4,7 @@ use vmdisk_facts::{
     Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect,
     Fact, Facts, FsKind, HostIndex, Target, io_uring,
 };
-use vmdisk_model::{Bytes, Format, HostStorage, Image, LogicalVolumeName, Protocol};
+use vmdisk_model::{Bytes, Creation, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
 /// The effect of `O_DIRECT` on an image.
 pub(crate) enum Direct {
@@ -54,15 +54,19 @@ impl<'a> Host<'a> {
         let is_mended = self.target.has_bug(Bug::RawEndUnaligned).is_no();
         let is_raw_file =
             matches!(image.protocol, Protocol::File { .. }) && image.format == Some(Format::Raw);
-        let file = self.index.file(image.host_path()?)?;
-        let size = file
-            .size
-            .value()
-            .copied()
-            .filter(|_| is_raw_file && !is_mended)?;
-        let needs = match file.alloc.value() {
-            Some(0) => SAFE,
-            Some(_) | None => file.dio.off.value().copied()?,
+        if !is_raw_file || is_mended {
+            return None;
+        }
+        let (size, needs) = match image.creation {
+            Some(Creation::RawFile { size, .. }) => (size?.0, SAFE),
+            _ => {
+                let file = self.index.file(image.host_path()?)?;
+                let needs = match file.alloc.value() {
+                    Some(0) => SAFE,
+                    Some(_) | None => file.dio.off.value().copied()?,
+                };
+                (file.size.value().copied()?, needs)
+            }
         };
         let sectors = size.next_multiple_of(512);
         (needs > 0 && !sectors.is_multiple_of(needs))

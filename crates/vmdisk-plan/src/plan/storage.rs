@@ -14,7 +14,7 @@ use super::planner::Planner;
 use super::queues::{DEFAULT_TABLES, TABLE_ENTRY};
 use crate::spec::{
     BackendSpec, BackingSpec, DeviceSpec, DirectorySpec, DiskSpec, EncryptionSpec, LvmSpec,
-    LvmThinSpec, Qcow2Spec, RawSpec, SpecPath, VhostUserBlkSpec, VhostVdpaSpec,
+    LvmThinSpec, Qcow2Spec, RawSpec, SpecPath, VhostUserBlkSpec, VhostVdpaSpec, size_text,
 };
 use crate::steps::{Storage, backing_image};
 
@@ -96,25 +96,16 @@ impl Planner<'_> {
         size: Option<Bytes>,
         source: Option<&BackingSpec>,
     ) -> Option<Bytes> {
-        let Some(BackingSpec { path, format }) = source else {
+        let Some(source) = source else {
             return size;
         };
         let at = SpecPath::disk(index).key(kind);
-        let known = virtual_size(&self.host.index, path, *format);
-        match (size, known) {
-            (Some(size), Some(known)) if size.0 < known => {
-                let known = Bytes(known);
-                let message =
-                    format!("{size} is less than the {known} of {path}, whose end would be lost");
-                self.refuse(at.key("size"), message).help =
-                    Some(format!("write `size: {known}` or more"));
-            }
-            (None, None) => {
-                let message = format!("the facts do not have the size of {path}");
-                self.refuse(at.key("source"), message).help =
-                    Some("write `size`, at least the virtual size of the source".to_owned());
-            }
-            _ => {}
+        let path = &source.path;
+        let known = self.refuse_smaller(&at, size, source);
+        if (size, known) == (None, None) {
+            let message = format!("the facts do not have the size of {path}");
+            self.refuse(at.key("source"), message).help =
+                Some("write `size`, at least the virtual size of the source".to_owned());
         }
         let of_source = |_: &mut Self| {
             let size = Bytes(known?.next_multiple_of(512));
@@ -124,6 +115,26 @@ impl Planner<'_> {
             Some(size) => Some(size),
             None => self.decide(at_image(index), "size", None, of_source),
         }
+    }
+
+    /// Refuses a size less than that of the image below or of the source, which is returned if it is known.
+    fn refuse_smaller(
+        &mut self,
+        at: &SpecPath,
+        size: Option<Bytes>,
+        other: &BackingSpec,
+    ) -> Option<u64> {
+        let BackingSpec { path, format } = other;
+        let known = virtual_size(&self.host.index, path, *format);
+        if let (Some(size), Some(known)) = (size, known.map(Bytes))
+            && size < known
+        {
+            let message =
+                format!("{size} is less than the {known} of {path}, whose end would be lost");
+            self.refuse(at.key("size"), message).help =
+                Some(format!("write `size: {}` or more", size_text(known)));
+        }
+        known
     }
 
     fn qcow2(&mut self, index: usize, qcow2: &Qcow2Spec) -> Image {
@@ -155,6 +166,9 @@ impl Planner<'_> {
                 image.backing = below(chain);
             }
             return image;
+        }
+        if let Some(backing) = backing {
+            self.refuse_smaller(&SpecPath::disk(index).key("qcow2"), size, backing);
         }
         let is_overlay = backing.is_some();
         let preallocation = self.decide(at_image(index), "preallocation", *preallocation, |_| {
