@@ -627,7 +627,7 @@ pub(crate) enum ExplainFormat {
 pub(crate) enum QemuFormat {
     /// A shell command, one option per line.
     Lines,
-    /// A JSON array of arguments.
+    /// A JSON array with the arguments of each process to start, of which QEMU is the last.
     Json,
     /// One argument per line, unquoted.
     Args,

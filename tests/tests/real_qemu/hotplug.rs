@@ -104,6 +104,9 @@ fn qemu_has_each_disk_that_is_plugged_in_as_on_the_command_line() {
                 differences.retain(|line| {
                     !line.starts_with("iothread1: ") || script.to_lines().contains("\"iothread1\"")
                 });
+                // A controller with its only namespace is one device.
+                let is_whole = !script.to_lines().contains("nvme-ns");
+                differences.retain(|line| !(is_whole && line.starts_with("nvme0: ")));
                 assert!(
                     differences.is_empty(),
                     "{what}: {differences:#?}\n{}",

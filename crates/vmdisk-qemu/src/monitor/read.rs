@@ -74,6 +74,8 @@ fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<Writte
         let key = match name {
             // The form before QEMU 6.0.
             "object" => key.strip_prefix("props.").unwrap_or(key),
+            // The only values that a disk's socket can have.
+            "chardev" if IMPLIED.contains(&(key, member.value.as_str())) => return None,
             "chardev" => chardev_key(key),
             _ => key,
         };
@@ -96,6 +98,12 @@ fn option(line: Span, members: &Properties, end: Option<usize>) -> Option<Writte
         text: None,
     })
 }
+
+/// Members of `chardev-add` with the only values that the socket of a disk can have.
+const IMPLIED: [(&str, &str); 2] = [
+    ("backend.data.addr.type", "unix"),
+    ("backend.data.server", "false"),
+];
 
 /// The key of `-chardev` for a member of `chardev-add`.
 fn chardev_key(key: &str) -> &str {

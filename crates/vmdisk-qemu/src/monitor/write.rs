@@ -74,7 +74,11 @@ pub fn write_monitor_script(
         problems: Vec::new(),
         left_out: line.left_out,
     };
-    for argument in line.arguments {
+    let arguments = match script.plugs_namespaces {
+        true => line.arguments,
+        false => with_whole_nvme(line.arguments),
+    };
+    for argument in arguments {
         script.argument(argument);
     }
     for daemon in &line.daemons {
@@ -91,6 +95,45 @@ pub fn write_monitor_script(
         daemons: line.daemons,
         left_out: script.left_out,
     })
+}
+
+/// Joins each NVMe controller with its only namespace: `device_add` of every QEMU accepts `nvme` with a `drive`.
+fn with_whole_nvme(mut arguments: Vec<Argument>) -> Vec<Argument> {
+    let device = |argument: &Argument, driver: &str| match &argument.value {
+        ArgumentValue::Json(device) if argument.option == QemuOption::Device => {
+            (device.text("driver") == Some(driver)).then(|| device.clone())
+        }
+        _ => None,
+    };
+    let controllers: Vec<JsonObject> = arguments
+        .iter()
+        .filter_map(|argument| device(argument, "nvme"))
+        .collect();
+    for controller in controllers {
+        let id = controller.text("id").unwrap_or_default();
+        let is_on_it = |argument: &Argument| {
+            let namespace = device(argument, "nvme-ns")?;
+            (namespace.text("bus") == Some(id)).then_some(namespace)
+        };
+        let mut namespaces = arguments.iter().enumerate();
+        let mut namespaces = namespaces
+            .by_ref()
+            .filter_map(|(at, it)| Some((at, is_on_it(it)?)));
+        let (Some((at, namespace)), None) = (namespaces.next(), namespaces.next()) else {
+            continue;
+        };
+        let mut whole = JsonObject::new();
+        for (key, value) in controller.members().filter(|(key, _)| *key != "id") {
+            whole.push(key.to_owned(), value.clone());
+        }
+        let own = namespace.members();
+        for (key, value) in own.filter(|(key, _)| !matches!(*key, "driver" | "bus" | "nsid")) {
+            whole.push(key.to_owned(), value.clone());
+        }
+        arguments[at].value = ArgumentValue::Json(whole);
+        arguments.retain(|it| device(it, "nvme").as_ref() != Some(&controller));
+    }
+    arguments
 }
 
 /// The guest reduced to its disks and their dependencies; the indexes of disks stay.
@@ -199,7 +242,7 @@ impl Script<'_> {
 }
 
 /// The reason why a device must exist from the start, and the alternative; `device_add` of QEMU 5.2, 7.2, 10.0 and 11.1
-/// refuses these, except `nvme-ns` on 11.1.
+/// refuses these, except `nvme-ns` on 11.1; the only namespace of a controller is part of it.
 fn fixed(driver: &str) -> Option<(&'static str, &'static str)> {
     let scsi = "use bus scsi with a virtio-scsi controller";
     Some(match driver {
@@ -210,7 +253,7 @@ fn fixed(driver: &str) -> Option<(&'static str, &'static str)> {
         ),
         "nvme-ns" => (
             "the bus of an NVMe controller does not support hotplugging before QEMU 11.1",
-            "use bus virtio or scsi",
+            "use bus virtio or scsi, or a controller for this disk alone",
         ),
         "piix3-usb-uhci" | "piix4-usb-uhci" | "vt82c686b-usb-uhci" | "ich9-usb-uhci1"
         | "ich9-usb-uhci2" | "ich9-usb-uhci3" => (

@@ -14,6 +14,7 @@ use crate::device::recorded::device_owner;
 use crate::limits::Suggestions;
 use crate::members::Members;
 use crate::syntax::properties::{Kind, Property, Syntax};
+use crate::syntax::start::CommandLineForm;
 use crate::syntax::value::is_on;
 use crate::vocabulary;
 
@@ -671,6 +672,9 @@ fn check_device_syntax(
 }
 
 fn check_json_chardevs(line: &Line<'_>, report: &mut Report) {
+    if line.document.form == CommandLineForm::MonitorScript {
+        return; // the arguments of `chardev-add`
+    }
     for (option, chardev) in line.index.of_name("chardev") {
         if matches!(chardev.properties().syntax, Syntax::Json { .. }) {
             let span = line.index.span(option);

@@ -13,7 +13,7 @@ use super::program::{is_program, is_start, runs};
 use super::script::evaluate;
 use super::shell_words::{Quoting, commands};
 use super::start::{CommandLineForm, Words};
-use super::starts::explore;
+use super::starts::{explore, is_storage_daemon};
 use super::text::Text;
 use super::unit;
 use crate::config_file::read::is_config_file;
@@ -59,7 +59,9 @@ pub fn sniff(text: &str) -> bool {
             .unwrap_or(word);
         TELLING.contains(&word) || is_program(word)
     };
-    text.split(|byte: char| byte.is_whitespace() || byte == '\0' || byte == '=')
+    let is_array = text.starts_with('[');
+    let ends = |byte: char| matches!(byte, '\0' | '=') || byte == ',' && is_array;
+    text.split(|byte: char| byte.is_whitespace() || ends(byte))
         .any(is_telling)
 }
 
@@ -72,7 +74,19 @@ pub(crate) fn words(
     let mut words = match form {
         CommandLineForm::ZeroBytes => with_program(form, split(text, '\0')?),
         CommandLineForm::Lines => with_program(form, lines(text)?),
-        CommandLineForm::Json => with_program(form, json_text::strings(text)?),
+        CommandLineForm::Json => {
+            let is_daemon = |words: &Vec<Text>| words.first().is_some_and(is_storage_daemon);
+            let (daemons, guests): (Vec<_>, Vec<_>) =
+                json_text::commands(text)?.into_iter().partition(is_daemon);
+            let mut guests = guests.into_iter();
+            let (Some(guest), None) = (guests.next(), guests.next()) else {
+                return Err(no_command(text));
+            };
+            let mut words = with_program(form, guest);
+            let arguments = |mut words: Vec<Text>| words.split_off(1);
+            words.daemons = daemons.into_iter().map(arguments).collect();
+            words
+        }
         CommandLineForm::Unit => {
             let found = evaluated(text, form, given)?;
             return match found.is_empty() {
@@ -114,10 +128,12 @@ fn form_of(text: &str) -> CommandLineForm {
 fn is_json(text: &str) -> bool {
     let first = text.strip_prefix('[').map(str::trim_start);
     first.is_some_and(|rest| {
-        !rest.starts_with(['!', '-', '[', '$']) && {
-            let is_test = rest.lines().next().is_some_and(|line| line.contains(" ]"));
-            !is_test || text.trim_end().ends_with(']')
-        }
+        let is_nested = rest.strip_prefix('[').map(str::trim_start);
+        is_nested.is_some_and(|rest| rest.starts_with('"')) && text.trim_end().ends_with(']')
+            || !rest.starts_with(['!', '-', '[', '$']) && {
+                let is_test = rest.lines().next().is_some_and(|line| line.contains(" ]"));
+                !is_test || text.trim_end().ends_with(']')
+            }
     })
 }
 

@@ -17,12 +17,8 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-/// The strings of an array, which is the whole text.
-pub(crate) fn strings(file: &str) -> Result<Vec<Text>, ReadFailure> {
-    let not_strings = |fault: Fault| {
-        let message = format!("not a JSON array of strings: {}", fault.message);
-        ReadFailure::new(fault.span, message)
-    };
+/// The commands of an array, which is the whole text: its strings are one, or those of each array in it.
+pub(crate) fn commands(file: &str) -> Result<Vec<Vec<Text>>, ReadFailure> {
     let mut text = Text::empty(0);
     text.push_verbatim(file, Span::new(0, file.len()));
     let mut parser = Parser {
@@ -31,25 +27,29 @@ pub(crate) fn strings(file: &str) -> Result<Vec<Text>, ReadFailure> {
         found: Vec::new(),
         ends: Vec::new(),
     };
-    let mut words = Vec::new();
+    let mut commands = Vec::new();
     let mut counted = Counted::default();
     parser.space();
+    let begin = parser.at;
     parser.expect(b'[').map_err(not_strings)?;
     parser.space();
-    while parser.peek() != Some(b']') {
-        words.push(parser.string().map_err(not_strings)?.0);
-        counted.word(parser.at)?;
-        parser.space();
-        if parser.peek() == Some(b',') {
-            parser.at += 1;
-            parser.space();
-        } else if parser.peek() != Some(b']') {
-            return Err(not_strings(parser.fault("expected `,` or `]`")));
+    if parser.peek() == Some(b'[') {
+        while parser.peek() != Some(b']') {
+            commands.push(parser.strings(&mut counted)?);
+            parser.next_item()?;
         }
+        parser.at += 1;
+    } else {
+        parser.at = begin;
+        commands.push(parser.strings(&mut counted)?);
     }
-    parser.at += 1;
     parser.end().map_err(not_strings)?;
-    Ok(words)
+    Ok(commands)
+}
+
+fn not_strings(fault: Fault) -> ReadFailure {
+    let message = format!("not a JSON array of strings: {}", fault.message);
+    ReadFailure::new(fault.span, message)
 }
 
 /// The members of an object, which is the whole text.
@@ -95,6 +95,32 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
+    /// The strings of an array.
+    fn strings(&mut self, counted: &mut Counted) -> Result<Vec<Text>, ReadFailure> {
+        let mut words = Vec::new();
+        self.expect(b'[').map_err(not_strings)?;
+        self.space();
+        while self.peek() != Some(b']') {
+            words.push(self.string().map_err(not_strings)?.0);
+            counted.word(self.at)?;
+            self.next_item()?;
+        }
+        self.at += 1;
+        Ok(words)
+    }
+
+    /// Goes on to the next item of an array, or to its end.
+    fn next_item(&mut self) -> Result<(), ReadFailure> {
+        self.space();
+        if self.peek() == Some(b',') {
+            self.at += 1;
+            self.space();
+        } else if self.peek() != Some(b']') {
+            return Err(not_strings(self.fault("expected `,` or `]`")));
+        }
+        Ok(())
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_str().as_bytes().get(self.at).copied()
     }
@@ -382,9 +408,17 @@ mod tests {
 
     #[test]
     fn an_array_of_strings_is_an_argv() {
-        let words = strings("[\"qemu-system-x86_64\", \"-S\"]\n").unwrap();
+        let words = commands("[\"qemu-system-x86_64\", \"-S\"]\n")
+            .unwrap()
+            .remove(0);
         let words: Vec<&str> = words.iter().map(Text::as_str).collect();
         assert_eq!(words, ["qemu-system-x86_64", "-S"]);
-        assert!(strings("[1]").is_err());
+        assert!(
+            ["[1]", "[[1]]", "[[]", "[[] []]"]
+                .iter()
+                .all(|text| commands(text).is_err())
+        );
+        let two = commands("[[\"a\", \"b\"], [\"c\"]]").unwrap();
+        assert_eq!(two.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
     }
 }

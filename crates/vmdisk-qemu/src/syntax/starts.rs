@@ -231,13 +231,16 @@ fn scattered(arguments: &[Text], file: &str) -> Vec<Span> {
     pairs.filter(is_scattered).flatten().collect()
 }
 
+/// True for the program of a storage daemon.
+pub(super) fn is_storage_daemon(word: &Text) -> bool {
+    word.as_str().rsplit('/').next() == Some("qemu-storage-daemon")
+}
+
 /// The options of the storage daemons among the commands.
 fn daemons(all: &[Command]) -> Vec<Vec<Text>> {
     let options = |command: &Command| {
         let words = &command.words;
-        let is_daemon =
-            |word: &Text| word.as_str().rsplit('/').next() == Some("qemu-storage-daemon");
-        let at = words.iter().position(is_daemon)?;
+        let at = words.iter().position(is_storage_daemon)?;
         Some(words[at + 1..].to_vec())
     };
     all.iter().filter_map(options).collect()

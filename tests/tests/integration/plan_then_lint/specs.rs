@@ -411,6 +411,7 @@ fn guest() -> BoxedStrategy<GuestSpec> {
         .prop_map(
             |(guest_type, machine, vcpus, memory, iothreads, hugepages)| GuestSpec {
                 os: None,
+                drivers: None,
                 name: None,
                 uuid: None,
                 guest_type,
