@@ -8,6 +8,7 @@ use vmdisk_model::{
 use crate::RootKind;
 use crate::document::Document;
 use crate::element::{Child, Element};
+use crate::pci_room::pci_room;
 use crate::reader::Reader;
 use crate::unmodeled::{NOTHING, Unmodeled, UnmodeledParts, UnmodeledPath, name_of};
 use crate::value::{any_base, unsigned32};
@@ -127,6 +128,7 @@ fn read_devices<'d>(
 ) {
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
+    domain.pci_room = pci_room(&devices, domain.board());
     let controllers = devices.children("controller");
     domain.controllers.reserve_exact(controllers.len());
     for node in controllers {
@@ -238,6 +240,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         throttle_groups,
         default_iothread,
         iothreads,
+        pci_room: _,        // follows from the devices
         tuned_iothreads: _, // kept in `cputune`
         controllers: _,     // written by `write_devices`, as the disks are
         disks: _,
@@ -288,10 +291,9 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
             _ => {}
         }
         while let Some((_, is_again, child)) = others.next_if(|(at, ..)| *at <= place) {
-            if is_again {
-                writer.duplicate(name_of(child), child);
-            } else {
-                writer.verbatim(child);
+            match is_again {
+                true => writer.duplicate(name_of(child), child),
+                false => writer.verbatim(child),
             }
         }
     }

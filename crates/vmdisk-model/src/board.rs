@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Address, Architecture, ControllerType, Disk, Domain, MachineType, TargetBus};
+use crate::{
+    Address, Architecture, Controller, ControllerType, Disk, Domain, MachineType, TargetBus,
+};
 
 /// The kinds of machines, by the way disks are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,14 +160,18 @@ impl Domain {
                 Some(Address::Pci(_) | Address::Usb(_))
             )
         };
-        let of_kind = |kind| {
-            let controllers = self.controllers.iter();
-            controllers
-                .filter(move |it| it.controller_type == kind)
-                .count()
-        };
-        let is_free = !self.disks.iter().any(is_placed) && of_kind(ControllerType::Usb) == 0;
-        let mut counts = BTreeMap::from([(TargetBus::Virtio, of_kind(ControllerType::Scsi))]);
+        let has_address = |it: &Controller| matches!(it.address, Some(Address::Pci(_)));
+        let is_free = !self.disks.iter().any(is_placed)
+            && !self
+                .controllers
+                .iter()
+                .any(|it| it.controller_type == ControllerType::Usb);
+        let scsi = self.controllers.iter();
+        let scsi = scsi.filter(|it| it.controller_type == ControllerType::Scsi);
+        let scsi = scsi
+            .filter(|it| self.pci_room.is_none() || !has_address(it))
+            .count();
+        let mut counts = BTreeMap::from([(TargetBus::Virtio, scsi)]);
         let mut beyond = Vec::new();
         for (nth, disk) in self.disks.iter().enumerate() {
             let bus = match disk.frontend.effective_bus() {
@@ -173,15 +179,21 @@ impl Domain {
                 bus => bus,
             };
             let count = counts.entry(bus).or_default();
+            let room = match (bus, self.pci_room) {
+                (TargetBus::Virtio, Some(_)) if is_placed(disk) => continue,
+                (TargetBus::Virtio, Some(room)) => Some(room),
+                (TargetBus::Scsi, Some(room)) if scsi > room => {
+                    let controller = self.scsi_controller_of(disk);
+                    controller.is_some_and(|it| !has_address(it)).then_some(0)
+                }
+                (TargetBus::Ide | TargetBus::Fdc, _) => board.capacity(bus),
+                _ => board.capacity(bus).filter(|_| is_free),
+            };
             *count += 1;
-            let room = board
-                .capacity(bus)
-                .filter(|room| *count > *room && nth >= from);
-            if let Some(room) = room
-                && (is_free || matches!(bus, TargetBus::Ide | TargetBus::Fdc))
-            {
-                beyond.push((nth, room));
-            }
+            beyond.extend(
+                room.filter(|room| *count > *room && nth >= from)
+                    .map(|room| (nth, room)),
+            );
         }
         beyond
     }

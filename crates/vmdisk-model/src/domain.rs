@@ -102,6 +102,9 @@ pub struct Domain {
     /// Addresses on SCSI controllers that host devices occupy; libvirt `<hostdev
     /// type='scsi'>`. They are only looked at, and written back as they were read.
     pub scsi_host_devices: Vec<DriveAddress>,
+    /// The number of devices for which libvirt finds a place on PCI, beside those with an address. `None` if it is not known
+    /// or without a limit. It is only looked at.
+    pub pci_room: Option<usize>,
 }
 
 impl Domain {

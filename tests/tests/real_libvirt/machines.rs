@@ -1,7 +1,7 @@
 //! Machines and their buses: what a spec gets, a real libvirt starts, and what a bus has room for, it defines.
 
 use vmdisk::facts::Facts;
-use vmdisk::plan::{BusSpec, Plan, Spec, plan};
+use vmdisk::plan::{BusSpec, Plan, Spec, plan, plan_into};
 use vmdisk::rules::Severity;
 use vmdisk::write::libvirt_xml;
 use vmdisk::{LintOptions, lint, read};
@@ -123,5 +123,127 @@ const fn bus_prefix(bus: BusSpec) -> &'static str {
         BusSpec::Virtio => "vd",
         BusSpec::Ide => "hd",
         _ => "sd",
+    }
+}
+
+/// A guest whose devices have the slots `taken` of the root bus, and further elements.
+fn full(machine: &str, taken: std::ops::Range<u32>, more: &str) -> String {
+    let mut devices = String::new();
+    for (nth, slot) in taken.enumerate() {
+        devices += &format!(
+            "<controller type='virtio-serial' index='{nth}'><address type='pci' domain='0x0000' bus='0x00' slot='{slot:#x}' function='0x0'/></controller>\n"
+        );
+    }
+    format!(
+        "<domain type='qemu'>\n<name>full</name>\n<memory unit='MiB'>64</memory>\n<os><type arch='x86_64' machine='{machine}'>hvm</type></os>\n\
+         <features><acpi/></features>\n<devices>\n<controller type='usb' model='none'/>\n{devices}{more}<memballoon model='none'/>\n</devices>\n</domain>\n"
+    )
+}
+
+/// A port or bridge on bus `index`, at a slot of the root bus.
+fn pci_controller(model: &str, index: u32, slot: u32) -> String {
+    format!(
+        "<controller type='pci' index='{index}' model='{model}'><address type='pci' domain='0x0000' bus='0x00' slot='{slot:#x}' function='0x0'/></controller>\n"
+    )
+}
+
+#[test]
+fn disks_are_added_to_a_guest_while_its_pci_bus_has_room_and_libvirt_agrees() {
+    let port = |index, slot| pci_controller("pcie-root-port", index, slot);
+    let bridge = pci_controller("pci-bridge", 1, 31);
+    let on_bridge = |slots: std::ops::Range<u32>| {
+        let serial = |slot: u32| {
+            format!(
+                "<controller type='virtio-serial' index='{}'><address type='pci' domain='0x0000' bus='0x01' slot='{slot:#x}' function='0x0'/></controller>\n",
+                100 + slot
+            )
+        };
+        slots.map(serial).collect::<String>()
+    };
+    // The guest, and how many disks find a place; none for more than are tried.
+    let guests = [
+        (full("pc", 2..32, ""), Some(0)),
+        (full("pc", 2..31, ""), None),
+        (
+            full("pc", 2..31, &(bridge.clone() + &on_bridge(1..31))),
+            None,
+        ),
+        (full("pc", 2..31, &(bridge + &on_bridge(1..32))), Some(0)),
+        (full("q35", 1..31, ""), Some(0)),
+        (full("q35", 1..29, &port(1, 29)), None),
+        (full("q35", 1..30, &port(1, 30)), Some(8)),
+    ];
+    const TRIED: usize = 9;
+    for libvirt in libvirts("filling PCI buses") {
+        let session = libvirt.session();
+        let (mut texts, mut expected) = (Vec::new(), Vec::new());
+        for (xml, room) in &guests {
+            let document = read(xml).unwrap();
+            for (bus, count, taken) in [
+                (BusSpec::Virtio, room.unwrap_or(TRIED), true),
+                (
+                    BusSpec::Virtio,
+                    room.map_or(TRIED, |room| room + 1),
+                    room.is_none(),
+                ),
+                (BusSpec::VirtioScsi, 1, *room != Some(0)),
+            ] {
+                let disks: Vec<String> = (0..count)
+                    .map(|nth| format!("- {{raw: {{path: /srv/{nth}.img}}, bus: {bus}}}\n"))
+                    .collect();
+                if disks.is_empty() {
+                    continue;
+                }
+                let text = format!("version: 1\ndisks:\n{}", disks.concat());
+                let spec = Spec::from_yaml(&text).unwrap();
+                let planned = plan_into(
+                    &spec,
+                    document.domain(),
+                    &Facts::default(),
+                    &libvirt.target(),
+                );
+                assert_eq!(planned.is_ok(), taken, "{bus} {count} {xml} {planned:?}");
+                // What the plan refuses is linted and defined all the same.
+                let mut devices = String::new();
+                for nth in 0..count {
+                    let letter = char::from(b'a' + u8::try_from(nth).unwrap());
+                    let (name, on) = match bus {
+                        BusSpec::Virtio => (format!("vd{letter}"), "virtio"),
+                        _ => (format!("sd{letter}"), "scsi"),
+                    };
+                    devices += &format!(
+                        "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/srv/{nth}.img'/><target dev='{name}' bus='{on}'/></disk>\n"
+                    );
+                }
+                if bus == BusSpec::VirtioScsi {
+                    devices += "<controller type='scsi' index='0' model='virtio-scsi'/>\n";
+                }
+                let number = texts.len();
+                let whole = xml
+                    .replace("<memballoon", &(devices + "<memballoon"))
+                    .replace("<name>full", &format!("<name>full{number}"));
+                let found = lint(&read(&whole).unwrap(), &LintOptions::default());
+                let is_reported = found
+                    .diagnostics
+                    .iter()
+                    .any(|it| it.rule.name == "address-beyond-controller");
+                assert_eq!(is_reported, !taken, "{whole}");
+                texts.push(whole);
+                expected.push((taken, bus));
+            }
+        }
+        let verdicts = session.verdicts(Step::Define, texts.iter().map(String::as_str));
+        for ((verdict, text), (taken, bus)) in verdicts.iter().zip(&texts).zip(&expected) {
+            assert_eq!(
+                *verdict == Verdict::Accepted,
+                *taken,
+                "{bus} {verdict:?} {text}"
+            );
+        }
+        println!(
+            "libvirt {}: {} guests with full buses",
+            libvirt.version,
+            texts.len()
+        );
     }
 }

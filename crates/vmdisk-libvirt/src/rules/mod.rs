@@ -3,7 +3,6 @@
 //! The reader reports most mistakes itself.
 
 mod acpi_missing;
-mod device_address;
 mod disk_in_qemu_commandline;
 mod image_denied_by_apparmor;
 pub(crate) mod iothread_pinned_on_vcpu;

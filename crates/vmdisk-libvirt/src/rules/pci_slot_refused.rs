@@ -6,8 +6,8 @@ use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::device_address::pci_address;
 use super::xml::{Xml, xml_rule};
+use crate::device_address::pci_address;
 use crate::xml::Node;
 
 xml_rule! {

@@ -6,8 +6,8 @@ use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, DomainField, FieldPath};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
-use super::device_address::{PciPlace, pci_address};
 use super::xml::{Xml, xml_rule};
+use crate::device_address::{PciPlace, pci_address};
 use crate::passthrough::part;
 use crate::xml::Node;
 

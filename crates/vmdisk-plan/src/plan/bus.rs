@@ -137,6 +137,9 @@ impl Planner<'_> {
             let help = match bus {
                 TargetBus::Fdc => "a machine has only one floppy controller",
                 TargetBus::Ide => "use `bus: sata` or `bus: virtio`",
+                TargetBus::Scsi => {
+                    "no PCI slot is left for a controller: remove a device of the guest, or use `bus: sata`"
+                }
                 _ => "use `bus: virtio-scsi`, of which one controller has room for 255 disks",
             };
             let at = SpecPath::disk(nth - before).key("bus");
@@ -328,7 +331,7 @@ fn choose_bus(planner: &Planner<'_>, disk: &DiskSpec) -> Chosen<BusSpec> {
         }
         MediaSpec::Disk if planner.is_windows_pc() => {
             let bus = if is_pc { BusSpec::Ide } else { BusSpec::Sata };
-            let reason = "the installer of Windows has no driver for virtio; with the driver CD of virtio-win, write `bus: virtio`";
+            let reason = "the installer of Windows has no driver for virtio; with the driver CD of virtio-win, write `drivers: virtio`";
             Chosen::by_default(bus, reason)
         }
         MediaSpec::Disk => {

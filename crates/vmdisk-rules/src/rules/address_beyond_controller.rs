@@ -23,7 +23,7 @@ declare_rule! {
     /// has no targets either.
     ///
     /// It also reports the first disk on virtio or USB of a PC for which libvirt finds no room: after 236 disks on virtio of
-    /// q35, 655 of pc, and 143 or 127 on USB.
+    /// q35, 655 of pc, and 143 or 127 on USB; fewer if other devices have the slots.
     ///
     /// ## Use instead
     /// Remove the `<address>` element: libvirt assigns a free address when the guest is defined. With more than four IDE

@@ -4,10 +4,10 @@ use crate::value::any_base;
 use crate::xml::Node;
 
 /// Domain, bus, slot and function.
-pub(super) type PciPlace = (u32, u32, u32, u32);
+pub(crate) type PciPlace = (u32, u32, u32, u32);
 
 /// The PCI address of a device with its element. An address of zeros counts as unset, as libvirt treats it.
-pub(super) fn pci_address(device: Node<'_>) -> Option<(Node<'_>, PciPlace)> {
+pub(crate) fn pci_address(device: Node<'_>) -> Option<(Node<'_>, PciPlace)> {
     let address = device.child("address")?;
     if address.attribute("type") != Some("pci") {
         return None;
