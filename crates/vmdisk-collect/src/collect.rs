@@ -13,6 +13,7 @@ use crate::cgroups;
 use crate::chains;
 use crate::devices::Devices;
 use crate::filesystems::{self, Under};
+use crate::firmware;
 use crate::host;
 use crate::inspection::{Paths, is_device, normalize};
 use crate::kvm;
@@ -140,6 +141,7 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
         .then_some(request.timeout);
     facts.qemu = programs::qemu(root, &packages, run);
     facts.libvirt = libvirt::libvirt(root, &packages);
+    facts.firmware = firmware::firmware(root);
     facts.limits = host::limits(root, facts.libvirt.is_known());
     if request.groups.contains(&FactGroup::Kvm) {
         let mut kvm = std::mem::take(&mut facts.kvm);

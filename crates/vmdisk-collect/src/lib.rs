@@ -29,6 +29,7 @@ mod devices;
 mod drivers;
 mod extents;
 mod filesystems;
+mod firmware;
 mod header;
 mod host;
 mod image_file;

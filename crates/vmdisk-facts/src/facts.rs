@@ -10,6 +10,7 @@ use crate::blockdev::BlockDevice;
 use crate::cgroup::Cgroups;
 use crate::fact::{Fact, Reason, Unknown};
 use crate::filesystem::Filesystem;
+use crate::firmware::Firmware;
 use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
 use crate::libvirt::Libvirt;
 use crate::lvm_config::LvmConfig;
@@ -72,6 +73,9 @@ pub struct Facts {
     /// libvirt; absent means it is not installed.
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub libvirt: Fact<Libvirt>,
+    /// UEFI for guests, in the order in which it is chosen; empty if the host has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub firmware: Vec<Firmware>,
     /// The active security modules (`apparmor`, `selinux`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lsm: Fact<Vec<String>>,
@@ -139,6 +143,7 @@ impl Default for Facts {
             memory: Memory::default(),
             qemu: Fact::default(),
             libvirt: Fact::default(),
+            firmware: Vec::default(),
             lsm: Fact::default(),
             security: Security::default(),
             cgroups: Cgroups::default(),

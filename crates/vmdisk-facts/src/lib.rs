@@ -19,6 +19,7 @@ pub mod drivers;
 mod fact;
 mod facts;
 pub mod filesystem;
+pub mod firmware;
 pub mod host;
 mod index;
 mod introspection;

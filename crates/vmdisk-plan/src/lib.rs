@@ -89,11 +89,11 @@ pub use plan::{
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
-    DiskSpec, EmptySpec, EncryptionSpec, GuestOs, GuestSpec, GuestType, HugePagesSpec,
-    IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES,
-    MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec,
-    RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors, SpecPath, SpecPlace, SpecSegment,
-    SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
+    DiskSpec, EmptySpec, EncryptionSpec, GuestDrivers, GuestOs, GuestSpec, GuestType,
+    HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec,
+    MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried,
+    NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors, SpecPath,
+    SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
     Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, script, shell_word,

@@ -574,6 +574,7 @@ fn windows_on_a_pc_starts_from_a_bus_that_its_installer_knows() {
     };
     assert_eq!(bus("os: windows"), TargetBus::Sata);
     assert_eq!(bus("os: windows, machine: pc"), TargetBus::Ide);
+    assert_eq!(bus("os: windows, drivers: virtio"), TargetBus::Virtio);
     assert_eq!(bus("os: windows, arch: aarch64"), TargetBus::Virtio);
     assert_eq!(bus("os: linux"), TargetBus::Virtio);
 }

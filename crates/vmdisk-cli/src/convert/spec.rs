@@ -49,7 +49,13 @@ pub(super) fn written_from(
         ConvertForm::Spec => None,
     };
     let guest = match form {
-        Some(form) => write::guest(&plan, target.clone(), form, args.qemu_format)?,
+        Some(form) => write::guest(
+            &plan,
+            &Facts::default(),
+            target.clone(),
+            form,
+            args.qemu_format,
+        )?,
         None => None,
     };
     let mut written = guest.unwrap_or_else(|| Written {

@@ -148,7 +148,8 @@ fn new(
     let plan = plan(&asked.spec, facts, target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
     let mut warnings = check.plan(&plan, asked)?;
-    let mut written = match write::guest(&plan, target.clone(), check.to, check.qemu_format)? {
+    let mut written = match write::guest(&plan, facts, target.clone(), check.to, check.qemu_format)?
+    {
         Some(written) => written,
         None => Written {
             text: write::creation(&plan, target, check.to)?,

@@ -1,11 +1,12 @@
 //! From a planned guest to the requested text.
 
-use vmdisk::Target;
 use vmdisk::model::{
-    BackendSource, Board, CacheMode, CacheSwitches, Disk, Domain, NetworkProtocol, Protocol, Switch,
+    Architecture, BackendSource, Board, CacheMode, CacheSwitches, Disk, Domain, Firmware,
+    NetworkProtocol, Protocol, Switch,
 };
-use vmdisk::plan::Plan;
+use vmdisk::plan::{Plan, shell_word};
 use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
+use vmdisk::{Facts, Target};
 
 use crate::args::{GenerateForm, QemuFormat};
 use crate::render::message::Message;
@@ -22,6 +23,7 @@ pub(crate) struct Written {
 /// The guest, or its disks, in the requested form; a script is not a form of the guest.
 pub(crate) fn guest(
     plan: &Plan,
+    facts: &Facts,
     target: Target,
     form: GenerateForm,
     qemu: QemuFormat,
@@ -46,10 +48,68 @@ pub(crate) fn guest(
                 target,
                 ..QemuOptions::default()
             };
-            Some(command_line(domain, &options, form, qemu, &[])?)
+            let uefi = match form {
+                GenerateForm::Qemu => uefi(domain, facts),
+                _ => None,
+            };
+            let Some((files, made)) = uefi else {
+                return command_line(domain, &options, form, qemu, &[]).map(Some);
+            };
+            let domain = Domain {
+                firmware: None,
+                ..domain.clone()
+            };
+            let mut written = command_line(&domain, &options, form, qemu, &files)?;
+            written.warnings.extend(made);
+            Some(written)
         }
         GenerateForm::Script | GenerateForm::Steps => None,
     })
+}
+
+/// The options with the files of UEFI, as the facts name them, and how the file of the guest's variables is made.
+fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)> {
+    let arch = domain.architecture.unwrap_or(Architecture::X86_64);
+    let arch = match arch {
+        Architecture::I686 => "i386",
+        Architecture::Armv7l => "arm",
+        other => other.as_str(),
+    };
+    let machine = domain
+        .machine
+        .as_ref()
+        .filter(|_| domain.firmware == Some(Firmware::Efi))?;
+    let uefi = facts.uefi_of(arch, &machine.0)?;
+    let format = uefi.format.value()?;
+    let drive = |unit: &str, path: &str| {
+        let path = path.replace(',', ",,");
+        let drive = format!("if=pflash,unit={unit},format={format},file={path}");
+        ["-drive".to_owned(), drive]
+    };
+    let mut options = drive("0,readonly=on", uefi.code.value()?).to_vec();
+    let made = uefi.variables.value().map(|template| {
+        let files = domain.disks.iter().filter_map(|disk| disk.backend.image());
+        let mut files = files.filter_map(|image| match &image.protocol {
+            Protocol::File { path, .. } => path.rsplit_once('/'),
+            _ => None,
+        });
+        let (folder, _) = files.next().unwrap_or(("/var/lib/libvirt/qemu/nvram", ""));
+        let name = domain.name.as_deref().unwrap_or("guest").replace('/', "_");
+        let path = format!("{folder}/{name}_VARS.fd");
+        options.extend(drive("1", &path));
+        let copy = format!(
+            "cp --no-clobber -- {} {}",
+            shell_word(template),
+            shell_word(&path)
+        );
+        Message::warning("UEFI keeps the variables of the guest in a file of its own").help(
+            format!(
+                "make it before the first start: `{}`",
+                sanitize::line(&copy)
+            ),
+        )
+    });
+    Some((options, made))
 }
 
 /// libvirt starts such a disk, but its schema refuses it, which `virsh edit` and `virsh define --validate` apply.

@@ -44,9 +44,9 @@ fn a_disk_in_one_line_in_place_of_a_spec_is_told_of_its_option() {
 #[test]
 fn the_forms_of_a_qemu_command_line_hold_the_same_arguments() {
     let form = |format: &str| text(generate(&["--to", "qemu", "--qemu-format", format]));
-    let json: Vec<String> = serde_json::from_str(&form("json")).unwrap();
+    let processes: Vec<Vec<String>> = serde_json::from_str(&form("json")).unwrap();
     let lines: Vec<String> = form("args").lines().map(str::to_owned).collect();
-    assert_eq!(json, lines);
+    assert_eq!(processes, [lines]);
     let shell = std::process::Command::new("sh")
         .args([
             "-c",
@@ -55,6 +55,32 @@ fn the_forms_of_a_qemu_command_line_hold_the_same_arguments() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(shell.stdout).unwrap(), form("args"));
+}
+
+#[test]
+fn qmp_and_json_of_a_served_disk_lint_without_findings() {
+    let place = Place::with(&[]);
+    let disk = "vhost-user-blk:/s.sock,serves.path=/a.img,serves.format=raw";
+    for form in [
+        &["--to", "qmp"][..],
+        &["--to", "qemu", "--qemu-format", "json"],
+    ] {
+        let generate = [&["generate", "--disk", disk, "--target", "qemu=7.2"], form].concat();
+        place.write("v", text(place.run(&generate)).as_bytes());
+        let lint = place.run(&["lint", "v", "--target", "qemu=7.2"]);
+        assert_eq!((lint.code, &*lint.stdout), (0, ""), "{lint:?}");
+        let converted = place.run(&["convert", "v", "--to", "libvirt-xml"]);
+        assert!(
+            converted
+                .stdout
+                .contains("<source type='unix' path='/s.sock'>"),
+            "{converted:?}"
+        );
+        assert!(
+            !converted.stderr.contains("backend") && !converted.stderr.contains("`server`"),
+            "{converted:?}"
+        );
+    }
 }
 
 #[test]
@@ -871,4 +897,76 @@ fn a_key_of_a_disk_in_its_backend_is_told_its_place() {
         assert_eq!(run.code, 2, "{key}: {run:?}");
         assert!(run.stderr.contains(said), "{key}: {run:?}");
     }
+}
+
+/// A host with UEFI for two machines.
+const UEFI: &str = "schema_version: '1.0'
+firmware:
+- {code: /u/secure.fd, variables: /u/s.fd, format: raw, machines: [x86_64 pc-q35-*], features: [requires-smm]}
+- {code: '/u/a,b.fd', variables: '/u/v s.fd', format: raw, machines: [x86_64 pc-q35-*], features: []}
+- {code: /u/arm.qcow2, format: qcow2, machines: [aarch64 virt-*]}
+";
+
+#[test]
+fn a_command_line_has_the_files_of_uefi_that_the_facts_name() {
+    let place = Place::with(&[("facts.yaml", UEFI)]);
+    let written = |guest: &str, facts: &[&str]| {
+        let text = format!(
+            "version: 1\nguest: {{name: g, type: qemu, {guest}}}\ndisks:\n- raw: {{path: /srv/a.img}}\n"
+        );
+        place.write("spec.yaml", text.as_bytes());
+        let mut args = vec![
+            "generate",
+            "spec.yaml",
+            "--to",
+            "qemu",
+            "--qemu-format",
+            "args",
+        ];
+        args.extend(facts);
+        place.run(&args)
+    };
+    let facts = ["--facts", "facts.yaml"];
+    let pc = written("firmware: efi", &facts);
+    let flash: Vec<&str> = pc
+        .stdout
+        .lines()
+        .filter(|it| it.contains("pflash"))
+        .collect();
+    assert_eq!(
+        flash,
+        [
+            "if=pflash,unit=0,readonly=on,format=raw,file=/u/a,,b.fd",
+            "if=pflash,unit=1,format=raw,file=/srv/g_VARS.fd"
+        ]
+    );
+    assert!(
+        pc.stderr
+            .contains("`cp --no-clobber -- '/u/v s.fd' /srv/g_VARS.fd`"),
+        "{}",
+        pc.stderr
+    );
+    place.write("a.args", pc.stdout.as_bytes());
+    let lint = place.run(&["lint", "a.args", "--facts", "facts.yaml"]);
+    assert_eq!(lint.code, 0, "{}", lint.stdout);
+    let arm = written("arch: aarch64", &facts);
+    assert!(
+        arm.stdout
+            .contains("readonly=on,format=qcow2,file=/u/arm.qcow2\n"),
+        "{}",
+        arm.stdout
+    );
+    assert!(
+        !arm.stdout.contains("unit=1") && !arm.stderr.contains("UEFI"),
+        "{}",
+        arm.stderr
+    );
+    for (guest, facts) in [
+        ("firmware: efi", &[][..]),
+        ("machine: pc, firmware: efi", &facts),
+    ] {
+        let without = written(guest, facts);
+        assert!(!without.stdout.contains("pflash") && without.stderr.contains("file=CODE"));
+    }
+    assert!(!written("os: linux", &facts).stdout.contains("pflash"));
 }

@@ -23,6 +23,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         arch,
         machine,
         os,
+        drivers,
         firmware,
         vcpus,
         memory,
@@ -40,6 +41,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     });
     planner.domain.architecture = arch;
     planner.note_asked(at(DomainField::Os), "os", os);
+    planner.note_asked(at(DomainField::Os), "drivers", drivers);
     let arch = arch.unwrap_or(Architecture::X86_64);
     let machine = planner.decide(at(DomainField::Machine), "machine", machine, |planner| {
         choose_machine(planner, arch)
@@ -149,11 +151,12 @@ fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
 }
 
 impl Planner<'_> {
-    /// True for a PC that runs Windows.
+    /// True for a PC that runs Windows without the drivers of virtio.
     pub(crate) fn is_windows_pc(&self) -> bool {
         let guest = self.spec.guest.as_ref();
         is_pc(self.domain.architecture)
-            && guest.is_some_and(|guest| guest.os == Some(GuestOs::Windows))
+            && guest
+                .is_some_and(|guest| guest.os == Some(GuestOs::Windows) && guest.drivers.is_none())
     }
 }
 

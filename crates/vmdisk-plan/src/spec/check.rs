@@ -53,6 +53,7 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         guest_type: _,
         arch: _,
         os: _,
+        drivers: _,
         machine,
         firmware: _,
         vcpus,

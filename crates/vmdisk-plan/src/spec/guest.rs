@@ -23,6 +23,8 @@ section! {
         machine: Option<String> = "machine",
         /// Operating system; default `linux`. The disks of `windows` on a PC are on a bus that its installer knows.
         os: Option<GuestOs> = "os",
+        /// Drivers beside those of the installer; `virtio` of the driver CD puts the disks of Windows on virtio.
+        drivers: Option<GuestDrivers> = "drivers",
         /// Firmware; default: the machine's own, and `efi` for a machine without one and for a PC that boots from a disk
         /// with 4096-byte sectors.
         firmware: Option<Firmware> = "firmware",
@@ -55,6 +57,14 @@ spec_words! {
         Linux = "linux",
         /// Windows, which has no drivers for virtio on its installer.
         Windows = "windows",
+    }
+}
+
+spec_words! {
+    /// Drivers that are installed with the guest.
+    pub enum GuestDrivers {
+        /// Those of the driver CD of virtio-win.
+        Virtio = "virtio",
     }
 }
 

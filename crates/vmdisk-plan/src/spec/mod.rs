@@ -46,7 +46,9 @@ pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use dropped::NotCarried;
 pub use encryption::EncryptionSpec;
 pub use error::{SpecError, SpecErrors, SpecPlace};
-pub use guest::{GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions};
+pub use guest::{
+    GuestDrivers, GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions,
+};
 pub use iotune::IotuneSpec;
 pub use network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, SecretSpec,

@@ -626,6 +626,7 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
                 let (uuid, firmware) = others;
                 GuestSpec {
                     os: None,
+                    drivers: None,
                     name,
                     uuid: uuid.then(|| "01234567-89ab-cdef-0123-456789abcdef".to_owned()),
                     guest_type,

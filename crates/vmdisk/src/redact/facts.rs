@@ -149,6 +149,8 @@ fn treatment(group: &str, key: &str) -> Treatment {
             | "lvm_config",
             _,
         ) => Treatment::Words,
+        ("firmware", "code" | "variables") => Treatment::Path,
+        ("firmware", _) => Treatment::Words,
         ("host", "id" | "class" | "boot") => Treatment::Name,
         ("effects", "rule") => Treatment::Rule,
         ("measured", "path" | "devices") => Treatment::Path,
