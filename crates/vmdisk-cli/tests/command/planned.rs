@@ -148,11 +148,8 @@ fn holds_on(directory: &Path, skipped: usize) {
     );
 }
 
-#[test]
-fn findings_before_the_script_are_those_after_it_on_each_file_system() {
-    if needed(installed("qemu-img")).is_none() {
-        return;
-    }
+/// Runs a check on ext4, xfs and btrfs of a loop device; returns the number of file systems that could be tried.
+fn on_each_file_system(holds_on: fn(usize, &Path, &Path)) -> usize {
     let mut tried = 0;
     for (kind, options) in [
         ("ext4", &["-q"][..]),
@@ -166,7 +163,7 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
         let folder = tempfile::tempdir().unwrap();
         let made = LoopDevice::new(&folder.path().join("device"), 400 << 20, &[]);
         let Some(device) = needed(made) else {
-            return;
+            return tried;
         };
         let status = Command::new(&mkfs)
             .args(options)
@@ -182,7 +179,7 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
         if !mount.is_ok_and(|it| it.status.success()) {
             continue; // this kernel has no such file system
         }
-        let held = std::panic::catch_unwind(|| holds_on(&point, tried));
+        let held = std::panic::catch_unwind(|| holds_on(tried, &point, Path::new(device.path())));
         let _ = Command::new("umount").arg(&point).status();
         if let Err(panic) = held {
             std::panic::resume_unwind(panic);
@@ -192,10 +189,114 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
     if tried == 0 {
         needed::<()>(Err("no file system can be mounted".to_owned()));
     }
+    tried
+}
+
+#[test]
+fn findings_before_the_script_are_those_after_it_on_each_file_system() {
+    if needed(installed("qemu-img")).is_none() {
+        return;
+    }
+    let tried = on_each_file_system(|nth, point, _| holds_on(point, nth));
     println!(
         "{tried} file systems, {} guests each: 0 differences",
         DISKS.len() * 2 / 3
     );
+}
+
+/// The flushes that reached a device.
+fn flushes(device: &Path) -> u64 {
+    let name = device.file_name().unwrap().to_str().unwrap();
+    let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    stat.split_ascii_whitespace()
+        .nth(15)
+        .map_or(0, |it| it.parse().unwrap())
+}
+
+/// Starts a guest with the advised disk under emulation, writes, and flushes as often; returns what QEMU prints.
+fn start(place: &Place) -> String {
+    let command = place
+        .run(&["generate", "--live", "spec.yaml", "--to", "qemu"])
+        .stdout;
+    let command = command
+        .replace("-accel kvm", "-accel tcg")
+        .trim_end()
+        .to_owned();
+    place.write(
+        "start",
+        format!("exec {command} -S -display none -qmp stdio").as_bytes(),
+    );
+    let mut commands = r#"{"execute":"qmp_capabilities"}"#.to_owned();
+    for what in [r#"write 0 4k"#, "flush"].repeat(FLUSHES) {
+        commands += r#"{"execute":"human-monitor-command","arguments":{"command-line":"qemu-io -d /machine/peripheral/vda/virtio-backend \""#;
+        commands += what;
+        commands += r#"\""}}"#;
+    }
+    commands += r#"{"execute":"quit"}"#;
+    place.write("commands", commands.as_bytes());
+    let started = Command::new("sh")
+        .args(["start"])
+        .current_dir(place.path(""))
+        .stdin(fs::File::open(place.path("commands")).unwrap())
+        .output()
+        .unwrap();
+    assert!(started.status.success(), "{started:?}");
+    String::from_utf8_lossy(&started.stdout).into_owned()
+}
+
+const FLUSHES: usize = 5;
+
+fn advice_holds_on(_: usize, directory: &Path, device: &Path) {
+    for wants in [&[][..], &["--wants", "snapshots"]] {
+        let place = Place::with(&[]);
+        let advise = |to: &str, file: &str| {
+            let common = [
+                "advise",
+                "--live",
+                "--size",
+                "16M",
+                "--in",
+                directory.to_str().unwrap(),
+                "--to",
+                to,
+                "-o",
+                file,
+            ];
+            let run = place.run(&[&common[..], wants].concat());
+            assert_eq!(run.code, 0, "{run:?}");
+        };
+        advise("spec", "spec.yaml");
+        advise("script", "make");
+        let made = Command::new("sh").arg(place.path("make")).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let before = flushes(device);
+        let output = start(&place);
+        assert_eq!(
+            output.matches("wrote 4096/4096").count(),
+            FLUSHES,
+            "{output}"
+        );
+        let arrived = flushes(device) - before;
+        assert!(
+            arrived >= FLUSHES as u64,
+            "{}: {arrived} flushes of {FLUSHES}",
+            directory.display()
+        );
+        let xml = place.run(&["generate", "--live", "spec.yaml", "-o", "guest.xml"]);
+        assert_eq!(xml.code, 0, "{xml:?}");
+        let trace = place.run(&["trace", "--live", "guest.xml"]).stdout;
+        assert!(trace.contains("flushed data         kept"), "{trace}");
+    }
+}
+
+#[test]
+fn an_advised_disk_is_made_and_started_and_its_flushes_arrive_on_each_file_system() {
+    if needed(installed("qemu-img")).is_none() || needed(installed("qemu-system-x86_64")).is_none()
+    {
+        return;
+    }
+    let tried = on_each_file_system(advice_holds_on);
+    println!("{tried} file systems, two disks each");
 }
 
 #[test]
