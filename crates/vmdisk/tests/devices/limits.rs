@@ -369,9 +369,16 @@ fn the_header_of_a_luks_image_decides_its_cipher() {
 }
 
 #[test]
-fn a_server_other_than_nfs_has_a_port() {
-    let disk = "<disk type='network' device='disk'><driver name='qemu' type='raw'/><source protocol='nbd' name='a'><host name='h' port='10809'/></source><target dev='vda' bus='virtio'/></disk>";
-    lint("network-source-refused", &guest("", disk)).is_clean();
+fn a_server_other_than_nfs_has_a_port_or_a_socket() {
+    for host in [
+        "name='h' port='10809'",
+        "transport='unix' socket='/run/nbd.sock'",
+    ] {
+        let disk = format!(
+            "<disk type='network' device='disk'><driver name='qemu' type='raw'/><source protocol='nbd' name='a'><host {host}/></source><target dev='vda' bus='virtio'/></disk>"
+        );
+        lint("network-source-refused", &guest("", &disk)).is_clean();
+    }
 }
 
 /// What one rule says for a target.
