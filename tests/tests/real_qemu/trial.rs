@@ -159,7 +159,8 @@ fn a_trial_locks_an_image_where_the_guest_does() {
     on_each_qemu("trials with two disks on one image", |build| {
         let storage = Storage::new();
         let image = storage.raw("a.raw", 1 << 20);
-        for off in [[false; 2], [true, false], [true; 2]] {
+        // QEMU 5.2 refuses a second -drive with locks behind one without; later ones take it.
+        for off in [[false; 2], [false, true], [true; 2]] {
             let disks = |write: fn(&str, usize, bool) -> String| {
                 let line = (0..2).map(|nth| write(&image, nth, off[nth]));
                 format!(
