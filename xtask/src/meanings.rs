@@ -84,8 +84,15 @@ impl Model {
                     }
                 }
             }
-            Item::Macro(it) if it.mac.path.is_ident("wire_enum") => {
-                let it: WireEnum = it.mac.parse_body()?;
+            Item::Macro(it)
+                if it
+                    .mac
+                    .path
+                    .segments
+                    .last()
+                    .is_some_and(|last| last.ident == "words") =>
+            {
+                let it: WordEnum = it.mac.parse_body()?;
                 self.words.insert(it.name, it.words);
             }
             Item::Macro(it) if it.mac.path.is_ident("field_enum") => {
@@ -146,12 +153,12 @@ fn last_name(kind: &syn::Type) -> String {
 }
 
 /// The body of `words!`.
-struct WireEnum {
+struct WordEnum {
     name: String,
     words: Vec<(String, String)>,
 }
 
-impl Parse for WireEnum {
+impl Parse for WordEnum {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let (name, body) = head(input)?;
         let variants = |input: ParseStream<'_>| {
@@ -167,7 +174,7 @@ impl Parse for WireEnum {
             Ok(words)
         };
         let words = syn::parse::Parser::parse2(variants, body)?;
-        Ok(WireEnum { name, words })
+        Ok(WordEnum { name, words })
     }
 }
 
@@ -198,12 +205,15 @@ impl Parse for FieldEnum {
     }
 }
 
-/// `pub enum Name { … }`, with its attributes.
+/// `pub enum Name { … }` or `pub enum Name as as_str { … }`, with its attributes.
 fn head(input: ParseStream<'_>) -> syn::Result<(String, TokenStream)> {
     input.call(Attribute::parse_outer)?;
     input.parse::<Visibility>()?;
     input.parse::<Token![enum]>()?;
     let name: Ident = input.parse()?;
+    if input.parse::<Option<Token![as]>>()?.is_some() {
+        input.parse::<Ident>()?;
+    }
     let body;
     braced!(body in input);
     Ok((name.to_string(), body.parse()?))

@@ -161,6 +161,11 @@ impl Default for Facts {
 }
 
 impl Facts {
+    /// The UEFI of a machine, as libvirt chooses it for a guest without secure boot.
+    pub fn uefi_of(&self, arch: &str, machine: &str) -> Option<&Firmware> {
+        Firmware::of_machine(&self.firmware, arch, machine)
+    }
+
     /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest, and of these
     /// the one without a suffix, as builds for special machines have one.
     pub fn newest_qemu(&self) -> Fact<&Qemu> {

@@ -1,7 +1,6 @@
 //! UEFI for guests: the files of a host, as its descriptors name them.
 
 use crate::fact::Fact;
-use crate::facts::Facts;
 use crate::record::facts;
 
 facts! {
@@ -20,10 +19,10 @@ facts! {
     }
 }
 
-impl Facts {
+impl Firmware {
     /// The UEFI of a machine, in the order of the descriptors: the first that needs no system management mode, as libvirt
     /// chooses it for a guest without secure boot.
-    pub fn uefi_of(&self, arch: &str, machine: &str) -> Option<&Firmware> {
+    pub(crate) fn of_machine<'a>(all: &'a [Self], arch: &str, machine: &str) -> Option<&'a Self> {
         // QEMU's names of the newest of each family.
         let name = match machine {
             "q35" => "pc-q35-",
@@ -39,7 +38,7 @@ impl Facts {
                     None => [name, machine].contains(&pattern),
                 }
         };
-        self.firmware.iter().find(|firmware| {
+        all.iter().find(|firmware| {
             let features = firmware.features.value();
             let needs_smm = features.is_some_and(|it| it.iter().any(|it| it == "requires-smm"));
             let mut machines = firmware.machines.value().into_iter().flatten();

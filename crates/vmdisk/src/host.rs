@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use vmdisk_facts::{Facts, FactsError, HostIndex, Target};
-
-use crate::LintOptions;
+use vmdisk_facts::{Facts, FactsError, HostIndex};
 
 self_cell::self_cell! {
     struct IndexedFacts {
@@ -60,11 +58,5 @@ impl Host {
     /// The index of the facts.
     pub fn index(&self) -> &HostIndex<'_> {
         self.0.borrow_dependent()
-    }
-
-    /// Options to check guests on this host, with the versions that its facts state.
-    pub fn options(&self) -> LintOptions {
-        let target = Target::from_facts(self.facts());
-        LintOptions::default().host(self.clone()).target(target)
     }
 }

@@ -69,3 +69,11 @@ impl LintOptions {
         self.host.as_ref().map(Host::index)
     }
 }
+
+impl Host {
+    /// Options to check guests on this host, with the versions that its facts state.
+    pub fn options(&self) -> LintOptions {
+        let target = Target::from_facts(self.facts());
+        LintOptions::default().host(self.clone()).target(target)
+    }
+}
