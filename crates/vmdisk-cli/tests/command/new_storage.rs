@@ -261,7 +261,7 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
         folder.display()
     );
     for (keys, help) in [
-        ("size=2M,SOURCE", "write `size: 4 MiB` or more"),
+        ("size=2M,SOURCE", "write `size=4M` or more"),
         ("SOURCE,mode=rw", "such as '0640'"),
         ("owner=root", "needs `size`"),
         (
