@@ -321,7 +321,8 @@ fn rpm_package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> 
     ] {
         build.args(["--define", setting]);
     }
-    build.env("SOURCE_DATE_EPOCH", "0");
+    // For rpmbuild, 0 is no date.
+    build.env("SOURCE_DATE_EPOCH", "1");
     output(build.arg(work.path().join("vmdisk.spec")))?;
     let name = format!("vmdisk-{VERSION}-1.{}.rpm", parts.arch);
     let file = folder.join(&name);

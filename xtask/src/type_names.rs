@@ -155,7 +155,7 @@ mod tests {
             ),
             (
                 "two/src/a.rs",
-                "wire_enum! { /// Words.\n pub enum Twice { A = \"a\" } }",
+                "words! { /// Words.\n pub enum Twice { A = \"a\" } }",
             ),
             ("two/src/b.rs", "pub(crate) struct Inside; struct Private;"),
             ("three/src/b.rs", "pub struct Inside; pub struct Private;"),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use vmdisk_facts::Fact;
-use vmdisk_facts::firmware::Firmware;
+use vmdisk_facts::firmware::UefiFirmware;
 
 use crate::root::Root;
 
 /// The UEFI images on flash, in the order in which programs choose them: by the name of the descriptor, of which that of
 /// the administrator counts.
-pub(crate) fn firmware(root: &Root) -> Vec<Firmware> {
+pub(crate) fn firmware(root: &Root) -> Vec<UefiFirmware> {
     let mut descriptors = BTreeMap::new();
     for directory in ["/usr/share/qemu/firmware", "/etc/qemu/firmware"] {
         for name in root.names(directory).unwrap_or_default() {
@@ -26,7 +26,7 @@ pub(crate) fn firmware(root: &Root) -> Vec<Firmware> {
     found.collect()
 }
 
-fn described(descriptor: &Value) -> Option<Firmware> {
+fn described(descriptor: &Value) -> Option<UefiFirmware> {
     let texts = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();
         items
@@ -46,7 +46,7 @@ fn described(descriptor: &Value) -> Option<Firmware> {
         let machines = texts(&target["machines"]).into_iter();
         machines.map(move |machine| format!("{arch} {machine}"))
     });
-    Some(Firmware {
+    Some(UefiFirmware {
         code: Fact::Known(text(&code["filename"])?),
         variables: text(&template["filename"]).map_or(Fact::Absent, Fact::Known),
         format: Fact::Known(text(&code["format"])?),

@@ -10,7 +10,7 @@ use crate::blockdev::BlockDevice;
 use crate::cgroup::Cgroups;
 use crate::fact::{Fact, Reason, Unknown};
 use crate::filesystem::Filesystem;
-use crate::firmware::Firmware;
+use crate::firmware::UefiFirmware;
 use crate::host::{Cpu, Kernel, Kvm, Limits, Memory, Qemu, Security};
 use crate::libvirt::Libvirt;
 use crate::lvm_config::LvmConfig;
@@ -75,7 +75,7 @@ pub struct Facts {
     pub libvirt: Fact<Libvirt>,
     /// UEFI for guests, in the order in which it is chosen; empty if the host has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub firmware: Vec<Firmware>,
+    pub firmware: Vec<UefiFirmware>,
     /// The active security modules (`apparmor`, `selinux`).
     #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
     pub lsm: Fact<Vec<String>>,
@@ -162,8 +162,8 @@ impl Default for Facts {
 
 impl Facts {
     /// The UEFI of a machine, as libvirt chooses it for a guest without secure boot.
-    pub fn uefi_of(&self, arch: &str, machine: &str) -> Option<&Firmware> {
-        Firmware::of_machine(&self.firmware, arch, machine)
+    pub fn uefi_of(&self, arch: &str, machine: &str) -> Option<&UefiFirmware> {
+        UefiFirmware::of_machine(&self.firmware, arch, machine)
     }
 
     /// The QEMU that guests would most likely run on: of those for the host's own architecture the newest, and of these

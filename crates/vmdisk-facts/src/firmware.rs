@@ -5,7 +5,7 @@ use crate::record::facts;
 
 facts! {
     /// UEFI for guests, as a descriptor in `/etc/qemu/firmware` or `/usr/share/qemu/firmware` names it.
-    pub struct Firmware {
+    pub struct UefiFirmware {
         /// The file of its code.
         pub code: Fact<String>,
         /// The file that the variables of a guest are copied from; absent if it has none.
@@ -19,7 +19,7 @@ facts! {
     }
 }
 
-impl Firmware {
+impl UefiFirmware {
     /// The UEFI of a machine, in the order of the descriptors: the first that needs no system management mode, as libvirt
     /// chooses it for a guest without secure boot.
     pub(crate) fn of_machine<'a>(all: &'a [Self], arch: &str, machine: &str) -> Option<&'a Self> {

@@ -292,6 +292,30 @@ fn a_start_by_a_variable_is_found_beside_one_by_name() {
 }
 
 #[test]
+fn an_image_without_an_option_is_a_disk_also_by_a_variable() {
+    for word in ["$disk", "${disk}", "\"$disk\"", "/vm/a.img"] {
+        let text = format!("disk=/vm/a.img\nqemu-kvm -m 1G -boot d {word}\n");
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        assert!(run.stdout.contains("format-missing"), "{text}: {run:?}");
+        let format = ["--disk-format", "raw"];
+        let to = ["convert", "--to", "libvirt-xml", "a.sh"];
+        let run = place.run(&[to.as_slice(), &format].concat());
+        assert!(run.stdout.contains("/vm/a.img"), "{text}: {run:?}");
+    }
+}
+
+#[test]
+fn a_backslash_at_the_end_of_a_file_is_no_word() {
+    for end in ["\\", "\\\n", " \\", ""] {
+        let text = format!("qemu-system-x86_64 -m 1G -drive file=a,format=raw,if=virtio {end}");
+        let run = Place::with(&[("a.sh", &text)]).run(&["trace", "a.sh", "--format", "json"]);
+        let disks = run.stdout.matches("\"target\": ").count();
+        assert_eq!(disks, 1, "{text}: {run:?}");
+    }
+}
+
+#[test]
 fn a_dollar_sign_in_single_quotes_is_text() {
     let text = "qemu-system-x86_64 -m 1G -drive 'file=/srv/cost$5.img,format=raw,if=virtio' -drive 'file=vitastor:c=$V:image=d,format=raw'\n";
     let place = Place::with(&[("a.sh", text)]);
