@@ -627,7 +627,7 @@ pub(crate) enum ExplainFormat {
 pub(crate) enum QemuFormat {
     /// A shell command, one option per line.
     Lines,
-    /// A JSON array with the arguments of each process to start, of which QEMU is the last.
+    /// A JSON array of arguments; with daemons, one for each process, of which QEMU is the last.
     Json,
     /// One argument per line, unquoted.
     Args,

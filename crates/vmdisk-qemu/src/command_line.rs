@@ -71,10 +71,13 @@ impl CommandLine {
         text
     }
 
-    /// The processes to start, in order, as a JSON array with one array of strings for each: the daemons, and QEMU with
-    /// [`CommandLine::argv`].
+    /// [`CommandLine::argv`] as a JSON array of strings, for programs that start QEMU; with daemons an array of such
+    /// arrays, in the order in which they must start.
     pub fn to_json_argv(&self) -> Json {
         let array = |words: Vec<String>| Json::Array(words.into_iter().map(Json::String).collect());
+        if self.daemons.is_empty() {
+            return array(self.argv());
+        }
         let daemons = self.daemons.iter().map(|daemon| array(daemon.argv()));
         Json::Array(daemons.chain([array(self.argv())]).collect())
     }

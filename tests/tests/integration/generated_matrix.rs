@@ -217,8 +217,7 @@ fn each_qemu_starts_all_that_is_written_for_it_on_files() {
 }
 
 fn start(build: &QemuBuild, case: &Case) {
-    let mut processes: Vec<Vec<String>> = serde_json::from_str(&case.text).unwrap();
-    let argv = processes.pop().unwrap();
+    let argv: Vec<String> = serde_json::from_str(&case.text).unwrap();
     let launch = Launch::paused(build.emulator()).args(&argv[1..]);
     let started = launch.start().and_then(|mut qemu| qemu.nodes());
     assert!(

@@ -803,8 +803,8 @@ fn arguments_that_libvirt_does_not_read_go_to_qemu_word_by_word_and_their_disks_
         "json",
     ];
     let json = place.run(&json).stdout;
-    let processes: Vec<Vec<String>> = serde_json::from_str(&json).unwrap();
-    assert!(processes[0].ends_with(&device.map(str::to_owned)));
+    let json: Vec<String> = serde_json::from_str(&json).unwrap();
+    assert!(json.ends_with(&device.map(str::to_owned)));
     for form in ["spec", "disk-xml", "qmp"] {
         let run = place.run(&["convert", "disk.xml", "--to", form]);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{form}: {run:?}");

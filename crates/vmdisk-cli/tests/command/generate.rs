@@ -44,9 +44,9 @@ fn a_disk_in_one_line_in_place_of_a_spec_is_told_of_its_option() {
 #[test]
 fn the_forms_of_a_qemu_command_line_hold_the_same_arguments() {
     let form = |format: &str| text(generate(&["--to", "qemu", "--qemu-format", format]));
-    let processes: Vec<Vec<String>> = serde_json::from_str(&form("json")).unwrap();
+    let json: Vec<String> = serde_json::from_str(&form("json")).unwrap();
     let lines: Vec<String> = form("args").lines().map(str::to_owned).collect();
-    assert_eq!(processes, [lines]);
+    assert_eq!(json, lines);
     let shell = std::process::Command::new("sh")
         .args([
             "-c",

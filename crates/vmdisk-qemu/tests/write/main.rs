@@ -158,9 +158,8 @@ fn block_nodes_alone_come_as_one_json_array() {
         line.to_blockdev_json().to_string(),
         r#"[{"driver":"file","node-name":"vda-file","filename":"/srv/a.img","read-only":false},{"driver":"raw","node-name":"vda-format","file":"vda-file","read-only":false}]"#
     );
-    let processes: Vec<Vec<String>> =
-        serde_json::from_str(&line.to_json_argv().to_string()).unwrap();
-    assert_eq!(processes, [line.argv()]);
+    let argv: Vec<String> = serde_json::from_str(&line.to_json_argv().to_string()).unwrap();
+    assert_eq!(argv, line.argv());
 }
 
 #[test]

@@ -289,8 +289,7 @@ fn start_all(build: &QemuBuild, device: &str) {
         });
         let form = ["--to", "qemu", "--qemu-format", "json"];
         let argv = on_device(&generate_anyway(&text, &target, &form));
-        let mut processes: Vec<Vec<String>> = serde_json::from_str(&argv).unwrap();
-        let argv = processes.pop().unwrap();
+        let argv: Vec<String> = serde_json::from_str(&argv).unwrap();
         let launch = Launch::paused(build.emulator()).args(&argv[1..]);
         let started = launch.start().and_then(|mut qemu| qemu.nodes());
         drop(daemon);
