@@ -321,7 +321,7 @@ fn rpm_package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> 
     ] {
         build.args(["--define", setting]);
     }
-    // For rpmbuild, 0 is no date.
+    // rpmbuild treats 0 as unset.
     build.env("SOURCE_DATE_EPOCH", "1");
     output(build.arg(work.path().join("vmdisk.spec")))?;
     let name = format!("vmdisk-{VERSION}-1.{}.rpm", parts.arch);

@@ -86,7 +86,7 @@ pub(crate) fn upstream(package: &str) -> Option<Version> {
     Version::leading(without_epoch)
 }
 
-/// What a QEMU prints before its version.
+/// The text that QEMU prints before its version.
 const BEFORE_VERSION: &[u8] = b"QEMU emulator version ";
 
 /// The largest program that is searched for its version.

@@ -445,7 +445,7 @@ impl<'a> HostIndex<'a> {
         Some(storage)
     }
 
-    /// What was measured on the storage of a path, in the order of the facts.
+    /// The measurements on the storage of a path, in the order of the facts.
     pub fn measured_on(&self, path: &str) -> Vec<&'a MeasuredStorage> {
         let measured = &self.facts.measured;
         let here = match measured.is_empty() {
@@ -460,7 +460,7 @@ impl<'a> HostIndex<'a> {
         measured.iter().filter(is_here).collect()
     }
 
-    /// What was measured on the storage of a path with settings like these: the newest figures of each engine.
+    /// The measurements on the storage of a path with settings like these: the newest figures of each engine.
     pub fn measured_like(
         &self,
         path: &str,
@@ -481,7 +481,7 @@ impl<'a> HostIndex<'a> {
         newest
     }
 
-    /// What was measured about the claim of a rule on the storage of a path.
+    /// The measured effects of the fix of a rule on the storage of a path.
     pub fn effects_on(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! The picture of the README: what a real run prints on a terminal, in light and dark.
+//! The picture of the README: the output of a real run on a terminal, in light and dark.
 
 use anstyle::RgbColor;
 use anstyle_svg::{Palette, Term};

@@ -1,4 +1,4 @@
-//! What a run measured, as facts of the host.
+//! The figures of a run, as facts of the host.
 
 use std::path::Path;
 

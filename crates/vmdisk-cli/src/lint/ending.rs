@@ -23,7 +23,7 @@ fn failing<'a>(args: &LintArgs, input: &'a InputReport) -> Option<&'a UncheckedR
     }
 }
 
-/// What the results of a run make of its exit status.
+/// The exit status that follows from the results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     worst: Exit,

@@ -109,7 +109,7 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    /// Goes on to the next item of an array, or to its end.
+    /// Skips to the next item of an array, or to its end.
     fn next_item(&mut self) -> Result<(), ReadFailure> {
         self.space();
         if self.peek() == Some(b',') {

@@ -287,7 +287,7 @@ impl Shell {
         (Flow::Next, Some(true))
     }
 
-    /// Calls a function, whose status is that of its last command.
+    /// Calls a function. Its status is the status of its last command.
     pub(super) fn call(&mut self, name: &str, args: Vec<Text>) -> Done {
         let Some(function) = self
             .functions

@@ -381,7 +381,7 @@ fn a_server_other_than_nfs_has_a_port_or_a_socket() {
     }
 }
 
-/// What one rule says for a target.
+/// The findings of one rule for a target.
 fn with_target(rule: &str, facts: &str, target: &str, text: &str) -> Vec<(Finding, FindingText)> {
     let facts = super::support::facts(facts);
     let host = HostIndex::new(&facts);
