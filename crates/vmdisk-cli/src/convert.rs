@@ -70,15 +70,15 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     }
     if !stays_xml {
         warnings = left_behind(&document, &input, args)?;
-        let completion = match args.to {
-            ConvertForm::LibvirtXml | ConvertForm::Spec => vmdisk::complete(&mut document),
+        let mut completion = Completion::default();
+        match args.to {
+            ConvertForm::LibvirtXml | ConvertForm::Spec => {
+                completion = vmdisk::complete(&mut document);
+            }
             // Without the machine.
-            ConvertForm::DiskXml => Completion {
-                unfit: vmdisk::unfit_disks(&document),
-                ..Completion::default()
-            },
-            ConvertForm::Qemu | ConvertForm::Qmp => Completion::default(),
-        };
+            ConvertForm::DiskXml => completion.unfit = vmdisk::unfit_disks(&document),
+            ConvertForm::Qemu | ConvertForm::Qmp => {}
+        }
         chosen.extend(completion.chosen);
         if !matches!(args.to, ConvertForm::Qemu | ConvertForm::Qmp) && document.number_boot_order()
         {

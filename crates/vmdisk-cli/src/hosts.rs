@@ -69,14 +69,11 @@ pub(crate) fn read(files: &[PathBuf], io: &mut Io<'_>, colors: Colors) -> Result
         match facts {
             Ok((facts, warnings)) => {
                 facts_file::warn(path, warnings, io, colors);
-                hosts.known.push(KnownHost {
-                    host: ReportedHost {
-                        path: path.display().to_string(),
-                        declared_class: facts.host.class.clone().known(),
-                        ..ReportedHost::default()
-                    },
-                    known: vmdisk::Host::new(facts),
-                });
+                let mut host = ReportedHost::default();
+                host.path = path.display().to_string();
+                host.declared_class = facts.host.class.clone().known();
+                let known = vmdisk::Host::new(facts);
+                hosts.known.push(KnownHost { host, known });
             }
             Err(stop) => {
                 let message = stop.0.into_iter().next();

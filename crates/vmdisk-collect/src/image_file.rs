@@ -15,6 +15,7 @@ use crate::timeout::{WaitError, within};
 
 /// An inspected image.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ImageFile {
     /// Its identity.
     pub identity: FileIdentity,
@@ -37,6 +38,7 @@ pub enum FileIdentity {
 
 /// Why an image could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImageFileError {
     /// The file does not exist.
     #[error("no such file or directory")]

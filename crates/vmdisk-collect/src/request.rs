@@ -8,6 +8,7 @@ use vmdisk_facts::FactsNeeded;
 
 /// A request for facts.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Request {
     /// The root of the system: `/`, or a recorded system. If only [`FactGroup::Core`] is requested, a recorded system repeats
     /// the request of its recording, with its time.

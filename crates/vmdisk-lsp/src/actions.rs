@@ -80,6 +80,7 @@ fn quick_fix(open: &Open, found: &Found) -> Option<CodeAction> {
     let ResolvedFix {
         edits,
         applicability,
+        ..
     } = finding.fix.as_ref()?;
     let own = open.text.as_str().len();
     if edits.is_empty() || edits.iter().any(|edit| edit.span.end > own) {

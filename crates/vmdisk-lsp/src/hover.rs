@@ -9,7 +9,7 @@ use vmdisk_facts::{MemberTable, Owner};
 use vmdisk_libvirt::vocabulary::{AttributeSpec, Field, ValueSpec};
 use vmdisk_model::DiskField;
 use vmdisk_qemu::variable_at;
-use vmdisk_source::{Place, Span};
+use vmdisk_source::Span;
 
 use crate::check::Checked;
 use crate::completion::command_line::{self, Key};
@@ -69,7 +69,7 @@ fn variable(open: &Open, offset: usize) -> Option<(String, Span)> {
     let document = open.checked.as_ref()?.document.as_ref()?;
     match &document.source {
         Source::QemuCommandLine(_) => variable_at(open.text.as_str(), offset),
-        Source::LibvirtXml(_) | Source::Spec(_) => None,
+        _ => None,
     }
     .map(|(span, text)| (text, span))
 }
@@ -110,20 +110,19 @@ fn setting(open: &Open, offset: usize) -> Option<(String, Span)> {
 /// The smallest field whose text holds an offset.
 fn field_at(checked: &Checked, offset: usize) -> Option<(Field, Span)> {
     let document = checked.document.as_ref()?;
-    let places: Vec<(_, &Place)> = match &document.source {
-        Source::LibvirtXml(document) => document.source_map.iter().collect(),
-        Source::QemuCommandLine(document) => document.source_map.iter().collect(),
-        Source::Spec(document) => document.planned.source_map.iter().collect(),
-    };
     let holds = |span: Span| span.start <= offset && offset <= span.end;
-    let spans = places.into_iter().filter_map(|(path, place)| {
-        let span = if place.attributes_end.is_some() {
-            place.span
-        } else {
-            place.whole
-        };
-        holds(span).then_some((meaning::field_of(path), span))
-    });
+    let spans = document
+        .source
+        .source_map()
+        .iter()
+        .filter_map(|(path, place)| {
+            let span = if place.attributes_end.is_some() {
+                place.span
+            } else {
+                place.whole
+            };
+            holds(span).then_some((meaning::field_of(path), span))
+        });
     spans.min_by_key(|(_, span)| span.end - span.start)
 }
 

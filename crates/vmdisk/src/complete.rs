@@ -31,6 +31,7 @@ pub fn complete(document: &mut Document) -> Completion {
 
 /// The messages of [`complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Completion {
     /// Values that the document does not have and that were chosen; nothing is lost.
     pub chosen: Vec<String>,

@@ -11,6 +11,7 @@ use crate::FoundOn;
 
 /// A place in a text, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextPlace {
     /// Bytes.
     pub span: Span,
@@ -26,6 +27,7 @@ pub struct TextPlace {
 
 /// A further place that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RelatedPlace {
     /// The place.
     pub place: TextPlace,
@@ -35,6 +37,7 @@ pub struct RelatedPlace {
 
 /// Which disk a finding is about, in a way that survives edits elsewhere in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiskIdentity {
     /// Number of the disk in the document, from 0.
     pub index: usize,
@@ -44,6 +47,7 @@ pub struct DiskIdentity {
 
 /// A fix as byte edits.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResolvedFix {
     /// The edits.
     pub edits: Vec<Edit>,
@@ -69,6 +73,7 @@ pub enum AllowedBy {
 
 /// A finding with its places in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// The rule.
     pub rule: &'static Rule,

@@ -40,6 +40,7 @@ pub struct Document {
 
 /// A file that a command line names with `-readconfig`, and that was read with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigFilePart {
     /// Its name on the command line.
     pub name: String,
@@ -67,7 +68,8 @@ impl Source {
         }
     }
 
-    pub(crate) fn source_map(&self) -> &SourceMap<FieldPath> {
+    /// The place of each field in the text.
+    pub fn source_map(&self) -> &SourceMap<FieldPath> {
         match self {
             Source::LibvirtXml(document) => &document.source_map,
             Source::QemuCommandLine(document) => &document.source_map,
@@ -78,6 +80,7 @@ impl Source {
 
 /// A spec, and the guest that it asks for on some host.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PlannedDocument {
     /// The spec.
     pub spec: SpecDocument,

@@ -5,6 +5,7 @@ use vmdisk_source::secrets::mask_message_about;
 
 /// The syntax of the text that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadFailureKind {
     /// The text is not readable as XML; with the reason.
     LibvirtXml(vmdisk_libvirt::ReadFailureKind),

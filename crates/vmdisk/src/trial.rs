@@ -26,6 +26,7 @@ const MEMORY: Bytes = Bytes(256 << 20);
 
 /// The programs to start for a trial of a guest's disks.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Trial {
     /// The images to be made before the start.
     pub stand_ins: Vec<StandIn>,
@@ -38,6 +39,7 @@ pub struct Trial {
 
 /// An image that replaces one of the guest's.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StandIn {
     /// Its path, in the folder that was named.
     pub path: String,
@@ -67,6 +69,7 @@ pub struct QemuMessage {
 
 /// The result of trying a guest.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct QemuTrialOutcome {
     /// The QEMU, such as `QEMU 7.2.22`.
     pub qemu: String,

@@ -41,12 +41,11 @@ fn intents() -> Vec<StorageIntent> {
     let mut intents = Vec::new();
     for (nth, wants) in wants.into_iter().enumerate() {
         for size in [1, 200] {
-            intents.push(StorageIntent {
-                wants: wants.iter().copied().collect(),
-                is_scratch: nth % 3 == 2,
-                load: DiskLoad::ALL[nth % DiskLoad::ALL.len()],
-                ..StorageIntent::new(Bytes::gib(size))
-            });
+            let mut intent = StorageIntent::new(Bytes::gib(size))
+                .with_wants(wants.iter().copied())
+                .with_load(DiskLoad::ALL[nth % DiskLoad::ALL.len()]);
+            intent.is_scratch = nth % 3 == 2;
+            intents.push(intent);
         }
     }
     intents
@@ -118,42 +117,27 @@ fn advice_about_the_hosts_of_the_articles() {
         (
             "001-lvm-thin-iothread-hugepages",
             "a logical volume for Windows; a thin pool if snapshots are needed",
-            StorageIntent {
-                load: DiskLoad::Database,
-                ..StorageIntent::new(Bytes::gib(100))
-            },
+            StorageIntent::new(Bytes::gib(100)).with_load(DiskLoad::Database),
         ),
         (
             "001-lvm-thin-iothread-hugepages",
             "a thin pool if snapshots are needed",
-            StorageIntent {
-                wants: BTreeSet::from([Want::Snapshots, Want::Thin]),
-                ..StorageIntent::new(Bytes::gib(100))
-            },
+            StorageIntent::new(Bytes::gib(100)).with_wants([Want::Snapshots, Want::Thin]),
         ),
         (
             "002-md-btrfs-schedulers",
             "btrfs raid1 or a volume on md for guests, MySQL on the SSD",
-            StorageIntent {
-                load: DiskLoad::Database,
-                ..StorageIntent::new(Bytes::gib(60))
-            },
+            StorageIntent::new(Bytes::gib(60)).with_load(DiskLoad::Database),
         ),
         (
             "003-qcow2-io-native",
             "qcow2 with io=native",
-            StorageIntent {
-                wants: BTreeSet::from([Want::Snapshots]),
-                ..StorageIntent::new(Bytes::gib(40))
-            },
+            StorageIntent::new(Bytes::gib(40)).with_wants([Want::Snapshots]),
         ),
         (
             "004-direct-raw-qcow2",
             "a whole disk for the data, qcow2 for the system",
-            StorageIntent {
-                load: DiskLoad::Database,
-                ..StorageIntent::new(Bytes::gib(200))
-            },
+            StorageIntent::new(Bytes::gib(200)).with_load(DiskLoad::Database),
         ),
     ];
     let mut text = String::new();

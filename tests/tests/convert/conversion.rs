@@ -51,7 +51,7 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
     });
     let output = match target {
         Target::LibvirtXml => {
-            let Completion { chosen, unfit } = complete(&mut document);
+            let Completion { chosen, unfit, .. } = complete(&mut document);
             said.extend(chosen.into_iter().chain(unfit));
             write::document_xml(&document).map_err(|error| error.to_string())
         }
@@ -66,7 +66,7 @@ pub(crate) fn convert(text: &str, target: Target) -> Conversion {
             }
         }
         Target::Spec => {
-            let Completion { chosen, unfit } = complete(&mut document);
+            let Completion { chosen, unfit, .. } = complete(&mut document);
             said.extend(chosen.into_iter().chain(unfit));
             let (spec, not_carried) = Spec::of_domain(document.domain());
             let refused = not_carried.iter().find(|one| one.changes_guest);

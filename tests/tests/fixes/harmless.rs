@@ -74,6 +74,7 @@ fn try_alone(
     let Some(ResolvedFix {
         edits,
         applicability,
+        ..
     }) = &found.fix
     else {
         return;

@@ -37,14 +37,12 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         return Err(Stop::new("the places of a host come from its facts")
             .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
     }
-    let intent = StorageIntent {
-        name: args.name.clone(),
-        size: args.size,
-        wants: args.wants.iter().copied().collect(),
-        is_scratch: args.durability == Durability::Scratch,
-        load: args.workload,
-        places: args.places.clone(),
-    };
+    let mut intent = StorageIntent::new(args.size);
+    intent.name.clone_from(&args.name);
+    intent.wants = args.wants.iter().copied().collect();
+    intent.is_scratch = args.durability == Durability::Scratch;
+    intent.load = args.workload;
+    intent.places.clone_from(&args.places);
     let options = host.options(&args.host);
     let advice = advise(&intent, &options);
     let best = advice.fitting.first();

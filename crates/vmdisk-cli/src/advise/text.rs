@@ -25,7 +25,10 @@ pub(super) fn write(advice: &StorageAdvice, load: DiskLoad) -> String {
     if !advice.alternatives.is_empty() {
         out.push_str("\nif more is asked:\n");
     }
-    for Alternative { asked, best, why } in &advice.alternatives {
+    for Alternative {
+        asked, best, why, ..
+    } in &advice.alternatives
+    {
         let why = line(why);
         let _ = match best {
             Some((place, form)) => writeln!(out, "  {asked}: {form} in {}: {why}", line(place)),

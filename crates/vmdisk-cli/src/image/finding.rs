@@ -253,9 +253,7 @@ fn of_data(image: &Image, link: &Link, data: &DataFile, findings: &mut Vec<Image
         Some(Err(error)) => {
             let what = match error {
                 ImageFileError::Missing => "data-file-missing",
-                ImageFileError::WrongKind(_)
-                | ImageFileError::Refused(_)
-                | ImageFileError::Timeout(_) => "data-file-unreadable",
+                _ => "data-file-unreadable",
             };
             let message = format!("the data file {name} could not be read: {error}");
             findings.push(

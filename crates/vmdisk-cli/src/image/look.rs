@@ -170,11 +170,7 @@ fn follow(reader: &mut ImageReader, reference: &Reference<'_>) -> Resolution<Fil
         Err(error @ ImageFileError::Missing) => Resolution::Missing {
             reason: error.to_string(),
         },
-        Err(
-            error @ (ImageFileError::WrongKind(_)
-            | ImageFileError::Refused(_)
-            | ImageFileError::Timeout(_)),
-        ) => Resolution::Unreadable {
+        Err(error) => Resolution::Unreadable {
             reason: error.to_string(),
         },
     }

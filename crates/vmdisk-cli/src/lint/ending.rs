@@ -81,6 +81,7 @@ fn undone(path: &str, failed: &FailedFix) -> Message {
         at: _, // The title names the disk.
         title,
         why,
+        ..
     } = failed;
     let mut message = Message::warning(format!("the fix of {} was undone: {why}", rule.name));
     message.notes.push(format!("it was meant to fix: {title}"));

@@ -38,12 +38,10 @@ impl Parts {
             .iter()
             .map(|(path, span)| {
                 let text = span.slice(&text).unwrap_or_default();
-                let part = DocumentReport {
-                    domain: report.domain.clone(),
-                    lines: LineIndex::new(text),
-                    text: text.to_owned(),
-                    ..DocumentReport::default()
-                };
+                let mut part = DocumentReport::default();
+                part.domain.clone_from(&report.domain);
+                part.lines = LineIndex::new(text);
+                text.clone_into(&mut part.text);
                 InputReport::new(path, Ok(part))
             })
             .collect();

@@ -9,7 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
 use vmdisk::report::DocumentReport;
 use vmdisk::trace::{HostTrace, trace_linted};
-use vmdisk::{Document, Fixed, LintOptions, LintReport, Severity};
+use vmdisk::{Document, LintOptions, LintReport, Severity};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -321,21 +321,17 @@ impl Task<'_> {
             }
             Ok(document)
         };
-        let fixed = match run.mode {
+        let (changed, report, mended, failed) = match run.mode {
             Mode::Fix(scope) | Mode::Diff(scope) => {
-                vmdisk::fix_document(document, &read_again, &job.options, scope)
+                let fixed = vmdisk::fix_document(document, &read_again, &job.options, scope);
+                (fixed.document, fixed.report, fixed.mended, fixed.failed)
             }
             Mode::Allow | Mode::Report => {
                 let allowed = vmdisk::allow(document, &read_again, &job.options, run.reason);
-                Fixed {
-                    document: allowed.document,
-                    report: allowed.report,
-                    mended: Vec::new(),
-                    failed: Vec::new(),
-                }
+                (allowed.document, allowed.report, Vec::new(), Vec::new())
             }
         };
-        let text = fixed.document.own_text();
+        let text = changed.own_text();
         let changes = text != own;
         let mut diff = String::new();
         match run.mode {
@@ -350,12 +346,12 @@ impl Task<'_> {
                 Origin::Named | Origin::Found(_) | Origin::Given(_) => {}
             },
         }
-        let parts = Parts::of(input, &fixed.document);
-        let paths = self.paths(&fixed.document, &fixed.report);
-        let (mut report, named) = self.split(fixed.document, fixed.report, parts);
+        let parts = Parts::of(input, &changed);
+        let paths = self.paths(&changed, &report);
+        let (mut report, named) = self.split(changed, report, parts);
         if let Ok(report) = &mut report.outcome {
-            report.mended = fixed.mended;
-            report.failed_fixes = fixed.failed;
+            report.mended = mended;
+            report.failed_fixes = failed;
         }
         result.reports.extend(named);
         Ok(InputReport {

@@ -61,10 +61,8 @@ impl Tester {
             [] => " without its sandbox",
             _ => "",
         };
-        let mut outcome = QemuTrialOutcome {
-            qemu: format!("QEMU{version}{without}"),
-            ..QemuTrialOutcome::default()
-        };
+        let mut outcome = QemuTrialOutcome::default();
+        outcome.qemu = format!("QEMU{version}{without}");
         let folder =
             interrupt::create(tempfile::tempdir, TempDir::path).map_err(|error| plain(&error))?;
         let Some(path) = folder.path().to_str() else {

@@ -47,7 +47,7 @@ fn block(
         help,
         fix,
         allowed_by,
-        hosts: _, // The view puts them into words.
+        .. // The view puts the hosts into words.
     } = finding;
     let is_brief = match (allowed_by, severity) {
         (Some(_), _) => true,

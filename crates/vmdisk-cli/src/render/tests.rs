@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use vmdisk::model::{DiskField, FieldPath};
-use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlaces, UncheckedRules};
+use vmdisk::report::{DocumentReport, Unchecked, UncheckedPlaces};
 use vmdisk::rules::find;
 use vmdisk::source::{Edit, LineIndex, Span};
 use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, DiskIdentity, FailedFix, FixFailure,
-    RelatedPlace, ResolvedFix, Severity, TextPlace,
+    AllowedBy, Applicability, Confidence, Diagnostic, FixScope, Fixed, LintOptions, RelatedPlace,
+    Severity, TextPlace,
 };
 
 use crate::args::LintFormat;
@@ -47,117 +46,124 @@ fn span_of(part: &str) -> Span {
     Span::new(start, start + part.len())
 }
 
+/// What vmdisk itself finds in a text, with fixes that have no effect. The values of reports are taken from it, because
+/// only the library makes them.
+fn fixed(text: &str) -> Fixed {
+    let read_again = |_: &str| vmdisk::read(text);
+    let document = vmdisk::read(text).unwrap();
+    vmdisk::fix_document(
+        document,
+        &read_again,
+        &LintOptions::default(),
+        FixScope::Safe,
+    )
+}
+
+fn found(text: &str, rule: &str) -> Diagnostic {
+    let report = vmdisk::lint(&vmdisk::read(text).unwrap(), &LintOptions::default());
+    let of_rule = |finding: &Diagnostic| finding.rule.name == rule;
+    report.diagnostics.into_iter().find(of_rule).unwrap()
+}
+
 fn place(span: Span, is_exact: bool, breadcrumb: &str) -> TextPlace {
     let lines = LineIndex::new(TEXT);
-    TextPlace {
-        span,
-        start: lines.position(TEXT, span.start),
-        end: lines.position(TEXT, span.end),
-        is_exact,
-        breadcrumb: breadcrumb.to_owned(),
-    }
+    let mut place = found(TEXT, "cache-unsafe").place;
+    place.span = span;
+    place.start = lines.position(TEXT, span.start);
+    place.end = lines.position(TEXT, span.end);
+    place.is_exact = is_exact;
+    breadcrumb.clone_into(&mut place.breadcrumb);
+    place
+}
+
+fn related(span: Span, breadcrumb: &str, label: &str) -> RelatedPlace {
+    let disk =
+        "<disk type='file'><driver type='raw'/><source file='/a'/><target dev='vda'/></disk>";
+    let twice = format!("<devices>{disk}{disk}</devices>");
+    let mut related = found(&twice, "duplicate-target").related.remove(0);
+    related.place = place(span, true, breadcrumb);
+    label.clone_into(&mut related.label);
+    related
 }
 
 fn finding(severity: Severity, title: &str, place: TextPlace) -> Diagnostic {
-    Diagnostic {
-        rule: find("cache-unsafe").unwrap(),
-        severity,
-        confidence: Confidence::Certain,
-        disk: Some(DiskIdentity {
-            index: 1,
-            target: Some("vda".to_owned()),
-        }),
-        at: FieldPath::Disk(1, DiskField::Cache),
-        title: title.to_owned(),
-        place,
-        label: None,
-        related: Vec::new(),
-        notes: Vec::new(),
-        help: None,
-        fix: None,
-        allowed_by: None,
-        hosts: None,
-    }
+    let mut finding = found(TEXT, "cache-unsafe");
+    finding.severity = severity;
+    finding.confidence = Confidence::Certain;
+    title.clone_into(&mut finding.title);
+    finding.place = place;
+    finding.label = None;
+    finding.related.clear();
+    finding.notes.clear();
+    finding.help = None;
+    finding
+}
+
+/// The fix of the finding becomes these edits.
+fn set_fix(finding: &mut Diagnostic, edits: Vec<Edit>, applicability: Applicability) {
+    let fix = finding.fix.as_mut().unwrap();
+    fix.edits = edits;
+    fix.applicability = applicability;
 }
 
 #[allow(clippy::too_many_lines, reason = "a report with one of each kind")]
 fn sample() -> Vec<InputReport> {
     let cache = place(span_of("unsafe"), true, "disk vda › driver/@cache");
-    let error = Diagnostic {
-        label: Some("QEMU drops every flush in this mode".to_owned()),
-        related: vec![
-            RelatedPlace {
-                place: place(span_of("vda"), true, "disk vda › target/@dev"),
-                label: "this is the\ndisk".to_owned(),
-            },
-            RelatedPlace {
-                place: place(
-                    span_of("/srv/\u{202e}gpj.1bew\u{1b}[31m.qcow2"),
-                    true,
-                    "disk vda › source path",
-                ),
-                label: "what it keeps".to_owned(),
-            },
-        ],
-        notes: vec!["/srv is on xfs, 100% full: see a,b::c".to_owned()],
-        help: Some("write cache='writeback'".to_owned()),
-        fix: Some(ResolvedFix {
-            edits: vec![Edit::replace(cache.span, "writeback")],
-            applicability: Applicability::Safe,
-        }),
-        ..finding(
-            Severity::Error,
-            "`vda` throws away the guest's flushes",
-            cache,
-        )
-    };
+    let span = cache.span;
+    let title = "`vda` throws away the guest's flushes";
+    let mut error = finding(Severity::Error, title, cache);
+    error.label = Some("QEMU drops every flush in this mode".to_owned());
+    error.related = vec![
+        related(
+            span_of("vda"),
+            "disk vda › target/@dev",
+            "this is the\ndisk",
+        ),
+        related(
+            span_of("/srv/\u{202e}gpj.1bew\u{1b}[31m.qcow2"),
+            "disk vda › source path",
+            "what it keeps",
+        ),
+    ];
+    error.notes = vec!["/srv is on xfs, 100% full: see a,b::c".to_owned()];
+    error.help = Some("write cache='writeback'".to_owned());
+    let edits = vec![Edit::replace(span, "writeback")];
+    set_fix(&mut error, edits, Applicability::Safe);
+
     let driver = "<driver name='qemu' type='qcow2' cache='unsafe'/>";
     let unwritten = place(span_of(driver), false, "disk vda › driver/@iothread");
-    let warning = Diagnostic {
-        confidence: Confidence::Assumed,
-        help: Some("give the disk an event loop of its own".to_owned()),
-        fix: Some(ResolvedFix {
-            edits: vec![
-                Edit::replace(span_of("1</iothreads>"), "2</iothreads>"),
-                Edit::insert(
-                    span_of("/>\n      <source file='/srv/\u{202e}").start,
-                    " iothread='2'",
-                ),
-            ],
-            applicability: Applicability::Unsafe,
-        }),
-        ..finding(Severity::Warning, "`vda` shares an event loop", unwritten)
-    };
-    let advice = Diagnostic {
-        notes: vec!["left out unless asked for".to_owned()],
-        help: Some("write discard='unmap'".to_owned()),
-        ..finding(
-            Severity::Advice,
-            "`vda` never gives back space",
-            place(span_of(driver), false, "disk vda › driver/@discard"),
-        )
-    };
-    let allowance = "<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->";
+    let mut warning = finding(Severity::Warning, "`vda` shares an event loop", unwritten);
+    warning.confidence = Confidence::Assumed;
+    warning.help = Some("give the disk an event loop of its own".to_owned());
+    let end = span_of("/>\n      <source file='/srv/\u{202e}").start;
+    let edits = vec![
+        Edit::replace(span_of("1</iothreads>"), "2</iothreads>"),
+        Edit::insert(end, " iothread='2'"),
+    ];
+    set_fix(&mut warning, edits, Applicability::Unsafe);
+
+    let unwritten = place(span_of(driver), false, "disk vda › driver/@discard");
+    let mut advice = finding(Severity::Advice, "`vda` never gives back space", unwritten);
+    advice.notes = vec!["left out unless asked for".to_owned()];
+    advice.help = Some("write discard='unmap'".to_owned());
+    advice.fix = None;
+
     let first_cache = TEXT.find("unsafe'").unwrap();
-    let allowed = Diagnostic {
-        disk: Some(DiskIdentity {
-            index: 0,
-            target: Some("vdb".to_owned()),
-        }),
-        allowed_by: Some(AllowedBy::InFile {
-            reason: Some("rebuilt each night".to_owned()),
-            span: span_of(allowance),
-        }),
-        ..finding(
-            Severity::Error,
-            "`vdb` throws away the guest's flushes",
-            place(
-                Span::new(first_cache, first_cache + 6),
-                true,
-                "disk vdb › driver/@cache",
-            ),
-        )
-    };
+    let cache = Span::new(first_cache, first_cache + 6);
+    let mut allowed = finding(
+        Severity::Error,
+        "`vdb` throws away the guest's flushes",
+        place(cache, true, "disk vdb › driver/@cache"),
+    );
+    let disk = allowed.disk.as_mut().unwrap();
+    disk.index = 0;
+    disk.target = Some("vdb".to_owned());
+    allowed.fix = None;
+    allowed.allowed_by = Some(AllowedBy::InFile {
+        reason: Some("rebuilt each night".to_owned()),
+        span: span_of("<!-- vmdisk: allow(cache-unsafe) rebuilt each night -->"),
+    });
+
     let unchecked = find("cache-unsafe").unwrap();
     let missed = |disk, target, field, what| Unchecked {
         rule: unchecked,
@@ -168,41 +174,30 @@ fn sample() -> Vec<InputReport> {
         hosts: &[],
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
-    let report = DocumentReport {
-        unknown_words: Vec::new(),
-        placeholders: 0,
-        domain: Some("web1".to_owned()),
-        disks: 2,
-        text: TEXT.to_owned(),
-        lines: LineIndex::new(TEXT),
-        findings: vec![error, warning, advice],
-        allowed: vec![allowed],
-        not_checked: UncheckedPlaces::from_iter([
-            missed(
-                0,
-                "vdb",
-                "disk vdb › driver/@io",
-                "file system of /srv/scratch.img",
-            ),
-            missed(
-                1,
-                "vda",
-                "disk vda › driver/@io",
-                "file system of /srv/web1.qcow2",
-            ),
-        ]),
-        unchecked_rules: UncheckedRules {
-            rules: vec![unchecked],
-            reasons: vec![no_facts.into()],
-        },
-        mended: Vec::new(),
-        failed_fixes: vec![FailedFix {
-            rule: find("cache-unsafe").unwrap(),
-            at: FieldPath::Disk(1, DiskField::Cache),
-            title: "`vda` throws away the guest's flushes".to_owned(),
-            why: FixFailure::StillReported,
-        }],
-    };
+    let mut report = DocumentReport::default();
+    report.domain = Some("web1".to_owned());
+    report.disks = 2;
+    report.text = TEXT.to_owned();
+    report.lines = LineIndex::new(TEXT);
+    report.findings = vec![error, warning, advice];
+    report.allowed = vec![allowed];
+    report.not_checked = UncheckedPlaces::from_iter([
+        missed(
+            0,
+            "vdb",
+            "disk vdb › driver/@io",
+            "file system of /srv/scratch.img",
+        ),
+        missed(
+            1,
+            "vda",
+            "disk vda › driver/@io",
+            "file system of /srv/web1.qcow2",
+        ),
+    ]);
+    report.unchecked_rules.rules = vec![unchecked];
+    report.unchecked_rules.reasons = vec![no_facts.into()];
+    report.failed_fixes = fixed(TEXT).failed;
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();
     let open = broken.find("<devices>").unwrap();

@@ -68,6 +68,7 @@ vmdisk_source::words! {
 
 /// What is asked of a new disk.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StorageIntent {
     /// The name of the image or volume, without an ending.
     pub name: String,
@@ -94,6 +95,20 @@ impl StorageIntent {
             load: DiskLoad::Mixed,
             places: Vec::new(),
         }
+    }
+
+    /// With wishes.
+    #[must_use]
+    pub fn with_wants(mut self, wants: impl IntoIterator<Item = Want>) -> Self {
+        self.wants.extend(wants);
+        self
+    }
+
+    /// For a load.
+    #[must_use]
+    pub const fn with_load(mut self, load: DiskLoad) -> Self {
+        self.load = load;
+        self
     }
 }
 

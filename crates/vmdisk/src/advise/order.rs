@@ -30,6 +30,7 @@ pub struct StorageAdvice {
 
 /// The answer to another question.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Alternative {
     /// The question, as options of the command: `--wants migration`.
     pub asked: String,

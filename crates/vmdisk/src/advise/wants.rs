@@ -9,6 +9,7 @@ use crate::trace::{IoPath, RequestKind, RequestOutcome};
 
 /// What a disk has of something, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// It has it, by this mechanism.
     Given(String),

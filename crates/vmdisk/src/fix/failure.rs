@@ -6,6 +6,7 @@ use vmdisk_model::FieldPath;
 /// A fix that was undone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the fix of {} was undone: {why}", rule.name)]
+#[non_exhaustive]
 pub struct FailedFix {
     /// The rule whose fix it is.
     pub rule: &'static Rule,
@@ -19,6 +20,7 @@ pub struct FailedFix {
 
 /// Why a fix was undone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FixFailure {
     /// The finding is reported all the same.
     #[error("the finding is still reported after the fix")]

@@ -27,6 +27,7 @@ pub enum FixScope {
 
 /// A text after fixing.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fixed {
     /// The text.
     pub document: Document,

@@ -9,6 +9,7 @@ use crate::FoundOn;
 
 /// A host, as reports name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReportedHost {
     /// What people call it.
     pub name: String,

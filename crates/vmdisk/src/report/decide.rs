@@ -51,6 +51,7 @@ struct Disk<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
+#[non_exhaustive]
 pub struct BriefFinding<'a> {
     /// Name of the rule.
     rule: &'static str,

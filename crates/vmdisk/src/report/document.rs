@@ -32,6 +32,7 @@ use crate::{Diagnostic, Document, FailedFix, LintReport, Rule};
 /// # Ok::<(), vmdisk::ReadFailure>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DocumentReport {
     /// Name of the guest, if the document has one.
     pub domain: Option<String>,
@@ -61,6 +62,7 @@ pub struct DocumentReport {
 
 /// Rules that could not look at something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UncheckedRules {
     /// The rules.
     pub rules: Vec<&'static Rule>,
@@ -99,6 +101,7 @@ impl<'a> Unchecked<'a> {
 /// The places that rules could not look at, by rule and place. Without facts, a document has dozens with few texts, so each
 /// text is stored once.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct UncheckedPlaces {
     entries: Vec<Entry>,
     /// The disk, and the number of the field's name.

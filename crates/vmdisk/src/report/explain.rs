@@ -25,6 +25,7 @@ struct Explanation {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Explained"))]
+#[non_exhaustive]
 pub struct ExplainedOption {
     /// Target of the disk; null for the guest.
     disk: Option<String>,

@@ -28,6 +28,7 @@ use crate::ReadFailure;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Run {
     inputs: Vec<(String, Result<DocumentReport, Unreadable>)>,
     hosts: Vec<ReportedHost>,

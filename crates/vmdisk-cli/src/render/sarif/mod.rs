@@ -319,7 +319,7 @@ fn result<'a>(
         help,
         fix,
         allowed_by,
-        hosts: _, // They come with the classes they are in.
+        .. // The hosts come with the classes they are in.
     } = finding;
     let message: Vec<String> = iter::once(title)
         .chain(label)
