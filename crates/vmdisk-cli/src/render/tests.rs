@@ -59,6 +59,10 @@ fn fixed(text: &str) -> Fixed {
     )
 }
 
+/// A disk with the mistake that the report is about.
+const UNSAFE: &str = "<disk type='file'><driver name='qemu' type='raw' cache='unsafe'/><source file='/a'/>\
+    <target dev='vda'/></disk>";
+
 fn found(text: &str, rule: &str) -> Diagnostic {
     let report = vmdisk::lint(&vmdisk::read(text).unwrap(), &LintOptions::default());
     let of_rule = |finding: &Diagnostic| finding.rule.name == rule;
@@ -67,7 +71,7 @@ fn found(text: &str, rule: &str) -> Diagnostic {
 
 fn place(span: Span, is_exact: bool, breadcrumb: &str) -> TextPlace {
     let lines = LineIndex::new(TEXT);
-    let mut place = found(TEXT, "cache-unsafe").place;
+    let mut place = found(UNSAFE, "cache-unsafe").place;
     place.span = span;
     place.start = lines.position(TEXT, span.start);
     place.end = lines.position(TEXT, span.end);
@@ -87,7 +91,7 @@ fn related(span: Span, breadcrumb: &str, label: &str) -> RelatedPlace {
 }
 
 fn finding(severity: Severity, title: &str, place: TextPlace) -> Diagnostic {
-    let mut finding = found(TEXT, "cache-unsafe");
+    let mut finding = found(UNSAFE, "cache-unsafe");
     finding.severity = severity;
     finding.confidence = Confidence::Certain;
     title.clone_into(&mut finding.title);
@@ -197,7 +201,7 @@ fn sample() -> Vec<InputReport> {
     ]);
     report.unchecked_rules.rules = vec![unchecked];
     report.unchecked_rules.reasons = vec![no_facts.into()];
-    report.failed_fixes = fixed(TEXT).failed;
+    report.failed_fixes = fixed(UNSAFE).failed;
     let broken = "<domain>\n  <devices>\n</domain>\n";
     let end = broken.rfind("</domain>").unwrap();
     let open = broken.find("<devices>").unwrap();
