@@ -94,6 +94,7 @@ fn finding(severity: Severity, title: &str, place: TextPlace) -> Diagnostic {
     let mut finding = found(UNSAFE, "cache-unsafe");
     finding.severity = severity;
     finding.confidence = Confidence::Certain;
+    finding.disk.as_mut().unwrap().index = 1;
     title.clone_into(&mut finding.title);
     finding.place = place;
     finding.label = None;
