@@ -36,6 +36,16 @@ const BINARIES: &[(&[u8], &str, &str)] = &[
 const IMAGE: &str =
     "`vmdisk image FILE` shows it; lint checks the XML or the command line of its guest";
 
+const PROXMOX: (&str, &str) = (
+    "a Proxmox VE configuration",
+    "`qm showcmd NUMBER | vmdisk lint -` checks its command line",
+);
+
+const INCUS: (&str, &str) = (
+    "an Incus instance",
+    "`vmdisk lint /run/incus/NAME/qemu.conf` checks it while it runs",
+);
+
 /// Words of which a text has all, with the file in words and the remedy.
 const TEXTS: &[(&[&str], &str, &str)] = &[
     (
@@ -48,20 +58,44 @@ const TEXTS: &[(&[&str], &str, &str)] = &[
         "a Terraform configuration",
         "`virsh dumpxml NAME | vmdisk lint -` checks the guest that it defines, after `terraform apply`",
     ),
+    (&["\nscsihw: "], PROXMOX.0, PROXMOX.1),
+    (&["\nboot: order="], PROXMOX.0, PROXMOX.1),
+    (&["\nvmgenid: "], PROXMOX.0, PROXMOX.1),
+    (&["\ntype: virtual-machine"], INCUS.0, INCUS.1),
     (
-        &["\nscsihw: "],
-        "a Proxmox VE configuration",
-        "`qm showcmd NUMBER | vmdisk lint -` checks its command line",
+        &["\ndevices:", "\n    type: disk", "\n    pool: "],
+        INCUS.0,
+        INCUS.1,
     ),
     (
-        &["\ntype: virtual-machine"],
-        "an Incus instance",
-        "`vmdisk lint /run/incus/NAME/qemu.conf` checks it while it runs",
+        &["Vagrant.configure"],
+        "a Vagrantfile",
+        "`virsh dumpxml NAME | vmdisk lint -` checks the guest of vagrant-libvirt, after `vagrant up`",
+    ),
+    (
+        &["\nsource \"qemu\""],
+        "a Packer template",
+        "`vmdisk lint --running` checks the guest while Packer builds it",
+    ),
+    (
+        &["\nvirtualHW.version"],
+        "a VMware configuration",
+        "name the XML or the command line of a QEMU guest",
     ),
     (
         &["- hosts:", "<domain"],
         "a playbook that contains XML",
         "put the XML into a file of its own, which the playbook reads",
+    ),
+    (
+        &["\n- hosts:"],
+        "a playbook",
+        "name the domains that it defines, or check the guests with `vmdisk lint --all-domains`",
+    ),
+    (
+        &["\n#cloud-config"],
+        "cloud-init's user data",
+        "name the XML or the command line of the guest",
     ),
     (
         &["apiVersion:", "\nkind:"],

@@ -9,6 +9,8 @@ const KUBEVIRT: &str = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nspec: 
 const PROXMOX: &str =
     "boot: order=scsi0\nscsi0: local-lvm:vm-100-disk-0,size=32G\nscsihw: virtio-scsi-single\n";
 const INCUS: &str = "config: {limits.memory: 1GiB}\nname: web\ntype: virtual-machine\n";
+const INCUS_PROFILE: &str =
+    "config: {}\ndevices:\n  root:\n    path: /\n    pool: default\n    type: disk\n";
 const PLAYBOOK: &str =
     "- hosts: all\n  tasks:\n  - virt:\n      xml: |\n        <domain type='kvm'/>\n";
 
@@ -20,6 +22,16 @@ fn place() -> Place {
         ("100.conf", PROXMOX),
         ("incus.yaml", INCUS),
         ("play.yml", PLAYBOOK),
+        ("bare.conf", "memory: 2048\nvmgenid: 7e0a\n"),
+        ("profile.yaml", INCUS_PROFILE),
+        ("site.yml", "- hosts: all\n  roles: [web]\n"),
+        ("Vagrantfile", "Vagrant.configure('2') do |config|\nend\n"),
+        ("box.pkr.hcl", "source \"qemu\" \"debian\" {\n}\n"),
+        (
+            "web.vmx",
+            "config.version = \"8\"\nvirtualHW.version = \"19\"\n",
+        ),
+        ("user-data", "#cloud-config\nhostname: web\n"),
         ("deploy.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {}\n"),
     ]);
     for (name, magic) in [
@@ -88,6 +100,25 @@ const TRIED: &[(&[&str], &[&str])] = &[
         &["lint", "play.yml"],
         &["a playbook that contains XML", "a file of its own"],
     ),
+    (
+        &["lint", "bare.conf"],
+        &["a Proxmox VE configuration", "`qm showcmd NUMBER"],
+    ),
+    (
+        &["lint", "profile.yaml"],
+        &["an Incus instance", "/run/incus/NAME/qemu.conf"],
+    ),
+    (&["lint", "site.yml"], &["a playbook", "--all-domains"]),
+    (
+        &["lint", "Vagrantfile"],
+        &["a Vagrantfile", "virsh dumpxml"],
+    ),
+    (
+        &["lint", "box.pkr.hcl"],
+        &["a Packer template", "`vmdisk lint --running`"],
+    ),
+    (&["lint", "web.vmx"], &["a VMware configuration"]),
+    (&["lint", "user-data"], &["cloud-init's user data"]),
     (&["lint", "deploy.yaml"], &["a Kubernetes manifest"]),
     (
         &["generate", "--disk", "/srv/web.qcow2"],
