@@ -41,15 +41,15 @@ fields! {
         /// The storage to open.
         pub source: BackendSource = Source,
         // Its `write_cache` switch belongs to the frontend.
-        /// How the host caches the disk.
+        /// How the host caches the disk. Default: `writeback`.
         pub cache: Option<CacheMode> = Cache,
-        /// How requests reach the host kernel.
+        /// How requests reach the host kernel. Default: `threads`.
         pub aio: Option<AioMode> = Aio,
-        /// What becomes of discard requests.
+        /// What becomes of discard requests. Default: `ignore`.
         pub discard: Option<Discard> = Discard,
-        /// Whether written zeroes are turned into cheaper requests.
+        /// Whether written zeroes are turned into cheaper requests. Default: `off`.
         pub detect_zeroes: Option<DetectZeroes> = DetectZeroes,
-        /// Whether data read from the backing image is copied up; libvirt `driver/@copy_on_read`.
+        /// Whether data read from the backing image is copied up; libvirt `driver/@copy_on_read`. Default: off.
         pub copy_on_read: Option<Switch> = CopyOnRead,
         /// qcow2 keeps discarded clusters allocated; libvirt 9.5, QEMU 8.1.
         pub discard_no_unref: Option<Switch> = DiscardNoUnref,
@@ -72,7 +72,7 @@ fields! {
         /// Whether the guests that start from a transient disk share what is below; libvirt
         /// `transient/@shareBacking` (7.4.0), `yes` or `no`.
         pub share_backing: Option<Switch> = ShareBacking,
-        /// What becomes of the disk if its source is missing at start.
+        /// What becomes of the disk if its source is missing at start. Default: `mandatory`.
         pub startup_policy: Option<StartupPolicy> = StartupPolicy,
     }
 }

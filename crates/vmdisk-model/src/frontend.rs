@@ -137,9 +137,9 @@ fields! {
         pub physical_block_size: Option<u32> = PhysicalBlockSize,
         /// Smallest discard the disk advertises, in bytes; `blockio/@discard_granularity` (9.8).
         pub discard_granularity: Option<u32> = DiscardGranularity,
-        /// Effect of a failed write.
+        /// Effect of a failed write. Default: `enospc`.
         pub error_policy: Option<ErrorPolicy> = ErrorPolicy,
-        /// Effect of a failed read.
+        /// Effect of a failed read. Default: `report`.
         pub read_error_policy: Option<ReadErrorPolicy> = ReadErrorPolicy,
         /// Serial number the guest reads; QEMU cuts it to 20 bytes (virtio, IDE) or 36 (SCSI).
         pub serial: Option<String> = Serial,
@@ -151,9 +151,9 @@ fields! {
         pub product: Option<String> = Product,
         /// Revolutions per minute, 1 for an SSD; SCSI, IDE, SATA (libvirt 7.3).
         pub rotation_rate: Option<u32> = RotationRate,
-        /// Shown as removable; USB, SCSI.
+        /// Shown as removable; USB, SCSI. Default: off.
         pub removable: Option<Switch> = Removable,
-        /// State of the tray; CD and floppy drives.
+        /// State of the tray; CD and floppy drives. Default: `closed`.
         pub tray: Option<Tray> = Tray,
         /// Whether the disk says that it knows DPO and FUA; SCSI (libvirt 11.10.0), QEMU `dpofua`. Default:
         /// off up to machine types 10.0, on after.
