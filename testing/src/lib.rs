@@ -6,6 +6,7 @@ mod cases;
 mod editor;
 mod kvm;
 mod loop_device;
+mod loop_mount;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,6 +15,7 @@ pub use cases::{Case, cases, cases_file, check_reports};
 pub use editor::Editor;
 pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;
+pub use loop_mount::LoopMount;
 
 /// Runs a program and returns its output.
 ///

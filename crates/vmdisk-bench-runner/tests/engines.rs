@@ -12,8 +12,9 @@ use std::path::Path;
 use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{
     Cancel, CellId, CellView, Direction, Engine, EngineKind, Error, Limits, Load, Measurement,
-    Phase, Plan, PlanOptions, RunContext, allowed_processors, read_plan,
+    Phase, Plan, PlanOptions, RunContext, Sample, Values, allowed_processors, read_plan,
 };
+use vmdisk_testing::{LoopMount, needed};
 
 fn plan(text: &str) -> Plan {
     let options = PlanOptions {
@@ -46,6 +47,15 @@ pub(crate) fn has(programs: &[&str]) -> bool {
 
 /// Measures every cell of a plan once, like a run.
 pub(crate) fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Measurement, Error>)> {
+    measured_between(plan, directory, &mut || {})
+}
+
+/// As [`measured`]; `look` is called before the first sample, and after each.
+fn measured_between(
+    plan: &Plan,
+    directory: &Path,
+    look: &mut dyn FnMut(),
+) -> Vec<(CellId, Result<Measurement, Error>)> {
     let workspace = Workspace::with_changes_in(directory, &directory.join("changes"));
     let cancel = Cancel::new();
     let mut results = Vec::new();
@@ -73,12 +83,14 @@ pub(crate) fn measured(plan: &Plan, directory: &Path) -> Vec<(CellId, Result<Mea
             seed: 42,
         };
         for cell in &cells {
+            look();
             engine
                 .run(&[*cell], &context, &mut |id, result| {
                     results.push((id, result))
                 })
                 .unwrap();
         }
+        look();
         engine.cleanup().unwrap();
     }
     results
@@ -184,6 +196,117 @@ fn a_first_touch_of_several_jobs_goes_over_the_disk_once() {
         assert!((0.9..=1.1).contains(&covered), "{covered}");
     }
     assert!(began.elapsed().as_secs() < 60, "one pass ends the sample");
+}
+
+/// A file system on a loop device, with its folder; `None` if it cannot be made here.
+fn loop_mount(mount_options: &str) -> Option<(LoopMount, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mkfs = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"];
+    let mounted = needed(LoopMount::new(
+        folder.path(),
+        256 << 20,
+        &mkfs,
+        mount_options,
+    ))?;
+    Some((mounted, folder))
+}
+
+#[test]
+fn labels_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
+    if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
+        return;
+    }
+    let Some((mounted, _folder)) = loop_mount("defaults") else {
+        return;
+    };
+    const SIZE: u64 = 32 << 20;
+    for engine in ["host-fio", "storage-daemon"] {
+        let cached = match engine {
+            "host-fio" => "direct: false",
+            _ => "cache: writeback",
+        };
+        for (phase, workload, seconds) in [
+            ("first-touch", "64k-random-write-qd4", 20.0),
+            ("steady", "1m-sequential-read-qd4", 0.5),
+        ] {
+            let plan = plan(&format!(
+                "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: {seconds}\nramp: 0\nphases: [{phase}]\n\
+                 workloads: [{workload}]\nfixed: {{engine: {engine}, cache: none}}\n\
+                 configurations:\n- {{name: direct}}\n- {{name: cached, {cached}}}\n",
+            ));
+            let mut moved = Vec::new();
+            let results =
+                measured_between(&plan, mounted.point(), &mut || moved.push(mounted.moved()));
+            assert_eq!(results.len(), 2);
+            for (nth, result) in results.iter().enumerate() {
+                let name = plan.view(result.0).name();
+                let measured = whole(&plan, result);
+                let [read, written] = [0, 1].map(|it| moved[nth + 1][it] - moved[nth][it]);
+                let is_direct = name.starts_with("direct");
+                match (&measured.write, &measured.read) {
+                    (Some(write), _) => {
+                        // One pass, and on the device nothing but its blocks and metadata.
+                        assert!(
+                            (SIZE * 9 / 10..=SIZE).contains(&write.bytes),
+                            "{name}: {write:?}"
+                        );
+                        assert!(written < SIZE + SIZE / 2, "{name}: {written}");
+                        assert!(!is_direct || written >= write.bytes, "{name}: {written}");
+                    }
+                    (None, Some(asked)) => {
+                        let least = if is_direct {
+                            asked.bytes
+                        } else {
+                            asked.bytes.min(SIZE)
+                        };
+                        assert!(read >= least - least / 10, "{name}: {read} of {least}");
+                    }
+                    (None, None) => panic!("{name}: {measured:?}"),
+                }
+                // The engine saw what this test saw.
+                let device = &measured.devices[0];
+                assert!(
+                    device.read_bytes <= read && device.written_bytes <= written,
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_that_a_cache_answers_against_its_label_does_not_count() {
+    if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
+        return;
+    }
+    // ext4 accepts O_DIRECT and goes through the page cache where it journals data.
+    let Some((mounted, _folder)) = loop_mount("data=journal") else {
+        return;
+    };
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 4M\nseconds: 1\nramp: 0\nphases: [steady]\n\
+         workloads: [64k-random-read-qd8]\nfixed: {cache: none}\nmatrix: {engine: [host-fio, storage-daemon]}\n",
+    );
+    let results = measured(&plan, mounted.point());
+    assert_eq!(results.len(), 2);
+    for (id, result) in results {
+        let measurement = result.unwrap();
+        let complaints = measurement.semantics.complaints.join("; ");
+        assert!(
+            complaints.contains("bypass the page cache, but only"),
+            "{complaints}"
+        );
+        let sample = Sample {
+            round: 1,
+            position: 0,
+            cell: id,
+            at_seconds: 0.0,
+            measurement,
+        };
+        assert!(!sample.counts());
+        let values = Values::of(&plan.cells, &plan.workloads, [&sample]);
+        assert!(values.of_cell(id).is_empty(), "{values:?}");
+    }
 }
 
 #[test]

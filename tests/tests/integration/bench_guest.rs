@@ -9,6 +9,7 @@ use vmdisk_bench_runner::{
     Accelerator, Cancel, CellView, EngineKind, Limits, Measurement, Plan, PlanOptions, RunContext,
     WriteCache, read_plan,
 };
+use vmdisk_testing::{LoopMount, needed};
 use vmdisk_tests::{has_program, real, repository};
 
 /// The kernel that `cargo xtask kernel` unpacks, or another one that the variable names.
@@ -181,6 +182,104 @@ fn each_reading_sample_of_a_guest_begins_cold() {
             read.bytes.min(size)
         };
         assert!(device.read_bytes >= least / 2, "{name}: {measured:?}");
+    }
+}
+
+/// Measures a plan on an ext4 of its own, and returns the bytes that were read from its device and written to it, too;
+/// `None` if it cannot be made here.
+fn measured_on_ext4(
+    text: &str,
+    mount_options: &str,
+) -> Option<(Vec<(String, Measurement)>, [u64; 2])> {
+    let folder = tempfile::tempdir().unwrap();
+    let mkfs = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"];
+    let mounted = LoopMount::new(folder.path(), 256 << 20, &mkfs, mount_options);
+    let mounted = needed(mounted)?;
+    let directory = mounted.point().join("images");
+    std::fs::create_dir(&directory).unwrap();
+    let before = mounted.moved();
+    let results = measured(&plan(text, None), &directory);
+    let after = mounted.moved();
+    Some((results, [0, 1].map(|it| after[it] - before[it])))
+}
+
+#[test]
+fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
+    if !can_boot("labels_of_guests_agree_with_the_counters") {
+        return;
+    }
+    const SIZE: u64 = 16 << 20;
+    let fixed = "fixed: {engine: guest, vcpus: 2, format: raw, cache: none, aio: threads, iothread: true}\n\
+                 configurations:\n- {name: virtio-blk}\n- {name: vhost-user-blk, frontend: vhost-user-blk}\n";
+    let first = format!(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 60\nphases: [first-touch]\n\
+         workloads: [64k-random-write-qd4]\n{fixed}"
+    );
+    let Some((results, [_, written])) = measured_on_ext4(&first, "defaults") else {
+        return;
+    };
+    assert_eq!(results.len(), 2);
+    for (name, measured) in &results {
+        assert_eq!(
+            measured.semantics.complaints,
+            Vec::<String>::new(),
+            "{name}"
+        );
+        // A minute is enough for one pass, which ends the sample.
+        let bytes = measured.write.as_ref().unwrap().bytes;
+        assert!(
+            (SIZE * 9 / 10..=SIZE).contains(&bytes),
+            "{name}: {measured:?}"
+        );
+        assert!(
+            measured.devices[0].written_bytes >= bytes,
+            "{name}: {measured:?}"
+        );
+    }
+    assert!(
+        (2 * SIZE..3 * SIZE).contains(&written),
+        "one pass each: {written}"
+    );
+
+    let cold = format!(
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.5\nramp: 0\nphases: [steady]\n\
+         workloads: [1m-sequential-read-qd4]\n{fixed}- {{name: cached, cache: writeback}}\n"
+    );
+    let (results, [read, _]) = measured_on_ext4(&cold, "defaults").unwrap();
+    let mut expected = 0;
+    for (name, measured) in &results {
+        assert_eq!(
+            measured.semantics.complaints,
+            Vec::<String>::new(),
+            "{name}"
+        );
+        let asked = measured.read.as_ref().unwrap().bytes;
+        let least = if name.starts_with("cached") {
+            asked.min(SIZE)
+        } else {
+            asked
+        };
+        assert!(
+            measured.devices[0].read_bytes >= least - least / 10,
+            "{name}: {measured:?}"
+        );
+        expected += least;
+    }
+    assert!(read >= expected - expected / 10, "{read} of {expected}");
+
+    // ext4 accepts O_DIRECT and goes through the page cache where it journals data.
+    let cold = cold
+        .replace("size: 16M", "size: 4M")
+        .replace("seconds: 0.5", "seconds: 3");
+    let (results, _) = measured_on_ext4(&cold, "data=journal").unwrap();
+    for (name, measured) in &results {
+        let complaints = measured.semantics.complaints.join("; ");
+        let is_against = complaints.contains("bypass the page cache, but only");
+        assert_eq!(
+            is_against,
+            !name.starts_with("cached"),
+            "{name}: {measured:?}"
+        );
     }
 }
 
