@@ -1,4 +1,4 @@
-//! The costs of vmdisk: instructions of ten workloads, the size of the binary and the number of crates, compared with
+//! The costs of vmdisk: instructions of eleven workloads, the size of the binary and the number of crates, compared with
 //! the numbers in `xtask/costs.txt`; the memory that each further file takes; and what twice the input costs.
 //!
 //! `--rules` measures the share of each rule instead.
@@ -159,6 +159,7 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
     ] {
         fs::copy(repository().join("fixtures").join(file), folder.join(name))?;
     }
+    fs::write(folder.join("large.json"), large_host()?)?;
     let workload = |name, arguments: &str| Workload {
         name,
         arguments: arguments.split(' ').map(str::to_owned).collect(),
@@ -177,7 +178,48 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
             "lint -j1 --format concise --facts facts.json domains",
         ),
         workload("a spec with facts", "lint --facts facts.json spec.yaml"),
+        workload(
+            "advice on 500 mounts and 50 volumes",
+            "advise --facts large.json --size 10G",
+        ),
     ])
+}
+
+/// Facts of a host with 500 more mounts, each with a file system and a directory, and 50 more volumes.
+fn large_host() -> anyhow::Result<String> {
+    let text = fs::read_to_string(repository().join("fixtures/facts/lvm-thin-64k.json"))?;
+    let mut facts: serde_json::Value = serde_json::from_str(&text)?;
+    let volume = facts["blockdevs"].as_array().and_then(|all| all.last());
+    let volume = volume.context("the fixture has a volume")?.clone();
+    let mut add = |list: &str, entry: serde_json::Value| {
+        let members = facts.as_object_mut();
+        let members = members.map(|it| it.entry(list).or_insert_with(|| serde_json::json!([])));
+        if let Some(serde_json::Value::Array(list)) = members {
+            list.push(entry);
+        }
+    };
+    for nth in 0_u64..500 {
+        let (mount, system) = (format!("m{nth}-n"), format!("f{nth}-n"));
+        add(
+            "mounts",
+            serde_json::json!({"id": mount, "point": format!("/srv/{nth}"), "fs": system}),
+        );
+        add(
+            "filesystems",
+            serde_json::json!({"id": system, "kind": "xfs", "free_bytes": nth << 30}),
+        );
+        add(
+            "dirs",
+            serde_json::json!({"path": format!("/srv/{nth}/img"), "mount": mount}),
+        );
+        if nth % 10 == 0 {
+            let mut volume = volume.clone();
+            volume["id"] = format!("b{nth}-n").into();
+            volume["paths"] = serde_json::json!([format!("/dev/vg0/v{nth}")]);
+            add("blockdevs", volume);
+        }
+    }
+    Ok(facts.to_string())
 }
 
 /// A command line with many disks.

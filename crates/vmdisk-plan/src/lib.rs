@@ -84,8 +84,8 @@ mod steps;
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
 pub use errors::ErrorList;
 pub use plan::{
-    Choice, ChoiceSource, Decided, Plan, PlanError, PlanErrors, RULES, decide, facts_after, plan,
-    plan_into, set_options,
+    Choice, ChoiceSource, Decided, Plan, PlanError, PlanErrors, RULES, decide, facts_after,
+    facts_after_on, plan, plan_into, plan_on, set_options,
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,

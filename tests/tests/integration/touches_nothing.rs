@@ -42,7 +42,13 @@ fn change(line: &str) -> Option<&'static str> {
         }
         "clone" | "clone3" => (!arguments.contains("CLONE_THREAD")).then_some("starts a process"),
         "fork" | "vfork" | "execve" | "execveat" => Some("starts a process"),
-        _ => Some("changes something"),
+        _ if format!("{CHANGES},{MAY_CHANGE}")
+            .split(',')
+            .any(|it| it.trim() == name) =>
+        {
+            Some("changes something")
+        }
+        _ => None,
     }
 }
 
@@ -115,6 +121,42 @@ fn collecting_for_a_guest_writes_nothing_and_starts_nothing() {
 }
 
 #[test]
+fn advice_from_facts_starts_nothing_and_reads_only_the_facts() {
+    const TEST: &str = "advice_from_facts_starts_nothing";
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = place.path();
+    if !real(has_program("strace"), TEST, "strace") || !may_trace(folder) {
+        return;
+    }
+    let facts = vmdisk_tests::fixtures().join("facts/lvm-thin-64k.json");
+    std::fs::copy(facts, folder.join("facts.json")).expect("files can be written");
+    let filter = format!("trace={CHANGES},{MAY_CHANGE},%file").replace(' ', "");
+    let traced = ["-f", "-qq", "-e", &filter, "-o", "out.strace", VMDISK];
+    for words in [
+        "advise --facts facts.json --size 40G",
+        "advise --facts facts.json --size 40G --wants snapshots --to script",
+    ] {
+        let arguments: Vec<&str> = traced.into_iter().chain(words.split(' ')).collect();
+        let run = run_in(folder, "strace", &arguments, "");
+        assert_eq!(run.code, 0, "{run:?}");
+        let trace = std::fs::read_to_string(folder.join("out.strace")).expect("strace wrote it");
+        let mut lines = trace.lines();
+        assert!(lines.next().expect("it was started").contains("execve("));
+        let rest: Vec<&str> = lines.collect();
+        assert!(rest.iter().any(|line| line.contains("facts.json")));
+        let changes: Vec<&&str> = rest.iter().filter(|line| change(line).is_some()).collect();
+        assert!(changes.is_empty(), "{words}: {changes:?}");
+        // What the facts name is another host's.
+        for named in ["/dev/", "/srv", "/var", "/mnt", "/sys/"] {
+            let looks = rest
+                .iter()
+                .find(|line| line.contains(&format!("\"{named}")));
+            assert_eq!(looks, None, "{words}");
+        }
+    }
+}
+
+#[test]
 fn what_the_header_of_a_raw_image_names_is_not_looked_at() {
     const TEST: &str = "what_the_header_of_a_raw_image_names_is_not_looked_at";
     let place = tempfile::tempdir().expect("a folder can be made");
@@ -172,6 +214,7 @@ fn a_change_is_told_from_a_look() {
         "12 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 13",
         "13 <... openat resumed>) = 4",
         "13 +++ exited with 0 +++",
+        "12 statx(AT_FDCWD, \"/a\", 0, STATX_ALL, {}) = 0",
     ] {
         assert_eq!(change(look), None, "{look}");
     }

@@ -13,6 +13,12 @@ use crate::steps::{Condition, Named, StepKind};
 
 /// The facts of a host after the steps of a plan, as far as the rules about a guest need them.
 pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
+    facts_after_on(&HostIndex::new(facts), plan)
+}
+
+/// As [`facts_after`], with facts that are indexed already.
+pub fn facts_after_on(host: &HostIndex<'_>, plan: &Plan) -> Facts {
+    let facts = host.facts();
     let mut after = facts.clone();
     let thin = ThinVolumes::of(plan);
     let mut made: HashSet<String> = HashSet::new();
@@ -43,7 +49,7 @@ pub fn facts_after(facts: &Facts, plan: &Plan) -> Facts {
             None => Fact::NotCollected,
         };
     }
-    let NewFiles { files, taken, .. } = NewFiles::of(plan, &HostIndex::new(&after));
+    let NewFiles { files, taken, .. } = NewFiles::of(plan, host);
     for filesystem in &mut after.filesystems {
         if let Fact::Known(free) = &mut filesystem.free_bytes {
             let taken = taken.get(&filesystem.id).copied();

@@ -33,12 +33,12 @@ pub(crate) enum Direct {
 
 /// The facts and the target, with the questions of a planner.
 pub(crate) struct Host<'a> {
-    pub(crate) index: HostIndex<'a>,
+    pub(crate) index: &'a HostIndex<'a>,
     pub(crate) target: Target,
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn new(index: HostIndex<'a>, target: Target) -> Self {
+    pub(crate) fn new(index: &'a HostIndex<'a>, target: Target) -> Self {
         Host { index, target }
     }
 

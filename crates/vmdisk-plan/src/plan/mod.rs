@@ -20,13 +20,15 @@ mod queues;
 mod refusal;
 mod storage;
 
-use vmdisk_facts::{Facts, Target};
+use std::borrow::Cow;
+
+use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_model::{BackendSource, Domain, VhostUserSocket};
 
 use crate::spec::{DiskSpec, Spec};
 use planner::Planner;
 
-pub use after::facts_after;
+pub use after::{facts_after, facts_after_on};
 pub use choice::{Choice, ChoiceSource, Plan, PlanError, PlanErrors, RULES};
 pub use decide::{Decided, decide, set_options};
 pub(crate) use existing::machine_of;
@@ -41,11 +43,19 @@ pub(crate) use guest::{is_pc, needs_uefi};
 /// # Errors
 /// Every impossible request in the spec.
 pub fn plan(spec: &Spec, facts: &Facts, target: &Target) -> Result<Plan, PlanErrors> {
+    plan_on(spec, &HostIndex::new(facts), target)
+}
+
+/// As [`plan`], with facts that are indexed already.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_on(spec: &Spec, host: &HostIndex<'_>, target: &Target) -> Result<Plan, PlanErrors> {
     let errors: Vec<PlanError> = spec.check().into_iter().map(PlanError::from).collect();
     if !errors.is_empty() {
         return Err(errors.into());
     }
-    fill(spec, None, facts, target)
+    fill(spec, None, host, target)
 }
 
 /// As [`plan`], for disks that are added to a guest that exists.
@@ -70,18 +80,20 @@ pub fn plan_into(
         guest: Some(existing::as_asked(guest)),
         ..spec.clone()
     };
-    fill(&spec, Some(guest), facts, target)
+    fill(&spec, Some(guest), &HostIndex::new(facts), target)
 }
 
 fn fill(
     spec: &Spec,
     into: Option<&Domain>,
-    facts: &Facts,
+    host: &HostIndex<'_>,
     target: &Target,
 ) -> Result<Plan, PlanErrors> {
-    let nocow = nocow::choose_all(spec, facts);
-    let facts = nocow::expected_facts(facts, spec, &nocow);
-    Planner::new(spec, into, &facts, target, nocow).run()
+    let nocow = nocow::choose_all(spec, host);
+    match nocow::expected_facts(host.facts(), spec, &nocow) {
+        Cow::Borrowed(_) => Planner::new(spec, into, host, target, nocow).run(),
+        Cow::Owned(facts) => Planner::new(spec, into, &HostIndex::new(&facts), target, nocow).run(),
+    }
 }
 
 impl Planner<'_> {

@@ -17,10 +17,9 @@ pub(super) struct Nocow {
 }
 
 /// Decides for each disk whether its new file is overwritten in place; `None` if it cannot be chosen.
-pub(super) fn choose_all(spec: &Spec, facts: &Facts) -> Vec<Option<Nocow>> {
-    let index = HostIndex::new(facts);
+pub(super) fn choose_all(spec: &Spec, index: &HostIndex<'_>) -> Vec<Option<Nocow>> {
     let disks = spec.disks.iter();
-    disks.map(|disk| choose(&index, disk)).collect()
+    disks.map(|disk| choose(index, disk)).collect()
 }
 
 fn choose(index: &HostIndex<'_>, spec: &DiskSpec) -> Option<Nocow> {

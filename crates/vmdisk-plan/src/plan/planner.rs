@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use vmdisk_facts::{Facts, HostIndex, Quantity, Target};
+use vmdisk_facts::{HostIndex, Quantity, Target};
 use vmdisk_model::{CacheMode, Disk, DiskField, Domain, FieldPath, Format, Image, Scope};
 
 use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, RULES};
@@ -39,14 +39,14 @@ impl<'a> Planner<'a> {
     pub(super) fn new(
         spec: &'a Spec,
         into: Option<&'a Domain>,
-        facts: &'a Facts,
+        host: &'a HostIndex<'a>,
         target: &Target,
         nocow: Vec<Option<Nocow>>,
     ) -> Self {
         Planner {
             spec,
             existing: Existing::new(into),
-            host: Host::new(HostIndex::new(facts), target.clone()),
+            host: Host::new(host, target.clone()),
             domain: Domain {
                 scope: Scope::WholeGuest,
                 ..Domain::default()
@@ -97,7 +97,7 @@ impl<'a> Planner<'a> {
 
     /// Adds what was measured on the host to the reasons that it is about.
     fn cite_measurements(&mut self) {
-        let host = &self.host.index;
+        let host = self.host.index;
         if host.facts().measured.is_empty() {
             return;
         }

@@ -125,7 +125,7 @@ impl Planner<'_> {
         other: &BackingSpec,
     ) -> Option<u64> {
         let BackingSpec { path, format } = other;
-        let known = virtual_size(&self.host.index, path, *format);
+        let known = virtual_size(self.host.index, path, *format);
         if let (Some(size), Some(known)) = (size, known.map(Bytes))
             && size < known
         {

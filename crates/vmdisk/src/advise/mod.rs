@@ -8,7 +8,7 @@ mod wants;
 
 use vmdisk_facts::{HostIndex, MeasuredStorage};
 use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
-use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after, plan};
+use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after_on, plan_on};
 
 use crate::trace::trace;
 use crate::{Detail, Host, LintOptions, read, write};
@@ -22,7 +22,7 @@ pub use wants::Mechanism;
 
 /// Compares the places and forms in which a new disk can live on the host of the options.
 ///
-/// Each candidate is planned as [`plan`] plans it, and judged by the rules and by the walk of its I/O
+/// Each candidate is planned as [`plan`](vmdisk_plan::plan) plans it, and judged by the rules and by the walk of its I/O
 /// path. Equal arguments give equal advice.
 ///
 /// ```
@@ -83,9 +83,9 @@ fn candidate(
     }
     let target = &options.target;
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
-    let planned = plan(&spec, host.facts(), target);
+    let planned = plan_on(&spec, host, target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
-    let after = Host::new(facts_after(host.facts(), &planned));
+    let after = Host::new(facts_after_on(host, &planned));
     let options = options.clone().host(after.clone()).detail(Detail::Titles);
     let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
     let document = read(&xml).map_err(|failure| failure.message)?;
