@@ -342,6 +342,7 @@ mod tests {
                 workloads: Vec::new(),
                 cells: Vec::new(),
                 left_out: Vec::new(),
+                pairs: Vec::new(),
             },
             plan_hash: "0".repeat(64),
             settings: Settings {

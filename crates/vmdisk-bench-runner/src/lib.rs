@@ -57,7 +57,7 @@ pub use method::{
 pub use plan::{
     Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord,
     FindingSeverity, InstallReplay, LeftOut, Limits, LinterFinding, Load, MAX_PLAN_BYTES, Metric,
-    PRESETS, Phase, Plan, PlanOptions, PlanRecord, Preset, Proposal, Storage, Workload,
+    NamedPair, PRESETS, Phase, Plan, PlanOptions, PlanRecord, Preset, Proposal, Storage, Workload,
     allowed_processors, factors, hash_of, numa_nodes, plan_proposals, read_plan,
 };
 pub use report::{BenchResult, CellResult, DeviceShare};

@@ -12,7 +12,9 @@ use vmdisk_source::{LineIndex, Span};
 use super::factor::{self, Factor, Words};
 use super::limits::{Limits, NoMeaning};
 use super::meaning::meaning;
-use super::{Access, Cell, CellId, Configuration, LeftOut, Load, Phase, Plan, Storage, Workload};
+use super::{
+    Access, Cell, CellId, Configuration, LeftOut, Load, NamedPair, Phase, Plan, Storage, Workload,
+};
 use crate::{EngineKind, Error};
 
 /// Maximum size of a plan, in bytes.
@@ -81,6 +83,9 @@ struct PlanFile {
     /// Minimum number of directories that the question needs.
     #[serde(default)]
     directories: usize,
+    /// Configurations that are also compared with each other, by their names without a directory.
+    #[serde(default)]
+    pairs: Vec<NamedPair>,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +135,13 @@ impl Combination {
             }
         }
         self
+    }
+
+    /// Its name without its directory.
+    fn name(&self, words: &Words) -> String {
+        let naming = self.naming.iter().copied();
+        let naming: Vec<Factor> = naming.filter(|it| *it != Factor::Directory).collect();
+        factor::name_of(words, &naming)
     }
 }
 
@@ -189,6 +201,8 @@ struct PlanBuilder<'a> {
     mistakes: Vec<String>,
     /// Omissions, by reason.
     left_out: BTreeMap<String, Vec<String>>,
+    /// Names of all requested configurations, without directories.
+    names: BTreeSet<String>,
 }
 
 impl<'a> PlanBuilder<'a> {
@@ -199,6 +213,7 @@ impl<'a> PlanBuilder<'a> {
             size: Bytes(0),
             mistakes: Vec::new(),
             left_out: BTreeMap::new(),
+            names: BTreeSet::new(),
         }
     }
 
@@ -219,7 +234,8 @@ impl<'a> PlanBuilder<'a> {
         if !self.mistakes.is_empty() {
             return Err(self.mistakes.join("; "));
         }
-        let (configurations, engines) = self.configurations(combinations);
+        let (configurations, engines, names) = self.configurations(combinations);
+        let pairs = self.pairs(&configurations, &names);
         let baseline = self.words(&self.file.baseline, "baseline");
         let (cells, without) = self.cells(&configurations, &engines, &workloads, baseline);
         if !self.mistakes.is_empty() {
@@ -249,6 +265,7 @@ impl<'a> PlanBuilder<'a> {
             workloads,
             cells,
             left_out,
+            pairs,
         };
         plan.drop_unused();
         Ok(plan)
@@ -268,15 +285,18 @@ impl<'a> PlanBuilder<'a> {
         }
     }
 
-    /// Returns every possible configuration with its engine; the others are left out with the reason.
+    /// Returns every possible configuration with its engine, and its name without its directory; the others are left
+    /// out with the reason.
     fn configurations(
         &mut self,
         combinations: Vec<Combination>,
-    ) -> (Vec<Configuration>, Vec<EngineKind>) {
+    ) -> (Vec<Configuration>, Vec<EngineKind>, Vec<String>) {
         let mut configurations: Vec<Configuration> = Vec::new();
         let mut engines = Vec::new();
+        let mut names = Vec::new();
         let mut seen: BTreeMap<Words, String> = BTreeMap::new();
         for combination in combinations {
+            self.names.insert(combination.name(&combination.words));
             let Some(used) = self.used(&combination, &seen) else {
                 continue;
             };
@@ -299,10 +319,34 @@ impl<'a> PlanBuilder<'a> {
                     configuration.fills = self.file.fills;
                     configurations.push(configuration);
                     engines.push(engine);
+                    names.push(combination.name(&used));
                 }
             }
         }
-        (configurations, engines)
+        (configurations, engines, names)
+    }
+
+    /// Returns the named pairs whose configurations are measured, for each directory.
+    fn pairs(&mut self, configurations: &[Configuration], names: &[String]) -> Vec<NamedPair> {
+        let mut pairs = Vec::new();
+        for (one, other) in &self.file.pairs {
+            let all = || configurations.iter().zip(names);
+            for name in [one, other] {
+                if !self.names.contains(name) && !names.contains(name) {
+                    self.mistakes
+                        .push(format!("pairs: no configuration is named {name}"));
+                }
+            }
+            for (first, _) in all().filter(|(_, name)| *name == one) {
+                let is_there = |it: &Configuration| {
+                    let [here, there] = [first, it].map(|it| it.factors.get("directory"));
+                    here.is_none() || there.is_none() || here == there
+                };
+                let others = all().filter(|(it, name)| *name == other && is_there(it));
+                pairs.extend(others.map(|(it, _)| (first.name.clone(), it.name.clone())));
+            }
+        }
+        pairs
     }
 
     /// Returns the factors of a combination that its engine uses; `None` if it is left out or invalid.

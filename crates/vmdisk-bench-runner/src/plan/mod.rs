@@ -49,7 +49,12 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Requested items that are not measured, with the reason.
     pub left_out: Vec<LeftOut>,
+    /// Pairs of configurations that the question also compares, by their names.
+    pub pairs: Vec<NamedPair>,
 }
+
+/// Two configurations by their names: the second is the baseline.
+pub type NamedPair = (String, String);
 
 impl Plan {
     /// Returns a cell with everything it refers to.
@@ -160,7 +165,7 @@ impl Plan {
             .collect()
     }
 
-    /// Removes configurations and workloads without cells.
+    /// Removes configurations and workloads without cells, and pairs without a configuration.
     fn drop_unused(&mut self) {
         let used: BTreeSet<usize> = self.cells.iter().map(|cell| cell.configuration).collect();
         let order: Vec<usize> = used.into_iter().collect();
@@ -185,6 +190,9 @@ impl Plan {
             cell.configuration = place(&order, cell.configuration);
             cell.workload = place(&workloads, cell.workload);
         }
+        let is_left = |name: &String| self.configurations.iter().any(|it| it.name == *name);
+        self.pairs
+            .retain(|(one, other)| is_left(one) && is_left(other));
     }
 
     /// Leaves out the configurations without these names, unless a named one is compared with them.

@@ -55,6 +55,7 @@ pub fn plan_proposals(proposals: &[Proposal], options: &PlanOptions) -> Plan {
         workloads,
         cells: Vec::new(),
         left_out: Vec::new(),
+        pairs: Vec::new(),
     };
     for proposal in proposals {
         let (before, after) = match pair(proposal, options, size) {

@@ -8,7 +8,9 @@ use sha2::{Digest as _, Sha256};
 use vmdisk_libvirt::{Unmodeled, UnmodeledContent};
 use vmdisk_model::{Creation, ThinCreation};
 
-use super::{Cell, CellId, Configuration, LeftOut, LinterFinding, Plan, Storage, Workload};
+use super::{
+    Cell, CellId, Configuration, LeftOut, LinterFinding, NamedPair, Plan, Storage, Workload,
+};
 
 /// A plan in a result: every decision as text and numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +28,9 @@ pub struct PlanRecord {
     pub cells: Vec<Cell>,
     /// Requested items that are not measured.
     pub left_out: Vec<LeftOut>,
+    /// Pairs of configurations that the question also compares, by their names; the second is the baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<NamedPair>,
 }
 
 /// A configuration in a result.
@@ -118,6 +123,7 @@ impl Plan {
             workloads,
             cells,
             left_out,
+            pairs,
         } = self;
         PlanRecord {
             name: name.clone(),
@@ -126,6 +132,7 @@ impl Plan {
             workloads: workloads.clone(),
             cells: cells.clone(),
             left_out: left_out.clone(),
+            pairs: pairs.clone(),
         }
     }
 }

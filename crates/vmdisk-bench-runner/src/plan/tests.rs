@@ -335,6 +335,50 @@ fn directories_of_the_user_are_a_factor() {
 }
 
 #[test]
+fn presets_name_the_pairs_that_their_articles_compare() {
+    let mut options = options();
+    options.limits = Limits {
+        device: Some((PathBuf::from("/dev/disk/by-id/x"), "SERIAL".to_owned())),
+        group: Some("vg0".to_owned()),
+        ..limits()
+    };
+    options.directories = vec![PathBuf::from("/mnt/a")];
+    let pairs = |name: &str, options: &PlanOptions| {
+        let plan = read_plan(preset(name), name, options).unwrap();
+        let pairs = plan.pairs.iter();
+        let pairs: Vec<String> = pairs.map(|(one, other)| format!("{one}:{other}")).collect();
+        pairs.join(" ")
+    };
+    for (name, expected) in [
+        ("volumes", "thin-volume:volume qcow2:volume"),
+        ("dd-direct", "io-native:threads"),
+        ("five-backends", "qcow2:raw qcow2-prealloc:qcow2 direct:raw"),
+        ("crystaldiskmark", "vhost-user-blk:tuned"),
+        ("cache-modes", "unsafe:writeback"),
+    ] {
+        assert_eq!(pairs(name, &options), expected);
+    }
+    // Files are compared in the same directory, and with every device.
+    options.directories.push(PathBuf::from("/mnt/b"));
+    assert_eq!(
+        pairs("cache-modes", &options),
+        "unsafe-a:writeback-a unsafe-b:writeback-b"
+    );
+    assert!(pairs("five-backends", &options).ends_with("direct:raw-a direct:raw-b"));
+    // A pair whose volume is left out is no pair.
+    options.limits.device = None;
+    assert_eq!(pairs("volumes", &options), "");
+    let text = preset("volumes").replace("[thin-volume, volume]", "[thin-volume, volum]");
+    let error = read_plan(&text, "volumes", &options).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("no configuration is named volum"),
+        "{error}"
+    );
+}
+
+#[test]
 fn leaving_out_a_cell_removes_what_only_it_used() {
     let mut plan = read_plan(MATRIX, "test", &options()).unwrap();
     plan.leave_out(|cell| {

@@ -1,8 +1,7 @@
 //! The answer to the question of a run, as sentences.
 
 use super::figures::count;
-use super::result::{BenchResult, CellResult};
-use super::table::{Group, groups};
+use super::result::BenchResult;
 use crate::method::{percent, ratio};
 use crate::{Accelerator, Comparison, Interval, Phase, Verdict};
 
@@ -11,19 +10,15 @@ const MAX_SENTENCES: usize = 6;
 
 /// Returns the answer: the largest differences first, then equal and inconclusive comparisons.
 pub(crate) fn answer(result: &BenchResult) -> Vec<String> {
-    let groups = groups(result);
     let has_phases = result
         .header
         .plan
         .cells
         .iter()
         .any(|cell| cell.phase == Phase::FirstTouch);
-    let compared: Vec<NamedComparison<'_>> = groups
-        .iter()
-        .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
-        .filter_map(|(group, (name, cell))| {
-            NamedComparison::of(result, group, name, cell, has_phases)
-        })
+    let compared: Vec<NamedComparison<'_>> = result
+        .comparisons()
+        .filter_map(|comparison| NamedComparison::of(result, comparison, has_phases))
         .collect();
     let mut shown: Vec<&NamedComparison<'_>> = compared
         .iter()
@@ -91,23 +86,17 @@ struct NamedComparison<'a> {
 }
 
 impl<'a> NamedComparison<'a> {
-    fn of(
-        result: &'a BenchResult,
-        group: &Group<'_>,
-        name: &'a str,
-        cell: &'a CellResult,
-        has_phases: bool,
-    ) -> Option<Self> {
+    fn of(result: &'a BenchResult, comparison: &'a Comparison, has_phases: bool) -> Option<Self> {
         let plan = &result.header.plan;
-        let comparison = cell.comparison.as_ref()?;
         comparison.p_value?;
-        let baseline = plan.cells.get(comparison.baseline.0)?.configuration;
+        let cell = plan.cells[comparison.cell.0];
+        let workload = &plan.workloads[cell.workload].name;
         Some(NamedComparison {
-            name,
-            baseline: plan.configurations.get(baseline)?.name.as_str(),
+            name: plan.configuration_of(comparison.cell),
+            baseline: plan.configuration_of(comparison.baseline),
             workload: match has_phases {
-                true => format!("{} ({})", group.workload, group.phase.name()),
-                false => group.workload.to_owned(),
+                true => format!("{workload} ({})", cell.phase.name()),
+                false => workload.clone(),
             },
             comparison,
             interval: comparison.interval?,

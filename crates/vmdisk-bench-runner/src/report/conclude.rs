@@ -124,8 +124,12 @@ impl Observations {
         let plan = &header.plan;
         let alpha = header.settings.repetition.alpha(complete);
         let values = Values::of(&plan.cells, &plan.workloads, &samples);
-        let mut comparisons: BTreeMap<CellId, Comparison> = values
-            .comparisons(&plan.cells, alpha)
+        let is_of_plan = |it: &Comparison| plan.cells[it.cell.0].baseline == Some(it.baseline);
+        let (of_cells, pairs): (Vec<_>, Vec<_>) = values
+            .compared(plan.compared().into_iter(), alpha)
+            .into_iter()
+            .partition(is_of_plan);
+        let mut comparisons: BTreeMap<CellId, Comparison> = of_cells
             .into_iter()
             .map(|comparison| (comparison.cell, comparison))
             .collect();
@@ -158,6 +162,7 @@ impl Observations {
             complete_rounds: complete,
             alpha,
             cells,
+            pairs,
             left_out,
             remarks: Vec::new(),
             rounds,

@@ -1,6 +1,7 @@
 //! A result as Markdown.
 
 use super::answer::{accelerator_label, answer};
+use super::pairs::lines;
 use super::result::BenchResult;
 use super::table::{Grid, grid, groups, summary_line};
 
@@ -35,6 +36,11 @@ pub fn markdown(result: &BenchResult) -> String {
         ));
         for row in &rows {
             text.push_str(&line(&mut row.iter().map(|cell| escape(cell))));
+        }
+        let pairs = lines(result, &group).map(|line| format!("- {}\n", escape(&line)));
+        let pairs: String = pairs.collect();
+        if !pairs.is_empty() {
+            text.push_str(&format!("\n{pairs}"));
         }
     }
     if !result.left_out.is_empty() {

@@ -20,6 +20,6 @@ pub use figures::{bytes, duration};
 pub use fio::fio_jobs;
 pub use latency::{Distribution, Operation};
 pub use markdown::markdown;
-pub use pairs::{NamedPair, pairs};
+pub use pairs::pairs;
 pub use result::{BenchResult, CellResult, DeviceShare};
 pub use text::text;

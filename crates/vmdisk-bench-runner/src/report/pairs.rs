@@ -1,14 +1,35 @@
 //! Comparisons of one run that its plan did not make: with another baseline, and of any pairs.
 
 use super::figures::count;
-use super::table::{groups, with_interval};
-use crate::{BenchResult, CellId, Comparison, Error, Values};
+use super::table::{Group, groups, with_interval};
+use crate::{BenchResult, CellId, Comparison, Error, NamedPair, PlanRecord, Values};
 
-/// A pair of configurations by their names: the second is the baseline.
-pub type NamedPair = (String, String);
+impl PlanRecord {
+    /// Returns each cell with its baseline, and then the named pairs that these leave out.
+    pub(crate) fn compared(&self) -> Vec<(CellId, CellId)> {
+        let cells = || (0..self.cells.len()).map(CellId);
+        let of_baselines = cells().filter_map(|cell| Some((cell, self.cells[cell.0].baseline?)));
+        let mut compared: Vec<(CellId, CellId)> = of_baselines.collect();
+        let is = |cell: CellId, name: &str| self.configuration_of(cell) == name;
+        let place = |cell: CellId| (self.cells[cell.0].workload, self.cells[cell.0].phase);
+        for (one, other) in &self.pairs {
+            for cell in cells().filter(|cell| is(*cell, one)) {
+                let mut others = cells().filter(|it| place(*it) == place(cell));
+                let pair = others.find(|it| is(*it, other)).map(|it| (cell, it));
+                compared.extend(pair.filter(|pair| !compared.contains(pair)));
+            }
+        }
+        compared
+    }
+
+    /// Returns the name of the configuration of a cell.
+    pub(crate) fn configuration_of(&self, cell: CellId) -> &str {
+        &self.configurations[self.cells[cell.0].configuration].name
+    }
+}
 
 impl BenchResult {
-    /// Compares every cell with that of the named configuration, for the same workload and phase.
+    /// Compares every cell with that of the named configuration, for the same workload and phase, and no other pairs.
     ///
     /// # Errors
     /// If the run has no such configuration.
@@ -28,6 +49,7 @@ impl BenchResult {
                 .filter(|_| cell.configuration != wanted)
                 .map(CellId);
         }
+        plan.pairs.clear();
         Ok(self.concluded_again())
     }
 }
@@ -85,7 +107,7 @@ pub fn pairs(result: &BenchResult, named: &[NamedPair]) -> Result<String, Error>
         let of_group: Vec<String> = comparisons
             .iter()
             .filter(|it| group.rows.iter().any(|(_, cell)| cell.cell == it.cell))
-            .map(|comparison| line(result, comparison))
+            .map(|comparison| format!("  {}\n", line(result, comparison)))
             .collect();
         if !of_group.is_empty() {
             let head = format!("\n{}, {}\n", group.workload, group.phase.name());
@@ -96,10 +118,20 @@ pub fn pairs(result: &BenchResult, named: &[NamedPair]) -> Result<String, Error>
     Ok(text)
 }
 
+/// Returns the lines about the named pairs of a group.
+pub(super) fn lines<'a>(
+    result: &'a BenchResult,
+    group: &'a Group<'_>,
+) -> impl Iterator<Item = String> + 'a {
+    let is_its = |cell: CellId| group.rows.iter().any(|(_, it)| it.cell == cell);
+    let pairs = result.pairs.iter().filter(move |it| is_its(it.cell));
+    pairs.map(|comparison| line(result, comparison))
+}
+
 fn line(result: &BenchResult, comparison: &Comparison) -> String {
     let plan = &result.header.plan;
-    let name = |cell: CellId| &plan.configurations[plan.cells[cell.0].configuration].name;
-    let (one, other) = (name(comparison.cell), name(comparison.baseline));
+    let [one, other] =
+        [comparison.cell, comparison.baseline].map(|cell| plan.configuration_of(cell));
     let ratio = comparison.interval.map(with_interval).unwrap_or_default();
-    format!("  {one} : {other}  {ratio}  {}\n", comparison.in_words())
+    format!("{one} : {other}  {ratio}  {}", comparison.in_words())
 }

@@ -56,11 +56,7 @@ fn ending(result: &BenchResult) -> Option<String> {
 
 fn too_few(result: &BenchResult) -> Option<String> {
     let is_short = |comparison: &Comparison| comparison.verdict == Verdict::TooFewRounds;
-    let short = result
-        .cells
-        .iter()
-        .filter(|cell| cell.summary.is_some() && cell.comparison.as_ref().is_some_and(is_short));
-    let count = short.count();
+    let count = result.comparisons().filter(|it| is_short(it)).count();
     (count > 0).then(|| {
         let comparisons = figures::count(count, "comparison has", "comparisons have");
         format!("{comparisons} fewer than {MIN_ROUNDS} rounds, too few to show a difference")
@@ -251,13 +247,13 @@ fn interrupted(result: &BenchResult) -> Option<String> {
 }
 
 fn correction(result: &BenchResult) -> Option<String> {
-    let tested = result
-        .cells
-        .iter()
-        .filter_map(|cell| cell.comparison.as_ref())
-        .filter(|comparison| comparison.p_value.is_some());
-    let count = tested.clone().count();
+    let tested: Vec<&Comparison> = result
+        .comparisons()
+        .filter(|comparison| comparison.p_value.is_some())
+        .collect();
+    let count = tested.len();
     let alone = tested
+        .iter()
         .filter(|comparison| {
             let interval = comparison.interval;
             comparison.verdict == Verdict::Inconclusive

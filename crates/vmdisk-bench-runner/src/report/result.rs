@@ -26,6 +26,9 @@ pub struct BenchResult {
     pub alpha: f64,
     /// The cells, in plan order.
     pub cells: Vec<CellResult>,
+    /// The comparisons of the named pairs of the plan that no cell has with its baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Comparison>,
     /// Items that were not measured, or not in every round.
     pub left_out: Vec<LeftOut>,
     /// Caveats for readers of the figures.
@@ -91,6 +94,13 @@ impl BenchResult {
     /// Returns the JSON Schema of results.
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(BenchResult)
+    }
+
+    /// Returns all comparisons: those of the cells, and the named pairs.
+    pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        let of_cells = self.cells.iter().filter(|cell| cell.summary.is_some());
+        let of_cells = of_cells.filter_map(|cell| cell.comparison.as_ref());
+        of_cells.chain(&self.pairs)
     }
 
     /// Returns the figure by which a cell is compared.

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table};
 
 use super::answer::{accelerator_label, answer};
+use super::pairs::lines;
 use super::result::BenchResult;
 use super::table::{Grid, grid, groups, summary_line};
 
@@ -20,6 +21,7 @@ pub fn text(result: &BenchResult) -> String {
     for group in groups(result) {
         text.push_str(&format!("\n{}, {}\n", group.workload, group.phase.name()));
         text.push_str(&table(&grid(result, &group)));
+        text.extend(lines(result, &group).map(|line| format!("  {line}\n")));
     }
     let left_out = result.left_out.iter();
     list(
