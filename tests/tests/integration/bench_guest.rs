@@ -185,12 +185,15 @@ fn each_reading_sample_of_a_guest_begins_cold() {
     }
 }
 
-/// Measures a plan on an ext4 of its own, and returns the bytes that were read from its device and written to it, too;
-/// `None` if it cannot be made here.
-fn measured_on_ext4(
-    text: &str,
-    mount_options: &str,
-) -> Option<(Vec<(String, Measurement)>, [u64; 2])> {
+/// What was measured on an ext4 of its own, with the bytes that its device counted.
+struct OnExt4 {
+    results: Vec<(String, Measurement)>,
+    read: u64,
+    written: u64,
+}
+
+/// Measures a plan on a new ext4; `None` if it cannot be made here.
+fn measured_on_ext4(text: &str, mount_options: &str) -> Option<OnExt4> {
     let folder = tempfile::tempdir().unwrap();
     let mkfs = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0"];
     let mounted = LoopMount::new(folder.path(), 256 << 20, &mkfs, mount_options);
@@ -200,7 +203,11 @@ fn measured_on_ext4(
     let before = mounted.moved();
     let results = measured(&plan(text, None), &directory);
     let after = mounted.moved();
-    Some((results, [0, 1].map(|it| after[it] - before[it])))
+    Some(OnExt4 {
+        results,
+        read: after[0] - before[0],
+        written: after[1] - before[1],
+    })
 }
 
 #[test]
@@ -215,7 +222,10 @@ fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() 
         "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 60\nphases: [first-touch]\n\
          workloads: [64k-random-write-qd4]\n{fixed}"
     );
-    let Some((results, [_, written])) = measured_on_ext4(&first, "defaults") else {
+    let Some(OnExt4 {
+        results, written, ..
+    }) = measured_on_ext4(&first, "defaults")
+    else {
         return;
     };
     assert_eq!(results.len(), 2);
@@ -245,7 +255,7 @@ fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() 
         "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.5\nramp: 0\nphases: [steady]\n\
          workloads: [1m-sequential-read-qd4]\n{fixed}- {{name: cached, cache: writeback}}\n"
     );
-    let (results, [read, _]) = measured_on_ext4(&cold, "defaults").unwrap();
+    let OnExt4 { results, read, .. } = measured_on_ext4(&cold, "defaults").unwrap();
     let mut expected = 0;
     for (name, measured) in &results {
         assert_eq!(
@@ -271,7 +281,7 @@ fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() 
     let cold = cold
         .replace("size: 16M", "size: 4M")
         .replace("seconds: 0.5", "seconds: 3");
-    let (results, _) = measured_on_ext4(&cold, "data=journal").unwrap();
+    let OnExt4 { results, .. } = measured_on_ext4(&cold, "data=journal").unwrap();
     for (name, measured) in &results {
         let complaints = measured.semantics.complaints.join("; ");
         let is_against = complaints.contains("bypass the page cache, but only");
