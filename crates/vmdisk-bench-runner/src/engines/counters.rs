@@ -147,8 +147,7 @@ fn complain(cell: &CellView<'_>, load: &BlockLoad, length: u64, measured: &mut M
     if cell.phase == Phase::FirstTouch {
         let covered = (read + written) as f64 / length.max(1) as f64;
         measured.covered = Some(covered);
-        // fio counts the bytes of requests that were in flight at the end.
-        if read + written > length + load.block_bytes * u64::from(load.depth * load.jobs) {
+        if read + written > load.bytes_of_pass(length) {
             complaints.push(format!(
                 "requests went {covered:.1} times over the disk, and only the first time is a first touch"
             ));

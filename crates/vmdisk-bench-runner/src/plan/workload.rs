@@ -77,6 +77,14 @@ pub struct BlockLoad {
     pub rate: Option<u32>,
 }
 
+impl BlockLoad {
+    /// Returns the largest number of bytes that fio counts in one pass over a disk: also those of requests that were in
+    /// flight at the end.
+    pub(crate) fn bytes_of_pass(&self, length: u64) -> u64 {
+        length + self.block_bytes * u64::from(self.depth * self.jobs)
+    }
+}
+
 /// The order and direction of requests.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

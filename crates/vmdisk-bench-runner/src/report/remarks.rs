@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::figures;
 use super::result::BenchResult;
 use crate::method::{median, percent};
-use crate::{Accelerator, CellId, Comparison, Ended, MIN_ROUNDS, Round, Verdict};
+use crate::{
+    Accelerator, CellId, Comparison, Ended, Load, MIN_ROUNDS, Measurement, Phase, Round, Verdict,
+};
 
 /// Returns every remark, the most important first.
 pub(crate) fn of(result: &BenchResult) -> Vec<String> {
@@ -17,6 +19,7 @@ pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     say(disturbed(result));
     say(control(result));
     say(complaints(result));
+    say(passes(result));
     say(failures(result));
     remarks.extend(notes(result));
     let mut say = |remark: Option<String>| remarks.extend(remark);
@@ -142,6 +145,47 @@ fn complaints(result: &BenchResult) -> Option<String> {
     (!texts.is_empty()).then(|| {
         format!(
             "some samples failed their checks and do not count: {}",
+            texts.join("; ")
+        )
+    })
+}
+
+/// Names the first touches that went over the disk more than once and count: an older vmdisk did not check it.
+fn passes(result: &BenchResult) -> Option<String> {
+    let plan = &result.header.plan;
+    // By workload: the configurations, and the fewest and the most passes.
+    let mut rows: BTreeMap<&str, (BTreeSet<&str>, f64, f64)> = BTreeMap::new();
+    for sample in result.samples.iter().filter(|sample| sample.counts()) {
+        let cell = plan.cells[sample.cell.0];
+        let workload = &plan.workloads[cell.workload];
+        let (Phase::FirstTouch, Load::Blocks(load)) = (cell.phase, &workload.load) else {
+            continue;
+        };
+        let size = plan.configurations[cell.configuration].size_bytes;
+        let Measurement { read, write, .. } = &sample.measurement;
+        let bytes: u64 = [read, write].into_iter().flatten().map(|it| it.bytes).sum();
+        if bytes <= load.bytes_of_pass(size) {
+            continue;
+        }
+        let passes = bytes as f64 / size.max(1) as f64;
+        let (names, low, high) = rows
+            .entry(&workload.name)
+            .or_insert_with(|| (BTreeSet::new(), passes, passes));
+        names.insert(plan.configuration_of(sample.cell));
+        (*low, *high) = (low.min(passes), high.max(passes));
+    }
+    let texts = rows.iter().map(|(workload, (names, low, high))| {
+        let names: Vec<&str> = names.iter().copied().collect();
+        format!(
+            "{workload} {low:.1} to {high:.1} times ({})",
+            names.join(", ")
+        )
+    });
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "samples of first-touch went over the disk more than once, so that their later writes are not first; a run of \
+            today would not count them: {}",
             texts.join("; ")
         )
     })
