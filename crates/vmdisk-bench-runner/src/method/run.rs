@@ -201,7 +201,9 @@ impl Runner<'_> {
         let measured = self.round(number, slot, state)?;
         let took = self.machine.elapsed().saturating_sub(began);
         let rounds = self.settings.repetition.rounds - slot;
-        self.fit(took, measured, rounds, &mut state.active)
+        self.fit(took, measured, rounds, &mut state.active)?;
+        state.pace.scale(state.active.len(), measured);
+        Ok(())
     }
 
     /// Leaves out the last workloads, and then the last configurations, so that rounds at this pace fit into the time that
@@ -247,6 +249,7 @@ impl Runner<'_> {
     /// Leaves out all but the best two of the cells that are compared with each other, and their baseline.
     fn race(&mut self, state: &mut RunState) -> Result<(), Error> {
         let cells = &self.plan.cells;
+        let before = state.active.len();
         let baselines: BTreeSet<CellId> = state
             .active
             .iter()
@@ -270,6 +273,7 @@ impl Runner<'_> {
                 self.leave_out(id, why.to_owned())?;
             }
         }
+        state.pace.scale(state.active.len(), before);
         Ok(())
     }
 
@@ -611,6 +615,14 @@ impl Pace {
             self.warm_up = Some(took);
         } else {
             self.rounds.push(took);
+        }
+    }
+
+    /// Later rounds measure only a part of the cells.
+    fn scale(&mut self, cells: usize, measured: usize) {
+        let share = (cells as f64 / measured.max(1) as f64).min(1.0);
+        for round in &mut self.rounds {
+            *round = round.mul_f64(share);
         }
     }
 

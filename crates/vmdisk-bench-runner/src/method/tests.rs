@@ -49,12 +49,14 @@ fn adaptive(precision: f64) -> Repetition {
 #[derive(Default)]
 struct Still {
     seconds: u64,
+    /// Until then everything takes eight times as long.
+    slow_until: u64,
     noise: Noise,
 }
 
 impl MachineMonitor for Still {
     fn elapsed(&mut self) -> Duration {
-        self.seconds += 1;
+        self.seconds += if self.seconds < self.slow_until { 8 } else { 1 };
         Duration::from_secs(self.seconds)
     }
 
@@ -521,4 +523,25 @@ fn a_race_leaves_out_what_its_time_has_no_room_for() {
             machine.seconds
         );
     }
+}
+
+#[test]
+fn a_race_that_leaves_out_cells_after_its_first_round_has_time_for_the_others() {
+    let plan = plan(FIVE);
+    let settings = Settings {
+        time_budget_seconds: 200.0,
+        has_warm_up: false,
+        ..settings(1, race(24))
+    };
+    let mut machine = Still {
+        slow_until: 130,
+        ..Still::default()
+    };
+    let cancel = Cancel::new();
+    let (ended, log) = run_on(&mut machine, &plan, &settings, Mock::new(1), &cancel, &[]);
+    ended.unwrap();
+    let rounds: Vec<usize> = rounds(&log).iter().map(|it| it.order.len()).collect();
+    assert!(complete_rounds(&log) >= 6, "{rounds:?}");
+    assert!(rounds[1] < rounds[0], "{rounds:?}");
+    assert!(machine.seconds < 210, "{} s", machine.seconds);
 }
