@@ -92,6 +92,7 @@ labels! {
         IoThreadIds = "iothreadids",
         DefaultIoThread = "defaultiothread",
         Devices = "devices",
+        Emulator = "emulator",
     }
     IoThreadField {
         IoThread = "iothread",

@@ -129,6 +129,12 @@ fn read_devices<'d>(
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
     domain.pci_room = pci_room(&devices, domain.board());
+    let mut others = devices.children.iter();
+    if let Some(emulator) = others.find(|child| child.is_named("emulator")) {
+        reader.record_element(FieldPath::Domain(DomainField::Emulator), emulator.node);
+        let path = emulator.node.text().0.trim().to_owned();
+        domain.emulator = Some(path).filter(|path| !path.is_empty());
+    }
     let controllers = devices.children("controller");
     domain.controllers.reserve_exact(controllers.len());
     for node in controllers {
@@ -240,6 +246,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         throttle_groups,
         default_iothread,
         iothreads,
+        emulator: _,        // kept in `devices`
         pci_room: _,        // follows from the devices
         tuned_iothreads: _, // kept in `cputune`
         controllers: _,     // written by `write_devices`, as the disks are

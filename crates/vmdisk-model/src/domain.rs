@@ -95,6 +95,9 @@ pub struct Domain {
     /// Iothreads that have CPUs or a scheduler of their own; libvirt `cputune/iothreadpin` (1.2.9) and
     /// `cputune/iothreadsched` (1.2.13). They are only looked at, and written back as they were read.
     pub tuned_iothreads: Vec<IoThreadId>,
+    /// Path of the program that runs the guest; libvirt `devices/emulator`. It is only looked at, and written back as it was
+    /// read.
+    pub emulator: Option<String>,
     /// Disk controllers that are written down.
     pub controllers: Vec<Controller>,
     /// Disks, in order.

@@ -106,6 +106,8 @@ field_enum! {
         DefaultIoThread in Domain,
         /// Devices.
         Devices in Domain,
+        /// The program that runs the guest.
+        Emulator in Devices,
     }
 }
 

@@ -27,6 +27,7 @@ impl Document {
 /// The facts that the rules need about a guest.
 pub fn facts_needed(domain: &Domain) -> FactsNeeded {
     let mut needed = FactsNeeded::default();
+    needed.paths.extend(domain.emulator.clone());
     for disk in &domain.disks {
         match &disk.backend.source {
             BackendSource::Image(image) => add_image(&mut needed, image),
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn only_the_header_of_an_image_that_is_opened_as_such_leads_on() {
-        let text = "<domain><devices>
+        let text = "<domain><devices><emulator>/q</emulator>
             <disk><driver type='qcow2'/><source file='/a'/><target dev='vda'/></disk>
             <disk><driver type='raw'/><source file='/b'/><target dev='vdb'/></disk>
             <disk><source file='/c'/><target dev='vdc'/></disk>
@@ -76,7 +77,7 @@ mod tests {
         let needed = crate::read(text).unwrap().facts_needed();
         let set = |words: &str| words.split(' ').map(str::to_owned).collect();
         let expected = FactsNeeded {
-            paths: set("/a /b /c /d /e /f"),
+            paths: set("/a /b /c /d /e /f /q"),
             chains: set("/a /f"),
         };
         assert_eq!(needed, expected);

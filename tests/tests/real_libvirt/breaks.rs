@@ -1069,6 +1069,15 @@ pub(crate) const BREAKS: &[Break] = &[
             guest.devices.children.push(controller);
         },
     ),
+    (
+        "Cannot check QEMU binary …: No such file or directory",
+        |guest, dice| {
+            let name = dice.pick(&["qemu-system-x86_64", "kvm", "qemu-kvm"]);
+            guest.devices.remove("emulator");
+            let emulator = Element::new("emulator").saying(name);
+            guest.devices.children.push(emulator);
+        },
+    ),
     ("unknown memoryBacking/source/type '…'", |guest, dice| {
         let word = dice.pick(&["disk", "shm", "hugetlbfs"]);
         guest

@@ -47,7 +47,9 @@ pub(crate) fn guest(example: &str, number: usize) -> String {
             "<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>";
         text = text.replace("</memory>", &format!("</memory>{os}"));
     }
-    if text.contains("<devices>") {
+    if text.contains("<emulator>") {
+        text
+    } else if text.contains("<devices>") {
         text.replace("<devices>", &format!("<devices>{emulator}"))
     } else {
         text.replace(

@@ -281,7 +281,7 @@ static CELL: ElementSpec = ElementSpec::new("cell").unjudged().attributes(&[attr
 
 /// libvirt `<devices>`.
 pub static DEVICES: ElementSpec = ElementSpec::new("devices").unjudged().children(&[
-    other(&EMULATOR),
+    other(&EMULATOR).is(Domain(DomainField::Emulator)),
     child((0, 0, 3), &DISK)
         .many()
         .is(super::Field::Disk(vmdisk_model::DiskField::Disk))

@@ -10,6 +10,7 @@ pub(crate) fn normal(domain: &Domain, as_written: &Domain) -> Domain {
     // Devices of the host are no disks, and no command line of disks has them.
     domain.scsi_host_devices.clear();
     domain.pci_room = None;
+    domain.emulator = None;
     domain.tuned_iothreads.clear();
     // Everything has an architecture and a machine once it is started.
     if as_written.architecture.is_none() || is_renamed(as_written.architecture) {

@@ -45,6 +45,7 @@ mod discard_missing_thin;
 mod disk_address_refused;
 mod duplicate_disk_source;
 mod duplicate_target;
+mod emulator_missing;
 mod encryption_mismatch;
 mod encryption_refused;
 mod error_policy_ignore;
@@ -214,6 +215,7 @@ pub static RULES: &[&Rule] = &[
     &disk_address_refused::RULE,
     &duplicate_disk_source::RULE,
     &duplicate_target::RULE,
+    &emulator_missing::RULE,
     &encryption_mismatch::RULE,
     &encryption_refused::RULE,
     &error_policy_ignore::RULE,
