@@ -89,6 +89,14 @@ impl LibvirtBuild {
         })
     }
 
+    /// Its program that writes AppArmor profiles.
+    pub fn aa_helper(&self) -> PathBuf {
+        match self.virsh.parent() {
+            Some(folder) if folder != Path::new("") => folder.join("virt-aa-helper"),
+            _ => PathBuf::from("/usr/lib/libvirt/virt-aa-helper"),
+        }
+    }
+
     /// It as the target of what is checked for it.
     pub fn target(&self) -> Target {
         Target {

@@ -20,12 +20,19 @@ const RELEASE: Release = Release {
 };
 const VERSION: &str = "11.3";
 
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
+    "libvirt-daemon", // virt-aa-helper
     "libvirt-daemon-driver-qemu",
     "libvirt-clients",
     "qemu-system-x86",
     "qemu-utils",
     "bash",
+];
+
+/// Programs that a script of the same name starts in the root.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("virsh", "/usr/bin/virsh"),
+    ("virt-aa-helper", "/usr/lib/libvirt/virt-aa-helper"),
 ];
 
 /// Downloads and unpacks libvirt, unless it is already there.
@@ -41,7 +48,10 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     };
     let programs = folder.join(VERSION);
     let virsh = programs.join("virsh");
-    if !version(&virsh).is_ok_and(|found| is_it(&found)) {
+    let has_scripts = PROGRAMS
+        .iter()
+        .all(|(name, _)| programs.join(name).exists());
+    if !has_scripts || !version(&virsh).is_ok_and(|found| is_it(&found)) {
         fetch(&programs)
             .with_context(|| format!("libvirt {VERSION} of Debian {}", RELEASE.name))?;
     }
@@ -55,7 +65,7 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Unpacks the root, completes it so that programs start, and writes the script.
+/// Unpacks the root, completes it so that programs start, and writes the scripts.
 fn fetch(programs: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(programs)?;
     let packages = Packages::ready(programs, RELEASE)?;
@@ -90,14 +100,16 @@ fn fetch(programs: &Path) -> anyhow::Result<()> {
         .strip_prefix(programs)?
         .to_str()
         .context("the folder of packages has no UTF-8 name")?;
-    let script = programs.join("virsh");
-    fs::write(&script, wrapper(below))?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    for (name, program) in PROGRAMS {
+        let script = programs.join(name);
+        fs::write(&script, wrapper(below, program))?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    }
     Ok(())
 }
 
-/// Returns a script that runs `virsh` in the root, with the folder `$VMDISK_ROOT` mounted at the same path.
-fn wrapper(below: &str) -> String {
+/// Returns a script that runs a program in the root, with the folder `$VMDISK_ROOT` mounted at the same path.
+fn wrapper(below: &str, program: &str) -> String {
     format!(
         r#"#!/bin/sh
 # Mounts are made in a namespace of their own, which ends with the program.
@@ -112,8 +124,8 @@ exec unshare --mount sh -c '
   mount -t tmpfs tmpfs "$root/run"
   mkdir -p "$root$shared"
   mount --bind "$shared" "$root$shared"
-  exec chroot "$root" /usr/bin/virsh "$@"
-' virsh "$@"
+  exec chroot "$root" {program} "$@"
+' "${{0##*/}}" "$@"
 "#
     )
 }

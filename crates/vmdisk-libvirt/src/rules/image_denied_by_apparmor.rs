@@ -14,15 +14,15 @@ xml_rule! {
     ///
     /// ## What it reports
     /// Reports, on a host with AppArmor, images that `virt-aa-helper` leaves out of the guest's profile: volumes of a pool
-    /// (`type='volume'`), the external data file of a qcow2 image, a backing image that the header names as `json:`, and
-    /// paths with one of `[ ] * ? { ^`, which are patterns in a profile, or with `"`, which the helper refuses. Symbolic links
+    /// (`type='volume'`), the external data file of a qcow2 image before libvirt 11.3, a backing image that the header names
+    /// as `json:`, and paths with one of `[ ] * ? { ^`, which are patterns in a profile, or with `"`, which the helper refuses. Symbolic links
     /// are resolved, and are not reported. Without facts nothing is reported, because few hosts outside Debian, Ubuntu and
     /// SUSE use AppArmor.
     ///
     /// ## Why it matters
     /// The guest does not start: `Could not open '…': Permission denied`, although owner and mode are right. The log of
-    /// the kernel has `apparmor="DENIED"`. Newer versions of libvirt add the image of a volume, but not its backing image;
-    /// since which one is not known, so that these findings are warnings for libvirt after 9.0.
+    /// the kernel has `apparmor="DENIED"`. The helpers of libvirt 9.0 and 11.3 were tried. A finding is a warning for a
+    /// later libvirt, and for a data file between the two.
     ///
     /// ## Use instead
     /// Write the path: `type='file'` or `type='block'` with the path that `virsh vol-path` prints. Rename a file with such a
@@ -59,6 +59,20 @@ xml_rule! {
     /// </disk>
     /// ```
     /// ```xml,reported,hidden,facts-apparmor,libvirt-10.6
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/with-data.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-apparmor,libvirt-11.3
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/web [new].qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden,facts-apparmor,libvirt-11.4
     /// <disk type='volume' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
     ///   <source pool='default' volume='web1.qcow2'/>
@@ -95,6 +109,13 @@ xml_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,facts-apparmor,libvirt-11.3
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/img/with-data.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```xml,not-reported,hidden,facts-apparmor,libvirt-11.10
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
@@ -107,18 +128,21 @@ xml_rule! {
     severity: Severity::Error,
     libvirt_only: true,
     evidence: &[
-        Evidence::measured("no rule for a volume, a data file and a `json:` backing image; `f [b].qcow2` unescaped; `skipped restricted file` for a quote; a symbolic link resolved", "virt-aa-helper -d -r of libvirt 9.0, tests/tests/real_libvirt/apparmor.rs"),
+        Evidence::measured("no rule for a volume and a `json:` backing image, and in 9.0 for a data file; `f [b].qcow2` unescaped; `skipped restricted file` for a quote; a symbolic link resolved", "virt-aa-helper -d -r of libvirt 9.0 and 11.3, tests/tests/real_libvirt/apparmor.rs"),
         Evidence::Source("Launchpad bug 1677398, terraform-provider-libvirt issue 1354, ansible-role-libvirt-vm issue 61: Permission denied at start"),
         Evidence::Source("apparmor.d(5), globbing"),
     ],
     check: Text(check),
 }
 
-/// The newest libvirt whose helper was tried; it leaves out everything that is reported.
-const TRIED: (u32, u32) = (9, 0);
+/// The newest libvirt whose helper was tried. It leaves out what is reported, and writes names as patterns.
+const TRIED: (u32, u32) = (11, 3);
 
-/// The last libvirt that is known to write names as patterns, and the first that is known to escape them.
-const UNESCAPED: (u32, u32) = (10, 0);
+/// The newest libvirt whose helper is known to leave out data files, and the oldest that is known to add them.
+const WITHOUT_DATA_FILES: (u32, u32) = (9, 0);
+const WITH_DATA_FILES: (u32, u32) = TRIED;
+
+/// The first libvirt that is known to escape names.
 const ESCAPED: Version = Version(11, 5, 0);
 
 /// Characters that AppArmor reads as patterns.
@@ -142,9 +166,9 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
             let header = image
                 .host_path()
                 .and_then(|path| image_facts::header(context, path).ok().flatten());
-            if let Some((why, help)) = left_out(is_volume, header) {
+            if let Some((why, help, known)) = left_out(context, is_volume, header) {
                 let severity = match context.target.libvirt {
-                    Some(version) if version.release() <= TRIED => Severity::Error,
+                    Some(version) if version.release() <= known => Severity::Error,
                     _ => Severity::Warning,
                 };
                 denied(report, at, index, why, help).severity(severity);
@@ -187,25 +211,34 @@ fn is_confined(xml: &Xml<'_>) -> bool {
     facts.security.apparmor.is_true() && uses && !is_off
 }
 
-/// The reason why the helper writes no rule for an image, or for what its header names, with the remedy.
-fn left_out(is_volume: bool, header: Option<&ImageHeader>) -> Option<(&'static str, &'static str)> {
+/// The reason why the helper writes no rule for an image, or for what its header names, with the remedy and the newest
+/// libvirt for which this is known.
+fn left_out(
+    context: &Context<'_>,
+    is_volume: bool,
+    header: Option<&ImageHeader>,
+) -> Option<(&'static str, &'static str, (u32, u32))> {
     if is_volume {
         return Some((
             "`virt-aa-helper` does not look volumes up",
             "use `type='file'` or `type='block'` with the path that `virsh vol-path` prints",
+            TRIED,
         ));
     }
     let header = header?;
-    if header.data_file.is_known() {
+    let libvirt = context.target.libvirt.map(Version::release);
+    if header.data_file.is_known() && libvirt.is_none_or(|it| it < WITH_DATA_FILES) {
         return Some((
             "`virt-aa-helper` adds the image, but not its external data file",
             "add the data file to /etc/apparmor.d/local/abstractions/libvirt-qemu",
+            WITHOUT_DATA_FILES,
         ));
     }
     match &header.backing {
         Fact::Known(backing) if backing.path.starts_with("json:") => Some((
             "`virt-aa-helper` does not follow a backing image in `json:`",
             "name the backing image by its path: `qemu-img rebase -u -b PATH -F FORMAT IMAGE`",
+            TRIED,
         )),
         _ => None,
     }
@@ -215,7 +248,7 @@ fn left_out(is_volume: bool, header: Option<&ImageHeader>) -> Option<(&'static s
 fn named_as_pattern(context: &Context<'_>, report: &mut Report, at: FieldPath, index: usize) {
     match context.target.libvirt {
         Some(version) if version >= ESCAPED => {}
-        Some(version) if version.release() <= UNESCAPED => {
+        Some(version) if version.release() <= TRIED => {
             denied(
                 report,
                 at,
