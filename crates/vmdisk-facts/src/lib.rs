@@ -40,6 +40,7 @@ mod path_text;
 mod read;
 mod reason;
 mod record;
+pub mod removed;
 pub mod stack;
 mod target;
 mod version;

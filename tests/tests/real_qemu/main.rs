@@ -17,6 +17,7 @@ mod interfaces;
 mod matrix;
 mod network;
 mod qemu;
+mod removed;
 mod sources;
 mod storage;
 mod trial;

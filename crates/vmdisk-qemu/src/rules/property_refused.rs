@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vmdisk_facts::removed::{REMOVED, Removed};
 use vmdisk_facts::{Answer, Basis, Capability, MemberTable, Owner, ValueKind, Version};
 use vmdisk_model::Format;
 use vmdisk_rule::reading::INVALID_VALUE;
@@ -106,66 +107,22 @@ const GONE_DEVICES: &[(&str, &str)] = &[
     ("scsi-disk", "use scsi-hd or scsi-cd"),
 ];
 
-/// A property or an option that QEMU removed, which no recording has.
-struct Removed {
-    /// The device without its bus, or none for an option.
-    device: &'static str,
-    name: &'static str,
-    /// The first release that is known to lack it.
-    since: Version,
-    instead: &'static str,
+/// The row of a removed name, if the target's QEMU lacks it; without a version, today's QEMU counts.
+fn find_removed(device: &str, name: &str, line: &Line<'_>) -> Option<&'static Removed> {
+    let qemu = line.context.target.qemu;
+    let row = REMOVED
+        .iter()
+        .find(|row| row.device == device && row.name == name);
+    row.filter(|row| qemu.is_none_or(|qemu| qemu >= row.since))
 }
 
-/// Sources: QEMU's docs/about/removed-features; QEMU 5.2 refuses all of them.
-const REMOVED: &[Removed] = &[
-    // Deprecated by `iothread` in 2.1.
-    Removed {
-        device: "virtio-blk",
-        name: "x-data-plane",
-        since: Version(5, 2, 0),
-        instead: "use an `-object iothread` and `iothread=`",
-    },
-    Removed {
-        device: "",
-        name: "hdachs",
-        since: Version(2, 12, 0),
-        instead: "use `-device ide-hd` with `cyls=`, `heads=` and `secs=`",
-    },
-    Removed {
-        device: "isa-fdc",
-        name: "driveA",
-        since: Version(6, 0, 0),
-        instead: "use `-device floppy,unit=0,drive=…`",
-    },
-    Removed {
-        device: "isa-fdc",
-        name: "driveB",
-        since: Version(6, 0, 0),
-        instead: "use `-device floppy,unit=1,drive=…`",
-    },
-];
-
-impl Removed {
-    /// The row of a name, if the target's QEMU lacks it; without a version, today's QEMU counts.
-    fn find(device: &str, name: &str, line: &Line<'_>) -> Option<&'static Self> {
-        let qemu = line.context.target.qemu;
-        let row = REMOVED
-            .iter()
-            .find(|row| row.device == device && row.name == name);
-        row.filter(|row| qemu.is_none_or(|qemu| qemu >= row.since))
-    }
-
-    fn report(&self, line: &Line<'_>, report: &mut Report, option: usize, span: Span) {
-        let message = match self.device {
-            "" => format!("`-{}` was removed from QEMU", self.name),
-            device => format!("`{}` of `{device}` was removed from QEMU", self.name),
-        };
-        line.refuse(report, option, span, message, self.instead)
-            .note(format!(
-                "QEMU {} and later do not start with it",
-                self.since
-            ));
-    }
+fn report_removed(row: &Removed, line: &Line<'_>, report: &mut Report, option: usize, span: Span) {
+    let message = match row.device {
+        "" => format!("`-{}` was removed from QEMU", row.name),
+        device => format!("`{}` of `{device}` was removed from QEMU", row.name),
+    };
+    line.refuse(report, option, span, message, row.instead)
+        .note(format!("QEMU {} and later do not start with it", row.since));
 }
 
 /// Numbers of devices that may be negative, and those of 64 bits, of which QEMU takes the complement.
@@ -183,9 +140,6 @@ const SIGNED: &[&str] = &[
     "scsi_version",
     "wwn",
 ];
-
-/// Keys of the frontend, which `-drive` supported until QEMU 3.0.
-const GONE_FROM_DRIVE: &[&str] = &["addr", "cyls", "heads", "secs", "serial", "trans"];
 
 /// Common properties of all devices, and those of CCW devices, which the recorded QEMUs for x86 do not have.
 const UNRECORDED: &[&str] = &[
@@ -216,9 +170,11 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         check.drive_values(report, option, drive);
         check.drive(report, option, drive);
     }
-    for (option, written) in line.index.of_any("hdachs") {
-        if let Some(row) = Removed::find("", "hdachs", line) {
-            row.report(line, report, option, written);
+    for name in REMOVED.iter().filter(|row| row.device.is_empty()) {
+        for (option, written) in line.index.of_any(name.name) {
+            if let Some(row) = find_removed("", name.name, line) {
+                report_removed(row, line, report, option, written);
+            }
         }
     }
     check_json_chardevs(line, report);
@@ -259,8 +215,8 @@ impl Check<'_, '_> {
                 continue;
             }
             for property in device.iter() {
-                if let Some(row) = Removed::find(base_of(driver), &property.key, line) {
-                    row.report(line, report, option, property.key_span);
+                if let Some(row) = find_removed(base_of(driver), &property.key, line) {
+                    report_removed(row, line, report, option, property.key_span);
                 }
             }
             let is_recorded = |property: &&Property| !UNRECORDED.contains(&property.key.as_str());
@@ -710,7 +666,8 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
             let help = "remove it; bootindex on a -device, or -boot, sets the boot order";
             line.refuse(report, option, boot.key_span, message, help);
         }
-        for property in GONE_FROM_DRIVE.iter().filter_map(|key| drive.get(key)) {
+        let keys = REMOVED.iter().filter(|row| row.device == "-drive");
+        for property in keys.filter_map(|row| drive.get(row.name)) {
             let key = &property.key;
             let message = format!("-drive does not support `{key}` since QEMU 3.0");
             let help = format!("use if=none, and set {key} on a -device");
