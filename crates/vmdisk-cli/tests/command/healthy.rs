@@ -6,7 +6,7 @@ use crate::{finish, vmdisk};
 
 /// The guests, in the shape that each tool writes; a pool is given with the guest whose volumes are on it. Those of
 /// virt-install are what `virt-install --print-xml` of Debian 12 writes for these systems.
-const GUESTS: [&[&str]; 28] = [
+const GUESTS: [&[&str]; 38] = [
     &["virt-install.xml"],
     &["gnome-boxes.xml"],
     &["kubevirt.xml"],
@@ -17,13 +17,23 @@ const GUESTS: [&[&str]; 28] = [
     &["proxmox.args"],
     &["aarch64-virt.xml"],
     &["cloudstack.xml"],
+    &["cockpit-machines.xml"],
+    &["foreman.xml"],
+    &["ganeti.args"],
+    &["gnome-boxes-install.xml"],
     &["gpu-passthrough.xml"],
+    &["harvester.xml"],
+    &["lima.args"],
     &["minikube.xml"],
     &["nova-ceph.xml"],
+    &["nova-scsi.xml"],
     &["opennebula.xml"],
+    &["ovirt-block.xml"],
+    &["quickemu.args"],
     &["s390x.xml"],
     &["talos.xml"],
     &["unraid-win.xml"],
+    &["vagrant.xml"],
     &["windows-virtio-scsi.xml"],
     &["virt-install-centos-stream9.xml"],
     &["virt-install-debian11.xml"],
