@@ -162,7 +162,8 @@ fn set_in_model(domain: &mut Domain, at: FieldPath, value: &str) -> bool {
             | DomainField::DefaultIoThread
             | DomainField::Cpu
             | DomainField::CpuTune
-            | DomainField::Devices => return false,
+            | DomainField::Devices
+            | DomainField::Emulator => return false,
         },
         FieldPath::Image(disk, depth, field) => {
             let BackendSource::Image(image) = &mut domain.disks[disk].backend.source else {
