@@ -12,7 +12,7 @@ use super::{Document, add_other_guests, count, facts_named, policy_of, target_of
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 20] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 21] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
@@ -23,6 +23,10 @@ const NOT_ON_COMMAND_LINES: [(&str, &str); 20] = [
     ),
     ("duplicate-target", "command lines have no target names"),
     ("duplicate-value", OF_THE_TEXT),
+    (
+        "emulator-missing",
+        "libvirt looks for the program, which a command line begins with",
+    ),
     ("format-missing", "the format is written that libvirt takes"),
     ("invalid-value", OF_THE_TEXT),
     (
