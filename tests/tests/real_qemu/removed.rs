@@ -6,7 +6,7 @@ use std::time::Duration;
 use vmdisk::facts::Version;
 use vmdisk::{LintOptions, Severity, lint, read};
 use vmdisk_facts::removed::REMOVED;
-use vmdisk_facts::{Capability, Component, MemberTable, Owner, capability, machines};
+use vmdisk_facts::{Capability, Component, MemberTable, Owner, ValueKind, capability, machines};
 use vmdisk_qmp::{Launch, introspect};
 use vmdisk_tests::{QemuBuild, qemus};
 
@@ -107,18 +107,24 @@ fn recorded_rows() -> Vec<Row> {
     let newest = *table.releases().last().unwrap();
     let mut rows = Vec::new();
     for (owner, members) in table.owners() {
-        let arguments = |name: &str| match owner {
-            Owner::Device(device) => Some(format!(
-                "-device qemu-xhci -device sdhci-pci -device {device},{name}=1"
-            )),
-            Owner::Object(object) => Some(format!("-object {object},id=o,{name}=on")),
-            _ => None,
+        let arguments = |name: &str, kind: ValueKind| {
+            let value = match kind {
+                ValueKind::Bool | ValueKind::OnOffAuto => "on",
+                _ => "1",
+            };
+            match owner {
+                Owner::Device(device) => Some(format!(
+                    "-device qemu-xhci -device sdhci-pci -device {device},{name}={value}"
+                )),
+                Owner::Object(object) => Some(format!("-object {object},id=o,{name}={value}")),
+                Owner::Node(_) => None,
+            }
         };
-        for name in members.keys() {
+        for (name, member) in members {
             let releases = table.releases_with(owner, name);
             let is_removed = releases.last().is_some_and(|last| *last != newest)
                 && table.answer(owner, name, newest).is_no();
-            if let Some(arguments) = arguments(name).filter(|_| is_removed) {
+            if let Some(arguments) = arguments(name, member.kind).filter(|_| is_removed) {
                 rows.push(Row {
                     name: arguments.rsplit("-device ").next().unwrap().to_owned(),
                     source: "recordings of QEMU".to_owned(),
