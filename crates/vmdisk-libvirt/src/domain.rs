@@ -304,9 +304,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
             }
         }
     }
-    for (_, _, child) in others {
-        writer.verbatim(child);
-    }
+    others.for_each(|(_, _, child)| writer.verbatim(child));
     writer.end_without_kept_children();
     writer.finish()
 }
