@@ -1,4 +1,4 @@
-//! The device that real QEMUs make for a `-drive` without `if`.
+//! The device that real QEMUs make for a `-drive` without `if`, and the empty drives that they add.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -55,7 +55,8 @@ pub fn machines(program: &str) -> Option<Vec<(String, bool)>> {
     Some(lines.map(machine).collect())
 }
 
-/// The interface of a `-drive` without `if`; `None` if the machine does not start with any of the tried options.
+/// The interface of a `-drive` without `if`, and the empty drives of a machine that have a device, or `-`; `None` if the
+/// machine does not start with any of the tried options.
 pub fn interface(program: &str, machine: &str) -> Option<String> {
     let empty = std::env::temp_dir().join(format!("vmdisk-empty-{}", std::process::id()));
     std::fs::write(&empty, [0; 4096]).ok()?;
@@ -76,30 +77,38 @@ pub fn interface(program: &str, machine: &str) -> Option<String> {
 
 fn started(program: &str, machine: &str, more: &[&str]) -> Option<String> {
     let (before, _) = drives(program, machine, more);
+    let before = before.unwrap_or_default();
+    let attached = before.iter().filter(|(_, is_attached)| *is_attached);
+    let mut empty: Vec<&str> = attached.map(|(name, _)| name.as_str()).collect();
+    if empty.is_empty() {
+        empty.push("-");
+    }
+    let empty = empty.join(",");
     let with_drive = [more, &["-drive", "file=null-co://,format=raw"]].concat();
     let (after, said) = drives(program, machine, &with_drive);
     let letters =
         |name: &str| -> String { name.chars().take_while(char::is_ascii_lowercase).collect() };
     let Some(after) = after else {
         let (_, refused) = said.split_once("does not support if=")?;
-        return Some(letters(refused));
+        return Some(format!("{} {empty}", letters(refused)));
     };
-    let mut before = before.unwrap_or_default();
-    let is_new = |name: &&String| match before.iter().position(|old| old == *name) {
+    let mut names: Vec<&str> = before.iter().map(|(name, _)| name.as_str()).collect();
+    let mut after = after.iter().map(|(name, _)| name.as_str());
+    let is_new = |name: &&str| match names.iter().position(|old| old == name) {
         Some(at) => {
-            before.swap_remove(at);
+            names.swap_remove(at);
             false
         }
         None => true,
     };
     // An empty slot of the board's own takes the drive.
-    let new = after.iter().find(is_new);
-    let new = new.or_else(|| after.iter().find(|name| name.starts_with("sd")))?;
-    Some(letters(new))
+    let new = after.clone().find(is_new);
+    let new = new.or_else(|| after.find(|name| name.starts_with("sd")))?;
+    Some(format!("{} {empty}", letters(new)))
 }
 
-/// The names of all drives, or what QEMU says.
-fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<String>>, String) {
+/// The names of all drives, each with true if it has a device, or what QEMU says.
+fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<(String, bool)>>, String) {
     let mut command = Command::new(format!("qemu-system-{program}"));
     command.args(["-M", machine, "-S", "-display", "none", "-serial", "none"]);
     command
@@ -131,15 +140,18 @@ fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<String>>, 
     let list = answers
         .filter_map(|answer| answer.get("return")?.as_array().cloned())
         .next();
-    let name = |block: serde_json::Value| Some(block.get("device")?.as_str()?.to_owned());
+    let name = |block: serde_json::Value| {
+        let name = block.get("device")?.as_str()?.to_owned();
+        Some((name, block.get("qdev").is_some()))
+    };
     (
         list.map(|list| list.into_iter().filter_map(name).collect()),
         said,
     )
 }
 
-/// The table of all programs: a line for each interface and each set of programs, with the machines that have it, without
-/// their versions. `*` marks the default machine of the programs.
+/// The table of all programs: a line for each interface with its empty drives and each set of programs, with the machines
+/// that have them, without their versions. `*` marks the default machine of the programs.
 pub fn table() -> String {
     let mut programs: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
     for program in PROGRAMS {

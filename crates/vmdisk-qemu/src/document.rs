@@ -8,7 +8,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{SourceMap, Span};
 
 use crate::firmware::FlashFirmware;
-use crate::interface::DefaultInterface;
+use crate::interface::Defaults;
 use crate::slots::Slots;
 use crate::syntax::hole::Hole;
 use crate::syntax::option::WrittenOption;
@@ -54,7 +54,7 @@ pub struct Document {
     /// The field of each option, by the index of the option.
     pub(crate) owners: BTreeMap<usize, FieldPath>,
     pub(crate) board: Board,
-    pub(crate) default_interface: DefaultInterface,
+    pub(crate) defaults: Defaults,
     /// True if the machine is written, or the program has a default one: `pc`.
     pub(crate) has_machine: bool,
     pub(crate) options: Vec<WrittenOption>,

@@ -1,11 +1,11 @@
-//! The device that QEMU makes for a `-drive` without `if`.
+//! The device that QEMU makes for a `-drive` without `if`, and the empty drives that it adds.
 
 use vmdisk_model::{Board, Domain, MachineType};
 
 use crate::board::program;
 
-/// For each set of programs and each interface, the machines that have it, without their versions; `*` marks a default
-/// machine. Measured with `cargo xtask interfaces` on QEMU 7.2.
+/// For each set of programs, an interface, the empty drives that have a device, or `-`, and the machines with both, without
+/// their versions; `*` marks a default machine. Measured with `cargo xtask interfaces` on QEMU 7.2.
 static RECORDED: &str = include_str!("interfaces.txt");
 
 /// The interface of a `-drive` without `if`.
@@ -25,22 +25,34 @@ pub(crate) enum DefaultInterface {
     Unknown,
 }
 
-impl DefaultInterface {
-    /// The interface of a guest's machine; `written` is the program on the command line.
+/// The defaults of a machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Defaults {
+    pub(crate) interface: DefaultInterface,
+    /// Names of the empty drives that QEMU adds; `None` if the machine is not recorded.
+    pub(crate) drives: Option<&'static str>,
+}
+
+impl Defaults {
+    /// The defaults of a guest's machine; `written` is the program on the command line.
     pub(crate) fn of(written: Option<&str>, domain: &Domain, board: Board) -> Self {
-        match board {
-            Board::Q35 | Board::I440fx => return DefaultInterface::Ide,
-            Board::Pseries => return DefaultInterface::Scsi,
-            Board::Ccw => return DefaultInterface::Virtio,
-            _ => {}
-        }
         let written = written.and_then(|it| it.rsplit('/').next());
         let known = domain.architecture.and_then(program);
         let own = written
             .filter(|it| it.starts_with("qemu-system-"))
             .or(known);
         let own = own.and_then(|it| it.strip_prefix("qemu-system-"));
-        let machine = domain.machine.as_ref().map(MachineType::without_vendor);
+        // Vendors have other names for these.
+        let (own, machine) = match board {
+            Board::Q35 => (Some("x86_64"), Some("q35")),
+            Board::I440fx => (Some("x86_64"), Some("pc")),
+            Board::Pseries => (Some("ppc64"), Some("pseries")),
+            Board::Ccw => (Some("s390x"), Some("s390-ccw-virtio")),
+            _ => {
+                let machine = domain.machine.as_ref().map(MachineType::without_vendor);
+                (own, machine)
+            }
+        };
         let has_own =
             |programs: &str| own.is_none_or(|own| programs.split(',').any(|it| it == own));
         let has_machine = |names: &str| {
@@ -57,20 +69,27 @@ impl DefaultInterface {
                 None => own.is_some() && name.ends_with('*'),
             })
         };
-        let mut found = RECORDED.lines().filter_map(|line| {
-            let (programs, rest) = line.split_once(' ')?;
-            let (interface, machines) = rest.split_once(' ')?;
-            (has_own(programs) && has_machine(machines)).then_some(interface)
+        let rows = RECORDED.lines().filter_map(|line| {
+            let mut words = line.splitn(4, ' ');
+            let [programs, interface, drives, machines] = [(); 4].map(|()| words.next());
+            (has_own(programs?) && has_machine(machines?)).then_some((interface?, drives?))
         });
-        let first = found.next();
+        let rows: Vec<(&str, &str)> = rows.collect();
         // Without a program, all that have the machine must agree.
-        match first.filter(|first| found.all(|other| other == *first)) {
-            Some("ide") => DefaultInterface::Ide,
-            Some("scsi") => DefaultInterface::Scsi,
-            Some("virtio") => DefaultInterface::Virtio,
-            Some("sd") => DefaultInterface::Sd,
-            Some("none") => DefaultInterface::None,
-            _ => DefaultInterface::Unknown,
+        let agreed = |word: fn(&(&'static str, &'static str)) -> &'static str| {
+            let first = rows.first().map(word);
+            first.filter(|first| rows.iter().all(|row| word(row) == *first))
+        };
+        Defaults {
+            interface: match agreed(|row| row.0) {
+                Some("ide") => DefaultInterface::Ide,
+                Some("scsi") => DefaultInterface::Scsi,
+                Some("virtio") => DefaultInterface::Virtio,
+                Some("sd") => DefaultInterface::Sd,
+                Some("none") => DefaultInterface::None,
+                _ => DefaultInterface::Unknown,
+            },
+            drives: agreed(|row| row.1),
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn leftovers(
 ) -> Vec<OtherOption> {
     let mut found = Leftovers {
         form: parsed.form(),
-        default_interface: lowered.default_interface(),
+        default_interface: lowered.defaults().interface,
         is_firmware: false,
         list: Vec::new(),
     };

@@ -10,7 +10,7 @@ use crate::device::floppy::read_floppy_boot_order;
 use crate::device::read::DiskReader;
 use crate::device::read_controller::read_controllers;
 use crate::index::Index;
-use crate::interface::DefaultInterface;
+use crate::interface::Defaults;
 use crate::machine_read::read_machine;
 use crate::notes::{FinishedNotes, Notes};
 use crate::object::read_iothread::{IoThreadIds, read_iothreads, read_main_loop};
@@ -25,7 +25,7 @@ use vmdisk_model::Board;
 pub(crate) struct Lowered<'a> {
     domain: Domain,
     board: Board,
-    default_interface: DefaultInterface,
+    defaults: Defaults,
     notes: Notes<'a>,
     iothread_names: BTreeMap<IoThreadId, String>,
 }
@@ -51,8 +51,8 @@ impl<'a> Lowered<'a> {
         }
         let (controllers, mut buses) = read_controllers(board, index, &mut ids, &mut notes);
         domain.controllers = controllers;
-        let default_interface = DefaultInterface::of(parsed.program(), &domain, board);
-        buses.default_interface = default_interface;
+        let defaults = Defaults::of(parsed.program(), &domain, board);
+        buses.default_interface = defaults.interface;
         domain.disks =
             DiskReader::new(index, &mut buses, &mut groups, &mut ids, &mut notes).read_all();
         read_daemons(parsed.daemons(), &mut domain, &mut notes);
@@ -76,7 +76,7 @@ impl<'a> Lowered<'a> {
         Lowered {
             domain,
             board,
-            default_interface,
+            defaults,
             notes,
             iothread_names: ids.names(),
         }
@@ -97,8 +97,8 @@ impl<'a> Lowered<'a> {
         self.board
     }
 
-    pub(crate) const fn default_interface(&self) -> DefaultInterface {
-        self.default_interface
+    pub(crate) const fn defaults(&self) -> Defaults {
+        self.defaults
     }
 
     /// The field of an option.

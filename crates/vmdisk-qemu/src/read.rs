@@ -106,7 +106,7 @@ fn document(parsed: Parsed) -> Document {
     let others = leftovers(&parsed, &index, &lowered, &firmware);
     let iothread_names = lowered.take_iothread_names();
     let board = lowered.board();
-    let default_interface = lowered.default_interface();
+    let defaults = lowered.defaults();
     let has_machine = lowered.has_machine(&parsed);
     let open_words = open_words(parsed.options());
     let (domain, noted) = lowered.finish(&open_words);
@@ -134,7 +134,7 @@ fn document(parsed: Parsed) -> Document {
         slots: noted.slots,
         owners: noted.owners,
         board,
-        default_interface,
+        defaults,
         has_machine,
         options: parsed.into_options(),
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
-use super::line::{Line, line_rule, node_names};
+use super::line::{Line, empty_drives, line_rule, node_names};
 use crate::names::is_identifier;
 use crate::syntax::properties::Property;
 
@@ -13,7 +13,8 @@ line_rule! {
     ///
     /// ## What it reports
     /// Reports node names with more than 31 characters, names and ids that do not begin with a letter or contain other
-    /// characters than letters, digits, `-`, `.` and `_`, and names and ids that are used twice.
+    /// characters than letters, digits, `-`, `.` and `_`, and names and ids that are used twice. Without `-nodefaults`, QEMU
+    /// uses the ids of the empty CD drive and floppy drive of the machine, such as `ide1-cd0` and `floppy0`.
     ///
     /// ## Why it matters
     /// QEMU exits at start with `Node name too long` or `Parameter 'id' expects an identifier`. Names that scripts
@@ -36,12 +37,28 @@ line_rule! {
     ///   -blockdev driver=file,node-name=customer-database-primary-disk1,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=customer-database-primary-disk1,id=vda
     /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -machine pc -drive file=/srv/a.img,format=raw,if=none,id=ide1-cd0 \
+    ///   -device virtio-blk-pci,drive=ide1-cd0
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -machine pc -drive file=/srv/a.img,format=raw,if=none,id=ide1-cd0 \
+    ///   -device ide-cd,drive=ide1-cd0
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -machine pc -drive file=/srv/a.img,format=raw,if=none,id=floppy0 \
+    ///   -device floppy,drive=floppy0
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -machine pc -drive file=/srv/a.img,format=raw,index=2,id=ide1-cd0
+    /// ```
     name: "name-refused",
     group: Group::Startup,
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
         Evidence::refused_by_qemu("Node name too long", "block.c, bdrv_assign_node_name"),
+        Evidence::refused_by_qemu("Device with id 'ide1-cd0' already exists", "block/block-backend.c, monitor_add_blk"),
         Evidence::refused_by_qemu("Parameter 'id' expects an identifier", "util/qemu-option.c, qemu_opts_create"),
     ],
     check: Text(check),
@@ -64,6 +81,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             }
         }
     }
+    let own = empty_drives(line);
     for name in ["device", "object", "chardev", "drive"] {
         let mut ids: HashMap<&str, Span> = HashMap::new();
         for (option, properties) in line.index.of_name(name) {
@@ -82,6 +100,11 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             } else if ids.insert(text, id.span).is_some() {
                 let message = format!("two -{name} have the id `{text}`");
                 let help = "use a different id for each";
+                line.refuse(report, option, id.span, message, help);
+            } else if name == "drive" && own.contains(&text) {
+                let message =
+                    format!("QEMU adds an empty drive with the id `{text}` to the machine");
+                let help = "use a different id, or add -nodefaults";
                 line.refuse(report, option, id.span, message, help);
             } else if name == "drive" && nodes.contains_key(text) {
                 let message = format!("a -drive and a node have the same name `{text}`");

@@ -111,7 +111,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             None => report_unnamed(line, report, option),
         }
     }
-    if line.document.default_interface == DefaultInterface::None {
+    if line.document.defaults.interface == DefaultInterface::None {
         for name in SHORT {
             for (option, _) in line.index.of_name(name) {
                 report_unnamed(line, report, option);
