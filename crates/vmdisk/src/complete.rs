@@ -127,17 +127,12 @@ fn is_relative(path: &str) -> bool {
 /// Makes the relative paths of files of a command line full, as QEMU does that starts in the directory `base`; returns those paths.
 pub fn resolve_paths(document: &mut Document, base: &Path) -> Vec<String> {
     let mut resolved = Vec::new();
-    let further = document.further.iter_mut().map(|it| &mut it.source);
-    for source in std::iter::once(&mut document.source).chain(further) {
-        if let Source::QemuCommandLine(source) = source {
-            let disks = source.domain.disks.iter_mut();
-            disks.for_each(|disk| resolve_paths_of(disk, base, &mut resolved));
-        }
-    }
+    document.for_each_disk_of_command_lines(|disk| resolve_paths_of(disk, base, &mut resolved));
     resolved
 }
 
-fn resolve_paths_of(disk: &mut Disk, base: &Path, resolved: &mut Vec<String>) {
+/// Makes the relative paths of a disk full, and adds them to `resolved`.
+pub(crate) fn resolve_paths_of(disk: &mut Disk, base: &Path, resolved: &mut Vec<String>) {
     let mut next = match &mut disk.backend.source {
         BackendSource::Image(image) => Some(image),
         _ => None,

@@ -119,14 +119,11 @@ impl Document {
     /// Sets the formats that a command line leaves to QEMU's probing, as the headers in the facts show them. Returns a line
     /// for each: the disk and its format.
     pub fn set_probed_formats(&mut self, host: &HostIndex<'_>) -> Vec<String> {
-        let Source::QemuCommandLine(source) = &mut self.source else {
-            return Vec::new();
-        };
         let mut set = Vec::new();
-        for disk in &mut source.domain.disks {
+        self.for_each_disk_of_command_lines(|disk| {
             let name = disk.name().to_owned();
             let BackendSource::Image(image) = &mut disk.backend.source else {
-                continue;
+                return;
             };
             let probed = image.host_path().and_then(|path| {
                 let header = host.file(path)?.image.value()?;
@@ -139,8 +136,18 @@ impl Document {
                     "disk {name}: {format}, the format that QEMU probes"
                 ));
             }
-        }
+        });
         set
+    }
+
+    /// Changes the disks of all starts.
+    pub(crate) fn for_each_disk_of_command_lines(&mut self, mut change: impl FnMut(&mut Disk)) {
+        let further = self.further.iter_mut().map(|it| &mut it.source);
+        for source in std::iter::once(&mut self.source).chain(further) {
+            if let Source::QemuCommandLine(source) = source {
+                source.domain.disks.iter_mut().for_each(&mut change);
+            }
+        }
     }
 }
 

@@ -65,16 +65,20 @@ pub(super) fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
     let Some(at) = words.iter().position(|word| is_program(word.as_str())) else {
         return false;
     };
-    let mut arguments = words[at + 1..].iter().map(Text::as_str);
-    if only_asks(arguments.clone()) {
+    let mut arguments = words[at + 1..].iter();
+    if only_asks(arguments.clone().map(|word| match word.has_hole() {
+        true => "",
+        false => word.as_str(),
+    })) {
         return false;
     }
     let is_first = at == 0 || at == 1 && matches!(words[0].as_str(), "exec" | "sudo");
     let is_certain = is_first && !words[at].as_str().starts_with('$');
     arguments.any(|word| {
-        word.starts_with('-')
-            || is_first && word.contains("[@]")
-            || is_certain && word.starts_with('$')
+        let hole = word.hole_at(0).map(|_| word.as_str());
+        word.as_str().starts_with('-')
+            || is_certain && hole.is_some()
+            || is_first && hole.is_some_and(|name| name.contains("[@]"))
     })
 }
 
