@@ -1,6 +1,7 @@
 //! A text that was read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use vmdisk_facts::{Facts, Target};
@@ -14,6 +15,7 @@ use vmdisk_source::{
     Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind, has_expansion,
 };
 
+use crate::complete::resolve_paths_of;
 use crate::rules::Text;
 use crate::{ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
@@ -177,7 +179,11 @@ fn read_command_line(
 ) -> Result<Document, ReadFailure> {
     let spans: Vec<Span> = files.iter().map(|part| part.span).collect();
     let mut starts = Vec::new();
-    for document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
+    for mut document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
+        if let Some(folder) = &document.start.folder {
+            let disks = document.domain.disks.iter_mut();
+            disks.for_each(|disk| resolve_paths_of(disk, Path::new(folder), &mut Vec::new()));
+        }
         let source = Source::QemuCommandLine(Box::new(document));
         starts.push(within_limits(Document {
             config_files: files.clone(),

@@ -96,6 +96,7 @@ impl Batch<'_> {
                 site: words[0].whole().start,
                 words,
                 owner: None,
+                folder: None,
             });
         }
     }

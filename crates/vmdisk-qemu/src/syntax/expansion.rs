@@ -715,9 +715,10 @@ pub(super) fn printf(format: &Text, values: &[Text]) -> Option<Text> {
     let mut pieces = plain.split('%');
     let mut text = pieces.next()?.to_owned();
     for piece in pieces {
-        let at = piece.find(['s', 'd'])?;
+        let at = piece.find(['s', 'd', 'q'])?;
         let value = values.next()?.as_str();
         match (&piece[..at], &piece[at..=at]) {
+            ("", "q") => text.push_str(&quoted(value)?),
             ("", _) => text.push_str(value),
             (width, "d") if width.len() == 2 && width.starts_with('0') => {
                 let width: usize = width.parse().ok()?;
@@ -728,8 +729,26 @@ pub(super) fn printf(format: &Text, values: &[Text]) -> Option<Text> {
         }
         text.push_str(&piece[at + 1..]);
     }
-    let is_whole = values.next().is_none() && !text.contains('\\');
+    let is_whole = values.next().is_none() && !plain.contains('\\');
     let mut all = Text::empty(format.whole().start);
     all.push_escape(&text, format.whole());
     is_whole.then_some(all)
+}
+
+/// A word as `printf %q` quotes it; `None` for what bash writes otherwise.
+fn quoted(word: &str) -> Option<String> {
+    if word.is_empty() {
+        return Some("''".to_owned());
+    }
+    let is_plain = word
+        .bytes()
+        .all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let mut quoted = String::new();
+    for (at, letter) in word.char_indices() {
+        let is_special =
+            " !\"$&'()*,;<>?[\\]^`{|}".contains(letter) || at == 0 && "#~".contains(letter);
+        quoted.extend(is_special.then_some('\\'));
+        quoted.push(letter);
+    }
+    is_plain.then_some(quoted)
 }

@@ -283,6 +283,7 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         site: words[0].whole().start,
         words,
         owner: None,
+        folder: None,
     };
     let mut commands: Vec<Command> = all.into_iter().map(command).collect();
     if is_log {

@@ -88,6 +88,8 @@ pub(crate) struct Command {
     pub(crate) owner: Option<String>,
     /// Where the script calls that function, or the command stands.
     pub(crate) site: usize,
+    /// The absolute folder to which the script changed before.
+    pub(crate) folder: Option<String>,
 }
 
 /// The branches of which one is taken.

@@ -108,7 +108,8 @@ impl Shell {
                 }
             }
         }
-        if live && !self.captures.is_empty() && script.has_redirection(first..*at) {
+        let prints = words.first().is_none_or(|it| it.as_str() != "cd");
+        if live && prints && !self.captures.is_empty() && script.has_redirection(first..*at) {
             self.forget_output();
         }
         if words.is_empty() {
@@ -386,6 +387,12 @@ impl Shell {
                 return (Flow::Next, value.map(|value| value != 0));
             }
             "eval" => return (self.nested(joined(rest)), None),
+            "cd" | "pushd" => {
+                self.change_folder(rest.last());
+                let is_certain = !self.captures.is_empty();
+                return (Flow::Next, is_certain.then_some(true));
+            }
+            "popd" => self.change_folder(None),
             _ => {}
         }
         if matches!(name, "read" | "mapfile" | "readarray") {
@@ -425,6 +432,10 @@ impl Shell {
             words,
             owner,
             site: self.site,
+            folder: self
+                .folder()
+                .filter(|it| it.starts_with('/'))
+                .map(str::to_owned),
         });
         (if is_last { Flow::Exit } else { Flow::Next }, None)
     }

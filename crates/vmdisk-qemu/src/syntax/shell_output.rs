@@ -8,7 +8,7 @@ use super::arithmetic::Numbers;
 use super::expansion::printf;
 use super::program::is_program;
 use super::script_text::{MAX_DEPTH, Script};
-use super::shell_state::{Shell, joined};
+use super::shell_state::{Shell, joined, literal};
 use super::text::Text;
 
 impl Shell {
@@ -42,6 +42,9 @@ impl Shell {
     pub(super) fn capture(&mut self, name: &str, arguments: &[Text]) {
         let output = match (name, arguments) {
             ("cat", []) => self.input.take(),
+            ("pwd", []) => self.folder().or(self.stays.then_some(".")).map(literal),
+            // Relative paths are taken to be in the folder of the script.
+            ("dirname", [.., path]) if self.stays && is_script(path) => Some(literal(".")),
             _ => printed(name, arguments),
         };
         if let Some(capture) = self.captures.last_mut() {
@@ -56,6 +59,18 @@ impl Shell {
             }
         }
     }
+}
+
+/// True for the path of the script itself.
+fn is_script(path: &Text) -> bool {
+    let names = [
+        "$0",
+        "${0}",
+        "$BASH_SOURCE",
+        "${BASH_SOURCE}",
+        "${BASH_SOURCE[0]}",
+    ];
+    path.has_hole() && names.contains(&path.as_str())
 }
 
 /// The name of `expr` and numbers are all that it reads.
@@ -111,6 +126,10 @@ fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
                 Some((parent, _)) => parent,
                 None => ".",
             }))
+        }
+        // The same file, or the script itself.
+        ("readlink", ["-f" | "-e" | "-m", _]) | ("realpath", [_]) => {
+            Some(arguments.last()?.clone())
         }
         ("seq", numbers) if is_known => {
             let numbers: Option<Vec<i64>> = numbers.iter().map(|it| it.parse().ok()).collect();

@@ -76,6 +76,9 @@ impl Value {
 /// The name under which the arguments are kept among the variables of a branch.
 pub(super) const ARGUMENTS: &str = "@";
 
+/// The variable of the folder in which commands run.
+const FOLDER: &str = "PWD";
+
 /// The variables that a branch changed.
 pub(super) type Changes = HashMap<String, Option<Value>>;
 
@@ -135,6 +138,8 @@ pub(super) struct Shell {
     pub(super) skipped: HashSet<String>,
     /// Variables that the script reads before it sets them: those of the caller.
     pub(super) of_caller: HashSet<String>,
+    /// True if the script does not change the folder in which it runs.
+    pub(super) stays: bool,
     /// True for a script of a shell without braces.
     pub(super) is_posix: bool,
     /// The open functions.
@@ -152,6 +157,16 @@ pub(super) struct Shell {
 }
 
 impl Shell {
+    /// The folder to which the script changed, if it is known.
+    pub(super) fn folder(&self) -> Option<&str> {
+        let set = self.variables.get(FOLDER)?;
+        let known = set
+            .words
+            .first()
+            .filter(|word| set.unknown.is_none() && !word.has_hole());
+        known.map(Text::as_str)
+    }
+
     /// The characters between fields.
     pub(super) fn separators(&self) -> Cow<'static, str> {
         let set = self.variables.get("IFS").filter(|it| it.unknown.is_none());
@@ -244,6 +259,20 @@ impl Shell {
             ..Value::list(vec![word], false)
         };
         self.set(name, value);
+    }
+
+    /// Changes the folder.
+    pub(super) fn change_folder(&mut self, to: Option<&Text>) {
+        let is_whole = |it: &&Text| !it.has_hole() && !it.as_str().starts_with('-');
+        let folder = to.filter(is_whole).and_then(|to| match self.folder() {
+            _ if to.as_str().starts_with('/') || self.stays => Some(to.as_str().to_owned()),
+            Some(from) => Some(format!("{from}/{}", to.as_str())),
+            None => None,
+        });
+        match folder {
+            Some(folder) => self.set_word(FOLDER, literal(&folder)),
+            None => self.set_unknown(FOLDER, "`cd` sets it"),
+        }
     }
 
     pub(super) fn set_unknown(&mut self, name: &str, reason: &str) {

@@ -79,6 +79,8 @@ pub struct Start {
     pub conditions: Vec<String>,
     /// True if a run without arguments and variables of the caller reaches it so.
     pub is_default: bool,
+    /// The absolute folder to which the script changed before.
+    pub folder: Option<String>,
 }
 
 /// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.

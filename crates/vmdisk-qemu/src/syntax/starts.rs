@@ -195,6 +195,7 @@ fn start(
             offset: command.site,
             conditions: decisions.iter().map(condition).collect(),
             is_default: decisions.iter().all(is_default),
+            folder: command.folder.clone(),
         },
         is_evaluated: true,
         ..words

@@ -37,6 +37,7 @@ pub(super) fn evaluate(
         unit.out.commands.push(Command {
             words,
             owner: None,
+            folder: None,
             site: span.start,
         });
     }
