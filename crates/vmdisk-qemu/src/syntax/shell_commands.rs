@@ -388,8 +388,10 @@ impl Shell {
             }
             "eval" => return (self.nested(joined(rest)), None),
             "cd" | "pushd" => {
-                self.change_folder(rest.last());
                 let is_certain = !self.captures.is_empty();
+                // Commands in quotes: the folder of the script may be in values already.
+                let to = rest.last().filter(|_| is_certain || !self.stays);
+                self.change_folder(to);
                 return (Flow::Next, is_certain.then_some(true));
             }
             "popd" => self.change_folder(None),
