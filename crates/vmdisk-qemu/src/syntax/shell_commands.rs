@@ -387,21 +387,14 @@ impl Shell {
                 return (Flow::Next, value.map(|value| value != 0));
             }
             "eval" => return (self.nested(joined(rest)), None),
-            "cd" | "pushd" => {
-                let is_certain = !self.captures.is_empty();
-                // Commands in quotes: the folder of the script may be in values already.
-                let to = rest.last().filter(|_| is_certain || !self.stays);
-                self.change_folder(to);
-                return (Flow::Next, is_certain.then_some(true));
-            }
-            "popd" => self.change_folder(None),
             _ => {}
         }
         if matches!(name, "read" | "mapfile" | "readarray") {
             return (Flow::Next, self.reads(name, rest));
         }
         if self.sets(name, rest) {
-            let is_certain = matches!(name, "set" | "shift" | "unset");
+            let is_inner = matches!(name, "cd" | "pushd") && !self.captures.is_empty();
+            let is_certain = is_inner || matches!(name, "set" | "shift" | "unset");
             return (Flow::Next, is_certain.then_some(true));
         }
         if self.functions.contains_key(name) {
@@ -434,10 +427,7 @@ impl Shell {
             words,
             owner,
             site: self.site,
-            folder: self
-                .folder()
-                .filter(|it| it.starts_with('/'))
-                .map(str::to_owned),
+            folder: self.absolute_folder(),
         });
         (if is_last { Flow::Exit } else { Flow::Next }, None)
     }
@@ -470,6 +460,11 @@ impl Shell {
                 let known = known.unwrap_or(self.args.len());
                 self.note(ARGUMENTS);
                 self.args.drain(..count.unwrap_or(0).min(known));
+            }
+            "cd" | "pushd" | "popd" => {
+                // Commands in quotes: the folder of the script may be in values already.
+                let is_known = !self.captures.is_empty() || !self.stays;
+                self.change_folder(rest.last().filter(|_| is_known && name != "popd"));
             }
             "unset" => {
                 for word in rest {

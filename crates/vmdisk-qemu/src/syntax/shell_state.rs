@@ -167,6 +167,12 @@ impl Shell {
         known.map(Text::as_str)
     }
 
+    /// The absolute folder to which the script changed, if it is known.
+    pub(super) fn absolute_folder(&self) -> Option<String> {
+        let folder = self.folder().filter(|it| it.starts_with('/'));
+        folder.map(str::to_owned)
+    }
+
     /// The characters between fields.
     pub(super) fn separators(&self) -> Cow<'static, str> {
         let set = self.variables.get("IFS").filter(|it| it.unknown.is_none());
