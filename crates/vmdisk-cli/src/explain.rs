@@ -7,8 +7,8 @@ mod search;
 use std::fmt::Write;
 
 use serde::Serialize;
-use vmdisk::Rule;
 use vmdisk::rules::RULES;
+use vmdisk::{Applicability, Rule};
 
 use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
 use crate::exit::Exit;
@@ -28,6 +28,8 @@ struct RuleData {
     summary: &'static str,
     evidence: Vec<String>,
     supersedes: &'static [&'static str],
+    /// `safe` for fixes that `--fix` applies, `unsafe` for those that also need `--unsafe-fixes`.
+    fixes: Vec<&'static str>,
     /// The whole page in Markdown.
     page: String,
 }
@@ -41,6 +43,11 @@ fn data(rule: &'static Rule) -> RuleData {
         summary: rule.summary(),
         evidence: rule.evidence.iter().map(ToString::to_string).collect(),
         supersedes: rule.supersedes,
+        fixes: rule
+            .fixes()
+            .into_iter()
+            .map(Applicability::as_str)
+            .collect(),
         page: rule.explain(),
     }
 }

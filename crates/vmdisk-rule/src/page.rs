@@ -1,6 +1,6 @@
 //! The manual page of a rule, and the examples in it.
 
-use crate::{Rule, Severity};
+use crate::{Applicability, Rule, Severity};
 
 /// An executed example of a rule's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Example {
     /// The words after the language in the fence: `reported`, `not-reported` or `fixed`, then `facts-NAME` for
     /// `fixtures/facts/NAME.json` (repeated for several hosts), `qemu-7.2` or `libvirt-9.0` for a target, and
     /// `single-tenant` or `lab` for a policy. `beside-NAME` names `fixtures/beside/NAME.xml`, another guest of the host.
-    /// The pages leave out a `hidden` example, which only holds a condition.
+    /// `consent` marks a `fixed` example whose fix needs it. The pages leave out a `hidden` example, which only holds a condition.
     pub words: Vec<String>,
     /// The text between the fences.
     pub text: String,
@@ -54,6 +54,18 @@ impl Rule {
         }
         out.push_str(&format!("\n## Versions\nSince vmdisk {}.\n", self.since));
         out
+    }
+
+    /// The kinds of fixes that the rule offers, as its examples show them.
+    pub fn fixes(&self) -> Vec<Applicability> {
+        let examples = self.examples();
+        let fixed = |consent| {
+            let is_one = |it: &Example| it.says("fixed") && it.says("consent") == consent;
+            examples.iter().any(is_one)
+        };
+        let kinds = [(false, Applicability::Safe), (true, Applicability::Unsafe)];
+        let kinds = kinds.into_iter().filter(|(consent, _)| fixed(*consent));
+        kinds.map(|(_, kind)| kind).collect()
     }
 
     /// The executed examples of the page.

@@ -105,6 +105,16 @@ pub enum Applicability {
     Unsafe,
 }
 
+impl Applicability {
+    /// The word of reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Applicability::Safe => "safe",
+            Applicability::Unsafe => "unsafe",
+        }
+    }
+}
+
 /// Edits that fix a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {

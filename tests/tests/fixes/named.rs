@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use vmdisk::plan::SpecSpeller;
-use vmdisk::rules::{Consumer, Context, Finding, Text, check};
-use vmdisk::{LintOptions, Source, read};
+use vmdisk::rules::{Consumer, Context, Finding, RULES, Text, check};
+use vmdisk::{LintOptions, Source, lint, read};
 use vmdisk_fields::Speller;
 use vmdisk_libvirt::XmlSpeller;
 use vmdisk_model::Domain;
@@ -90,4 +90,30 @@ fn a_help_names_only_what_its_syntax_has() {
         wrong.join("\n")
     );
     assert!(count > 2000, "{count}");
+}
+
+#[test]
+fn the_pages_show_each_kind_of_fix_that_a_rule_offers() {
+    let mut offered = BTreeSet::new();
+    for case in fix_cases() {
+        let report = case.with_options(|options| lint(&read(&case.text).unwrap(), options));
+        for finding in report.diagnostics {
+            if let Some(fix) = finding.fix {
+                offered.insert((finding.rule.name, fix.applicability.as_str()));
+            }
+        }
+    }
+    let shown = RULES.iter().flat_map(|rule| {
+        let kinds = rule.fixes().into_iter();
+        kinds.map(|kind| (rule.name, kind.as_str()))
+    });
+    let shown: BTreeSet<_> = shown.collect();
+    let idle: Vec<_> = shown.difference(&offered).collect();
+    assert!(idle.is_empty(), "no case has the fix: {idle:?}");
+    // Facts that speak against a safe fix make it one that needs consent.
+    let is_shown = |(rule, kind): &(&'static str, &'static str)| {
+        shown.contains(&(*rule, *kind)) || shown.contains(&(*rule, "safe"))
+    };
+    let new: Vec<_> = offered.iter().filter(|it| !is_shown(it)).collect();
+    assert!(new.is_empty(), "no page shows the fix: {new:?}");
 }

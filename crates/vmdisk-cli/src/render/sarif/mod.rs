@@ -8,9 +8,7 @@ use std::iter;
 
 use vmdisk::report::DocumentReport;
 use vmdisk::rules::Group;
-use vmdisk::{
-    AllowedBy, Applicability, Confidence, Diagnostic, FoundOn, ResolvedFix, Rule, Severity,
-};
+use vmdisk::{AllowedBy, Confidence, Diagnostic, FoundOn, ResolvedFix, Rule, Severity};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::exit::Exit;
@@ -366,10 +364,7 @@ fn result<'a>(
                 Confidence::Assumed => "assumed",
             },
             severity: severity.as_str(),
-            fix: fix.as_ref().map(|fix| match fix.applicability {
-                Applicability::Safe => "safe",
-                Applicability::Unsafe => "unsafe",
-            }),
+            fix: fix.as_ref().map(|fix| fix.applicability.as_str()),
             domain: report.domain.as_deref(),
             disk: disk.as_ref().and_then(|disk| disk.target.as_deref()),
             hosts: found_on.map(|(classes, found)| classes.names_of(found)),
