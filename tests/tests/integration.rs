@@ -53,6 +53,8 @@ mod picture;
 mod plan_then_lint;
 #[path = "integration/readme.rs"]
 mod readme;
+#[path = "integration/remedies.rs"]
+mod remedies;
 #[path = "integration/script_is_run.rs"]
 mod script_is_run;
 #[path = "integration/silent.rs"]

@@ -31,6 +31,7 @@ mod phrase;
 mod release;
 mod row;
 mod setting;
+mod shell;
 mod since;
 mod speller;
 mod takers;
@@ -47,6 +48,7 @@ pub use phrase::{
 pub use release::{FirstReleases, OLDEST_LIBVIRT, OLDEST_QEMU, OpenVersions};
 pub use row::{FieldRow, Later, LibvirtPlace, Spelling, Unused, ValueForm};
 pub use setting::{Setting, Settings, noun, setting};
+pub use shell::{command, shell_word};
 pub use since::Since;
 pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;

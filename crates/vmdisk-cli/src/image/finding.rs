@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use vmdisk::Severity;
 use vmdisk::image::chain::{End, MAX_IMAGES, ResolvedName, place};
 use vmdisk::image::{BackingReference, Defect, DefectKind, Effect, FileRole, Header, ImageFormat};
+use vmdisk::plan::shell_word;
 use vmdisk_collect::{ImageFileError, without_secrets};
 
 use super::look::{DataFile, Image, Link};
@@ -181,7 +182,7 @@ fn of_format(above: &Link, link: &Link) -> ImageFinding {
     match found.qemu_name() {
         Some(format) => finding.help(format!(
             "`qemu-img rebase -u -F {format} -b BACKING {}` records another, if the header is right",
-            above.location
+            shell_word(&above.location.to_string())
         )),
         None => finding,
     }
@@ -202,7 +203,7 @@ fn of_backing_format(link: &Link, findings: &mut Vec<ImageFinding>) {
                 .note("libvirt (6.0 and later) refuses a chain that continues below it; QEMU probes its first bytes, which a guest may have written")
                 .help(format!(
                     "run `qemu-img rebase -u -F FORMAT -b BACKING {}` with the format that the backing file was created with",
-                    link.location
+                    shell_word(&link.location.to_string())
                 )),
         );
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
+use vmdisk::plan::shell_word;
 
 use vmdisk::report::{Counts, Unchecked};
 
@@ -353,15 +354,6 @@ impl Missed<'_> {
         }
         command.push_str(" -o facts.json");
         command
-    }
-}
-
-/// A word as a shell reads it.
-fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,=".contains(it);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
     }
 }
 

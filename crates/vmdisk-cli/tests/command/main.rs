@@ -43,7 +43,6 @@ mod permissions;
 mod planned;
 mod planted;
 mod reads;
-mod remedies;
 mod reports;
 mod sarif_schema;
 mod scale;

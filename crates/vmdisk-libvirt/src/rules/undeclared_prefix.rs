@@ -29,6 +29,14 @@ xml_rule! {
     ///   </qemu:commandline>
     /// </domain>
     /// ```
+    /// ```xml,fixed
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>a</name>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-snapshot'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

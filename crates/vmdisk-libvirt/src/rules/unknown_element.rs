@@ -27,6 +27,14 @@ xml_rule! {
     ///   <reedonly/>
     /// </disk>
     /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

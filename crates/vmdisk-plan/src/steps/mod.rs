@@ -1,16 +1,16 @@
 //! What has to be run to make the storage that a plan names, as data.
 
+mod comment;
 mod create;
-mod quote;
 mod room;
 mod script;
 
 use vmdisk_model::{Bytes, LogicalVolumeName};
 use vmdisk_source::words;
 
-pub use quote::quote as shell_word;
 pub use room::{SpaceShortage, shortages};
 pub use script::script;
+pub use vmdisk_fields::shell_word;
 
 pub(crate) use create::{Storage, backing_image};
 

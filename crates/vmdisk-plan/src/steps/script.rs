@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use vmdisk_model::Bytes;
 
-use super::quote::{comment, quote};
+use super::comment::comment;
 use super::{Condition, Equality, Named, Step, StepKind, not_installed};
 use crate::Plan;
+use vmdisk_fields::shell_word as quote;
 
 /// Writes the steps of a plan as a POSIX shell script.
 ///

@@ -1,7 +1,7 @@
 //! `backing-format-missing`
 
 use vmdisk_facts::Fact;
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::chains;
@@ -125,10 +125,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .label("its header names the backing file")
                 .help(phrase!(
                     "record the format that the backing file was created with: {command}",
-                    command = quoted(format!(
-                        "qemu-img rebase -u -f qcow2 -F FORMAT -b {} {}",
-                        backing.path, layer.path
-                    )),
+                    command = command(
+                        "qemu-img rebase -u -F FORMAT -b",
+                        &[&backing.path, &layer.path]
+                    ),
                 ));
             if goes_on && context.consumer == Consumer::Libvirt {
                 finding.note("the backing file has a backing file too, so libvirt says `was not specified in the image metadata`, and the guest does not start");

@@ -1,6 +1,6 @@
 //! `backing-missing`
 
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::{End, chains};
@@ -92,7 +92,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ))
             .help(phrase!(
                 "restore the file, or record its new path with {command}; collect the facts again if it was created since",
-                command = quoted(format!("qemu-img rebase -u -F FORMAT -b PATH {above}")),
+                command = command("qemu-img rebase -u -F FORMAT -b NEWPATH", &[above]),
             ));
     }
 }

@@ -48,7 +48,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <domain type='kvm'>
     ///   <name>db1</name>
     ///   <devices>

@@ -51,7 +51,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <os>

@@ -35,7 +35,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='writeback'/>
     ///   <source file='/srv/img/web1.qcow2'/>
@@ -49,7 +49,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none' io='native'/>
     ///   <source dev='/dev/vg0/db1'/>

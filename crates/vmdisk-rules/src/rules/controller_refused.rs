@@ -71,6 +71,20 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,fixed,consent,hidden
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os><type machine='pc-q35-7.2'>hvm</type></os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source file='/srv/a.img'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'/>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported,hidden,libvirt-12.5
     /// <domain type='kvm'>
     ///   <name>a</name>

@@ -30,6 +30,14 @@ declare_rule! {
     ///   <readonly/>
     /// </disk>
     /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

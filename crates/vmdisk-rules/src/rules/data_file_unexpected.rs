@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     )
                     .label("the image header names no data file")
                     .help(phrase!(
-                        "remove {data}, or create a new image that uses one: `qemu-img create -o data_file=FILE`",
+                        "remove {data}, or create a new image that uses one: `qemu-img create -f qcow2 -o data_file=FILE`",
                         data = at,
                     ));
             }

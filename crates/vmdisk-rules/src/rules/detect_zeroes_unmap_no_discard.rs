@@ -33,6 +33,20 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' detect_zeroes='unmap'/>
+    ///   <source file='/srv/a.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed,consent,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' detect_zeroes='unmap' discard='unmap'/>
+    ///   <source file='/srv/a.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported

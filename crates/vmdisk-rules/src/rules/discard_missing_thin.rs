@@ -82,6 +82,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,fixed,consent,hidden,qemu-11.1
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported,facts-lvm-thin-64k

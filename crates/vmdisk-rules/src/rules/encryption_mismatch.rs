@@ -25,7 +25,7 @@ declare_rule! {
     /// ## Use instead
     /// Configure the encryption of the image: LUKS with its secret, or none. A LUKS version 2 container cannot be
     /// opened by QEMU: open it on the host with `cryptsetup open` and use the resulting device, or convert it with
-    /// `cryptsetup convert --type luks1`, which works only if the container uses no features of version 2.
+    /// `cryptsetup convert --type luks1 IMAGE`, which works only if the container uses no features of version 2.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -200,17 +200,18 @@ fn of_qcow2(encrypted: Option<&str>, written: Option<&Encryption>) -> Option<Dif
 fn of_container(header: &ImageHeader, path: &str) -> Result<Option<Difference>, Missing> {
     let what = || format!("the header of {path}");
     let format = Context::known(header.format.as_str(), what)?;
-    if format != Some("luks") {
+    if !matches!(format, Some("luks" | "luks2")) {
         return Ok(Some(Difference {
             what: "is configured as encrypted, but the image is not a LUKS container",
             message: "Volume is not in LUKS format",
             help: "remove the encryption, or use the path of the LUKS container",
         }));
     }
-    let is_second = Context::known(header.version.as_ref(), what)? == Some(&2);
+    let is_second =
+        format == Some("luks2") || Context::known(header.version.as_ref(), what)? == Some(&2);
     Ok(is_second.then_some(Difference {
         what: "is a LUKS container of version 2, which QEMU cannot open",
         message: "LUKS version 2 is not supported",
-        help: "open it on the host with `cryptsetup open` and use that device, or convert it with `cryptsetup convert --type luks1`",
+        help: "open it on the host with `cryptsetup open` and use that device, or convert it with `cryptsetup convert --type luks1 IMAGE`",
     }))
 }

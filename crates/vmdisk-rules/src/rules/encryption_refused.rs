@@ -180,7 +180,7 @@ fn report_refused(
             ) {
                 return Some((
                     "uses the legacy encryption of qcow and qcow2, which is broken and not supported for guests",
-                    "convert the image to LUKS: `qemu-img convert -o encrypt.format=luks,encrypt.key-secret=…`",
+                    "convert the image to LUKS: `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=…`",
                 ));
             }
             if matches!(

@@ -29,7 +29,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' error_policy='enospace'/>
     ///   <source file='/srv/web1.qcow2'/>

@@ -65,6 +65,18 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,fixed,consent,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' cache='none' type='qcow2'/>
+    ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// On a command line, QEMU probes bytes that the guest can write:
     /// ```args,reported

@@ -41,7 +41,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed,facts-disk-4kn
+    /// ```xml,fixed,consent,facts-disk-4kn
     /// <domain type='kvm'>
     ///   <name>db1</name>
     ///   <devices>
@@ -73,7 +73,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed,facts-disk-4kn
+    /// ```xml,fixed,consent,facts-disk-4kn
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <devices>

@@ -25,8 +25,8 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Free or add space, move the image, or shrink the disk inside the guest first and then the image. To give an image
-    /// all its space now, use `qemu-img convert -o preallocation=falloc`. With `discard='unmap'`, space that the guest
-    /// deletes returns to the file system.
+    /// all its space now, run `qemu-img convert -O qcow2 -o preallocation=falloc IMAGE NEW`. With `discard='unmap'`, space
+    /// that the guest deletes returns to the file system.
     ///
     /// ## Reported
     /// ```xml,reported,facts-unsafe-mounts

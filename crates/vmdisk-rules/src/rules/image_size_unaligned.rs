@@ -1,7 +1,7 @@
 //! `image-size-unaligned`
 
 use vmdisk_facts::Bug;
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -149,10 +149,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .note("QEMU up to 10.0 refuses it")
             .help(phrase!(
                 "grow the file while the guest is off: {truncate}",
-                truncate = quoted(format!(
-                    "truncate -s {} {path}",
-                    size.next_multiple_of(SAFE)
-                )),
+                truncate = command("truncate -s", &[&size.next_multiple_of(SAFE).to_string(), path]),
             ));
     }
 }

@@ -1,7 +1,7 @@
 //! `image-unreachable`
 
 use vmdisk_facts::HostIndex;
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_model::{FieldPath, Image, ImageField, StartupPolicy};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -133,6 +133,6 @@ fn report_stopped(facts: &HostIndex<'_>, report: &mut Report, at: FieldPath, dir
         .note("libvirt gives an image to QEMU's user, and changes no directory")
         .help(phrase!(
             "move the image to a directory such as /var/lib/libvirt/images, or run {command}",
-            command = quoted(format!("setfacl -m u:{user}:x {directory}")),
+            command = command("setfacl -m", &[&format!("u:{user}:x"), directory]),
         ));
 }

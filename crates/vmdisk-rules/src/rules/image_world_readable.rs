@@ -2,7 +2,7 @@
 
 use vmdisk_facts::FileKind;
 use vmdisk_facts::path::{Directory, Mode};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_model::{Device, Disk, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -131,6 +131,6 @@ fn report_open(report: &mut Report, index: usize, path: &str, mode: u32) {
         .label(format!("permissions {}", Mode(mode)))
         .help(phrase!(
             "run {command}",
-            command = quoted(format!("chmod 600 {path}")),
+            command = command("chmod 600", &[path]),
         ));
 }

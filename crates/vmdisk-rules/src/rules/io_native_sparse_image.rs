@@ -22,7 +22,7 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Use `io='threads'`, or `io='io_uring'` where the host allows it. Alternatively allocate the image first:
-    /// `qemu-img convert -o preallocation=falloc`, or `fallocate` for a raw file.
+    /// `qemu-img convert -O qcow2 -o preallocation=falloc IMAGE NEW`, or `fallocate` for a raw file.
     ///
     /// ## Reported
     /// ```xml,reported,facts-qcow2-headers

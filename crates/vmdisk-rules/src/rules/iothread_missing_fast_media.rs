@@ -43,7 +43,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed,facts-xfs-nvme
+    /// ```xml,fixed,consent,facts-xfs-nvme
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <vcpu>4</vcpu>

@@ -37,7 +37,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <vcpu>4</vcpu>
@@ -69,7 +69,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <vcpu>4</vcpu>

@@ -31,7 +31,7 @@ declare_rule! {
     ///   <target dev='vdb' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/iso/debian-13.iso'/>

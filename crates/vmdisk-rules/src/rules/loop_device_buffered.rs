@@ -1,7 +1,7 @@
 //! `loop-device-buffered`
 
 use vmdisk_facts::{BlockKind, Fact};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -19,8 +19,8 @@ declare_rule! {
     /// reach the drive.
     ///
     /// ## Use instead
-    /// Give the file itself to the guest: `<disk type='file'>`. If it must be a device, run `losetup --direct-io=on`;
-    /// the sectors of the device must then be at least as large as those of the drive under the file (`--sector-size
+    /// Give the file itself to the guest: `<disk type='file'>`. If it must be a device, run
+    /// `losetup --direct-io=on DEVICE`; the sectors of the device must then be at least as large as those of the drive under the file (`--sector-size
     /// 4096`).
     ///
     /// ## Reported
@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         finding.help(phrase!(
             "use the file as the image, or run {command}",
-            command = quoted(format!("losetup --direct-io=on {name}")),
+            command = command("losetup --direct-io=on", &[&name]),
         ));
     }
 }

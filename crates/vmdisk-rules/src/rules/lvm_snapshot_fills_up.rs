@@ -1,7 +1,7 @@
 //! `lvm-snapshot-fills-up`
 
 use vmdisk_facts::{BlockKind, Fact, blockdev::Percent};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         finding.help(phrase!(
             "run {command} before it is full, or use a thin volume or a qcow2 overlay",
-            command = quoted(format!("lvextend -L +SIZE {name}")),
+            command = command("lvextend -L+SIZE", &[&name]),
         ));
     }
 }

@@ -2,7 +2,7 @@
 
 use vmdisk_facts::FsKind;
 use vmdisk_facts::stack::{FlushLoss, StackLayer};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::flushes;
@@ -97,14 +97,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         // Only ext3 and ext4 have a value.
         let option = match filesystem.kind {
-            FsKind::Ext3 | FsKind::Ext4 => "barrier=1",
-            _ => "barrier",
+            FsKind::Ext3 | FsKind::Ext4 => "remount,barrier=1",
+            _ => "remount,barrier",
         };
         finding
             .label("a power failure can lose data that the guest flushed")
             .help(phrase!(
                 "run {command}, and remove the option from /etc/fstab",
-                command = quoted(format!("mount -o remount,{option} {}", mount.point)),
+                command = command("mount -o", &[option, &mount.point]),
             ));
         lost.note_depth(finding);
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vmdisk_fields::{Phrase, phrase};
+use vmdisk_fields::{Phrase, command, phrase};
 use vmdisk_model::{Bytes, FieldPath, Format, Image, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -134,8 +134,9 @@ fn report_overlay(
             Bytes(small),
             Bytes(large)
         ))
-        .help(format!(
-            "with the guest off, run `qemu-img resize {above} {large}`"
+        .help(phrase!(
+            "with the guest off, run {command}",
+            command = command("qemu-img resize", &[above, &large.to_string()]),
         ));
 }
 

@@ -1,6 +1,6 @@
 //! `qcow2-clusters-small`
 
-use vmdisk_fields::phrase;
+use vmdisk_fields::{command, phrase};
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -89,8 +89,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
             )
             .label("needs larger tables and more allocations")
-            .help(format!(
-                "convert the image while the guest is off: `qemu-img convert -O qcow2 {path} NEW`"
+            .help(phrase!(
+                "convert the image while the guest is off: {command}",
+                command = command("qemu-img convert -O qcow2", &[path, "NEW"]),
             ));
     }
 }

@@ -1,7 +1,7 @@
 //! `qcow2-device-too-small`
 
 use vmdisk_facts::ImageHeader;
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_model::{Bytes, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -22,7 +22,7 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Extend the device to what `qemu-img measure -O qcow2 --size SIZE` prints as `fully allocated size`, or convert
-    /// the image to raw, which needs no tables: `qemu-img convert -O raw`.
+    /// the image to raw, which needs no tables: `qemu-img convert -O raw IMAGE NEW`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-qcow2-headers
@@ -168,7 +168,7 @@ fn report_device(report: &mut Report, index: usize, path: &str, size: u64, neede
         ))
         .help(phrase!(
             "extend it: {command}, or convert the image to raw",
-            command = quoted(format!("lvextend -L {}b {path}", needed.whole)),
+            command = command("lvextend -L", &[&format!("{}b", needed.whole), path]),
         ));
     if size < needed.disk {
         finding

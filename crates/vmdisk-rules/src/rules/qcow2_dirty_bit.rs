@@ -1,6 +1,6 @@
 //! `qcow2-dirty-bit`
 
-use vmdisk_fields::phrase;
+use vmdisk_fields::{command, phrase};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::chain::chains;
@@ -87,9 +87,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let path = &layer.path;
         report
-            .finding(chain.at(), phrase!("{image} was not closed cleanly", image = chain.name_of(0)))
+            .finding(
+                chain.at(),
+                phrase!("{image} was not closed cleanly", image = chain.name_of(0)),
+            )
             .label("the dirty bit is set")
             .note(format!("no process has {path} open for writing"))
-            .help(format!("with the guest off, run `qemu-img check -r leaks {path}`, then check the file systems in the guest"));
+            .help(phrase!(
+                "with the guest off, run {command}, then check the file systems in the guest",
+                command = command("qemu-img check -r leaks", &[path]),
+            ));
     }
 }

@@ -24,12 +24,24 @@ declare_rule! {
     /// ## Use instead
     /// Set the size with `<metadata_cache><max_size unit='bytes'>…</max_size></metadata_cache>` in `<driver>` (libvirt
     /// 7.0), or `cache-size` on the command line. The memory is used only as the guest touches the disk. A new image with
-    /// clusters of 2 MiB needs 32 times less: `qemu-img convert -O qcow2 -o cluster_size=2M,extended_l2=on`.
+    /// clusters of 2 MiB needs 32 times less:
+    /// `qemu-img convert -O qcow2 -o cluster_size=2M,extended_l2=on IMAGE NEW`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-qcow2-headers
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' discard='unmap'/>
+    ///   <source file='/srv/img/large.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed,consent,facts-qcow2-headers
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='qcow2' discard='unmap'>
+    ///     <metadata_cache>
+    ///       <max_size unit='bytes'>671088640</max_size>
+    ///     </metadata_cache>
+    ///   </driver>
     ///   <source file='/srv/img/large.qcow2'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>

@@ -1,6 +1,6 @@
 //! `qcow2-lazy-refcounts`
 
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -75,7 +75,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("after a crash, QEMU repairs the whole image before the guest starts")
             .help(phrase!(
                 "with the guest off, run {command}",
-                command = quoted(format!("qemu-img amend -o lazy_refcounts=off {path}")),
+                command = command("qemu-img amend -o lazy_refcounts=off", &[path]),
             ));
     }
 }

@@ -1,7 +1,7 @@
 //! `read-only-filesystem`
 
 use vmdisk_facts::{BlockKind, Fact, File, HostIndex};
-use vmdisk_fields::{Phrase, phrase, quoted, setting};
+use vmdisk_fields::{Phrase, command, phrase, quoted, setting};
 use vmdisk_model::{DiskField, FieldPath, FieldValue, ImageField, Protocol};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
@@ -112,16 +112,22 @@ fn refused(
     host: &HostIndex<'_>,
     path: &str,
     is_file: bool,
-) -> Result<Option<(Phrase, &'static str, String)>, Missing> {
+) -> Result<Option<(Phrase, &'static str, Phrase)>, Missing> {
     let device = host.block_device(path);
     if let Fact::Known(device) = device {
         return Ok(device.read_only.is_true().then(|| {
             let name = device.name().into_owned();
             let help = match &device.kind {
                 BlockKind::Loop => {
-                    format!("detach {name} and attach its file without `losetup -r`")
+                    phrase!(
+                        "detach {name} and attach its file without `losetup -r`",
+                        name = name.clone()
+                    )
                 }
-                _ => format!("run `blockdev --setrw {name}`"),
+                _ => phrase!(
+                    "run {command}",
+                    command = command("blockdev --setrw", &[&name])
+                ),
             };
             let reason = phrase!("{name} is read-only", name = quoted(name));
             (
@@ -142,7 +148,10 @@ fn refused(
     ] {
         if is_set {
             let reason = phrase!("{path} is {word}", path = quoted(path.to_owned()), word);
-            let help = format!("run `chattr -{letter} {path}`");
+            let help = phrase!(
+                "run {command}",
+                command = command(&format!("chattr -{letter}"), &[path])
+            );
             return Ok(Some((reason, "QEMU says `Operation not permitted`", help)));
         }
     }
@@ -159,7 +168,10 @@ fn refused(
         (
             reason,
             "on a read-only file system",
-            "remount it read-write".to_owned(),
+            phrase!(
+                "remount it read-write: {command}",
+                command = command("mount -o remount,rw", &[&mount.point]),
+            ),
         )
     }))
 }

@@ -33,7 +33,7 @@ declare_rule! {
     ///   <target dev='sda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed
+    /// ```xml,fixed,consent
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
     ///   <source file='/srv/web1.qcow2'/>

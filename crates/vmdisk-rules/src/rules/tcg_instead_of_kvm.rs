@@ -35,7 +35,7 @@ declare_rule! {
     ///   <features><acpi/></features>
     /// </domain>
     /// ```
-    /// ```xml,fixed,facts-xfs-nvme
+    /// ```xml,fixed,consent,facts-xfs-nvme
     /// <domain type='kvm'>
     ///   <name>web1</name>
     ///   <os>

@@ -1,6 +1,6 @@
 //! `thin-discards-ignored`
 
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_model::{Discard, Disk};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("space that the guest deletes stays allocated")
             .help(phrase!(
                 "with the pool inactive, run {command}; then run `fstrim -a` in the guest",
-                command = quoted(format!("lvchange --discards passdown {pool}")),
+                command = command("lvchange --discards passdown", &[&pool]),
             ));
     }
 }

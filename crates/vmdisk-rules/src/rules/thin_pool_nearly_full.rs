@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_facts::blockdev::{Lvm, Percent};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::{host, thin};
@@ -139,6 +139,6 @@ fn report_pool(report: &mut Report, name: &str, lvm: &Lvm, disks: &[usize]) {
     };
     finding.help(phrase!(
         "extend the pool: {command}",
-        command = quoted(format!("lvextend -L+SIZE {name}")),
+        command = command("lvextend -L+SIZE", &[&name]),
     ));
 }

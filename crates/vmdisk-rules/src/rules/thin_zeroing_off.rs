@@ -1,7 +1,7 @@
 //! `thin-zeroing-off`
 
 use vmdisk_facts::Fact;
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase, quoted};
 use vmdisk_model::{Bytes, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Policy, Report, Severity, declare_rule};
 
@@ -123,7 +123,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .label("its pool does not zero new chunks")
             .note(chunk_note(&volume))
             .note("measured: without zeroing, a new volume could read 93 % of a deleted one; with zeroing, nothing");
-        let command = quoted(format!("lvchange -Zy {pool}"));
+        let command = command("lvchange -Zy", &[&pool]);
         let is_large = volume
             .chunk()
             .known()

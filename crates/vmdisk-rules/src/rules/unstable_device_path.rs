@@ -38,7 +38,7 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed,facts-xfs-nvme
+    /// ```xml,fixed,consent,facts-xfs-nvme
     /// <disk type='block' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source dev='/dev/disk/by-id/nvme-eui.36344730541000030025384e00000001'/>

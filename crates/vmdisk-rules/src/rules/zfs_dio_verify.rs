@@ -1,7 +1,7 @@
 //! `zfs-dio-verify`
 
 use vmdisk_facts::{DirectIoEffect, Fact, FsKind};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -30,6 +30,13 @@ declare_rule! {
     /// ```xml,reported,facts-unsafe-mounts
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/zfs/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed,consent,facts-unsafe-mounts
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='writeback'/>
     ///   <source file='/srv/zfs/web1.img'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -106,7 +113,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .confidence(host::confidence(&direct))
             .help(phrase!(
                 "run {command}, or use {buffered}",
-                command = quoted(format!("zfs set direct=disabled {dataset}")),
+                command = command("zfs set direct=disabled", &[dataset]),
                 buffered,
             ));
         if let Some(changes) = changes {

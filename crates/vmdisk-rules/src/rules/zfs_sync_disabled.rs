@@ -1,7 +1,7 @@
 //! `zfs-sync-disabled`
 
 use vmdisk_facts::stack::{FlushLoss, StackLayer};
-use vmdisk_fields::{phrase, quoted};
+use vmdisk_fields::{command, phrase};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::flushes;
@@ -73,7 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .note("after a crash of the host, the writes of the last seconds are missing, although the guest flushed them")
             .help(phrase!(
                 "run {command}",
-                command = quoted(format!("zfs set sync=standard {dataset}")),
+                command = command("zfs set sync=standard", &[dataset]),
             ));
         lost.note_depth(finding);
     }

@@ -1,7 +1,9 @@
 //! Words of a POSIX shell.
 
+use crate::{Piece, quoted};
+
 /// The text as one word of a POSIX shell, whatever bytes it has; a shell has no word for a zero byte.
-pub fn quote(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,=-".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
         return text.to_owned();
@@ -9,15 +11,10 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The text on one line of a comment.
-pub(crate) fn comment(text: &str) -> String {
-    // A line feed would end the comment, and what follows it would be run.
-    text.chars()
-        .flat_map(|c| match c {
-            c if c.is_control() => c.escape_default().collect::<Vec<char>>(),
-            c => vec![c],
-        })
-        .collect()
+/// A command with arguments, printed in backticks; a shell reads each argument as one word.
+pub fn command(start: &str, arguments: &[&str]) -> Piece {
+    let words = arguments.iter().map(|it| shell_word(it));
+    quoted(words.fold(start.to_owned(), |all, word| all + " " + &word))
 }
 
 #[cfg(test)]
@@ -37,12 +34,7 @@ mod tests {
             ("~", "'~'"),
             ("é", "'é'"),
         ] {
-            assert_eq!(quote(text), quoted);
+            assert_eq!(shell_word(text), quoted);
         }
-    }
-
-    #[test]
-    fn a_comment_stays_on_its_line() {
-        assert_eq!(comment("a\nrm -rf /\r\u{85}"), r"a\nrm -rf /\r\u{85}");
     }
 }
