@@ -139,6 +139,6 @@ fn report_pool(report: &mut Report, name: &str, lvm: &Lvm, disks: &[usize]) {
     };
     finding.help(phrase!(
         "extend the pool: {command}",
-        command = command("lvextend -L+SIZE", &[&name]),
+        command = command("lvextend -L+SIZE", &[name]),
     ));
 }
