@@ -100,8 +100,27 @@ impl Writer {
         format!("{},id=d{nth}", keys.join(","))
     }
 
+    /// A function that may end early, sets a variable on some ways, and is called.
+    fn function(&mut self, depth: usize) -> String {
+        let condition = self.of(&[
+            "[ -n \"$FLAG\" ]",
+            "[ -z \"$FLAG\" ]",
+            "[ \"$1\" = a ]",
+            "[ \"${MODE:-a}\" = a ]",
+        ]);
+        let (early, late) = (self.statement(depth + 1), self.statement(depth + 1));
+        let way = self.of(&["return", "return 1", "CACHE=unsafe", "SUB=${MODE:+m}"]);
+        let end = self.of(&["", "[ -n \"$FLAG\" ] && return", "CACHE=${MODE:-none}", "h"]);
+        let nth = self.drives;
+        let argument = self.of(&["a", "b", "\"$KNOWN\"", ""]);
+        format!(
+            "h() {{ FMT=${{MODE:+qcow2}}; FMT=${{FMT:-raw}}; }}\ng{nth}() {{\nif {condition}; then\n{early}\n{way}\nfi\n\
+             {late}\n{end}\n}}\ng{nth} {argument}"
+        )
+    }
+
     fn statement(&mut self, depth: usize) -> String {
-        let kinds = if depth > 2 { 4 } else { 9 };
+        let kinds = if depth > 2 { 4 } else { 11 };
         let drive = self.drive();
         match self.next(kinds) {
             0 => format!("OPTS=\"$OPTS -drive {drive}\""),
@@ -130,6 +149,7 @@ impl Writer {
                 format!("f{0}() {{\n{body}\n}}\nf{0}", self.drives)
             }
             7 => format!("[ -n \"$FLAG\" ] && {}", self.statement(3)),
+            8 | 9 => self.function(depth),
             _ => {
                 let nth = self.drives;
                 format!(
