@@ -108,14 +108,20 @@ fn recorded_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (owner, members) in table.owners() {
         let arguments = |name: &str, kind: ValueKind| {
+            // A switch that is on can be refused beside others.
             let value = match kind {
-                ValueKind::Bool | ValueKind::OnOffAuto => "on",
+                ValueKind::Bool | ValueKind::OnOffAuto => "off",
                 _ => "1",
             };
             match owner {
-                Owner::Device(device) => Some(format!(
-                    "-device qemu-xhci -device sdhci-pci -device {device},{name}={value}"
-                )),
+                Owner::Device(device) => {
+                    let bus = match device {
+                        "sd-card" => "-device sdhci-pci ",
+                        _ if device.starts_with("usb-") => "-device qemu-xhci ",
+                        _ => "",
+                    };
+                    Some(format!("{bus}-device {device},{name}={value}"))
+                }
                 Owner::Object(object) => Some(format!("-object {object},id=o,{name}={value}")),
                 Owner::Node(_) => None,
             }
