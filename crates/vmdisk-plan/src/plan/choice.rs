@@ -53,6 +53,7 @@ pub const RULES: &[&str] = &[
     "odirect-silently-buffered",
     "odirect-unsupported",
     "qcow2-discard-corruption",
+    "qcow2-on-device-fragments",
     "seabios-4096-sectors",
     "shareable-cached",
     "tcg-instead-of-kvm",

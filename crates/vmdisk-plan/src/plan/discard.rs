@@ -59,12 +59,13 @@ impl<'a> Planner<'a> {
         };
         let asked = spec.discard_no_unref;
         let kept = self.decide_disk(index, DiskField::DiscardNoUnref, "discard-no-unref", asked, |planner| {
-            let is_there = planner.host.target.can(Capability::DiscardNoUnref).is_yes()
-                && planner.host.may(Capability::LibvirtDiscardNoUnref);
-            (is_unmapped && is_preallocated && is_there).then(|| {
-                let reason = "the image is preallocated, and a discarded cluster would move when it is written again";
-                Chosen::by_fact(true, reason)
-            })
+            let reason = if is_on_device(image) {
+                "on a device, an image that moves discarded clusters can outgrow it"
+            } else {
+                "the image is preallocated, and a discarded cluster would move when it is written again"
+            };
+            let moves = is_preallocated || is_on_device(image);
+            (is_unmapped && moves && keeps_clusters(planner)).then(|| Chosen::by_fact(true, reason))
         });
         self.disk(index).backend.discard_no_unref =
             kept.map(|on| if on { Switch::On } else { Switch::Off });
@@ -127,6 +128,17 @@ fn as_u32(size: Bytes) -> u32 {
     u32::try_from(size.0).unwrap_or(u32::MAX)
 }
 
+/// True for a qcow2 image without a file around it.
+fn is_on_device(image: &Image) -> bool {
+    image.format == Some(Format::Qcow2) && matches!(image.protocol, Protocol::HostDevice { .. })
+}
+
+/// True if a qcow2 image can keep the clusters that the guest discards.
+fn keeps_clusters(planner: &Planner<'_>) -> bool {
+    planner.host.target.can(Capability::DiscardNoUnref).is_yes()
+        && planner.host.may(Capability::LibvirtDiscardNoUnref)
+}
+
 fn choose(
     planner: &Planner<'_>,
     image: &Image,
@@ -154,6 +166,13 @@ fn choose(
                 "a discard can corrupt a qcow2 image in QEMU {qemu}; QEMU {fix} or later can free space"
             );
             return Chosen::by_fact(Discard::Ignore, reason).instead_of("qcow2-discard-corruption");
+        }
+        let is_kept = spec.discard_no_unref == Some(true) || keeps_clusters(planner);
+        if is_on_device(image) && !is_kept {
+            let reason =
+                "discards make a qcow2 image outgrow its device, without `discard_no_unref`";
+            return Chosen::by_fact(Discard::Ignore, reason)
+                .instead_of("qcow2-on-device-fragments");
         }
         return thin("a qcow2 image");
     }
