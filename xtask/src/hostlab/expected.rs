@@ -143,7 +143,8 @@ pub(crate) fn compare(
 }
 
 fn leave_out_contested(facts: &mut Value) {
-    for device in facts["blockdevs"].as_array_mut().into_iter().flatten() {
+    let devices = facts.get_mut("blockdevs").and_then(Value::as_array_mut);
+    for device in devices.into_iter().flatten() {
         for list in ["paths", "by_id"] {
             let Some(names) = device.get_mut(list).and_then(Value::as_array_mut) else {
                 continue;

@@ -42,7 +42,9 @@ macro_rules! stacks {
 stacks![
     "nvme-both-sectors": Facts,
     "xfs-4kn": Facts,
+    "loop-nobarrier": Facts,
     "loop-partition": Facts,
+    "loop-tmpfs": Facts,
     "multipath": Facts,
     "luks": Facts,
     "md-raid1": Facts,
@@ -50,6 +52,8 @@ stacks![
     "md-raid5": Facts,
     "bcache": Facts,
     "cgroup-limits": Facts,
+    "overlay-container": Facts,
+    "overlay-volatile": Facts,
     "btrfs-raid1": Facts,
     "lvm-thin-4m-nozero": Facts,
     "lvm-thin-64k-zero": Facts,
