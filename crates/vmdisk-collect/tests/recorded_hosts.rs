@@ -85,7 +85,9 @@ fn every_recorded_host_yields_the_same_facts() {
             "bcache",
             "btrfs-raid1",
             "cgroup-limits",
+            "loop-nobarrier",
             "loop-partition",
+            "loop-tmpfs",
             "luks",
             "lvm-thin-4m-nozero",
             "lvm-thin-64k-zero",
@@ -94,6 +96,8 @@ fn every_recorded_host_yields_the_same_facts() {
             "md-raid5",
             "multipath",
             "nvme-both-sectors",
+            "overlay-container",
+            "overlay-volatile",
             "thin-on-crypt-on-md",
             "xfs-4kn",
         ]

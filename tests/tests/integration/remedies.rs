@@ -185,6 +185,7 @@ const TRIALS: &[(&str, Trial)] = &[
     ("virsh secret-define", Named),
     ("virsh vol-path", Named),
     ("virsh edit", Named),
+    ("virsh domcapabilities", Elsewhere("virsh(1), domcapabilities; the driver `test` has none")),
     ("truncate -s SIZE FILE", runs(
         &[("SIZE", "8M"), ("FILE", "a")],
         ": > a; guest raw a",

@@ -40,9 +40,9 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed,consent,hidden
+    /// ```xml,fixed,hidden
     /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='qcow2' detect_zeroes='unmap' discard='unmap'/>
+    ///   <driver name='qemu' type='qcow2' detect_zeroes='on'/>
     ///   <source file='/srv/a.qcow2'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
@@ -89,7 +89,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let at = FieldPath::Disk(index, DiskField::DetectZeroes);
         let discard = FieldPath::Disk(index, DiskField::Discard);
-        let fix = [Change::set(discard, Discard::Unmap)];
         let unmap = setting(discard, Discard::Unmap);
         let on = setting(at, DetectZeroes::On);
         let finding = report.finding(
@@ -115,9 +114,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             finding
                 .help(phrase!("use {on} to keep what happens now, or add {unmap} on QEMU 10.0.11, 11.0.2 or later", on, unmap))
                 .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
-                .fix(Fix::needs_consent(fix));
+                .fix(Fix::safe([Change::set(at, DetectZeroes::On)]));
         } else {
-            finding.fix(Fix::safe(fix));
+            finding.fix(Fix::safe([Change::set(discard, Discard::Unmap)]));
         }
     }
 }
