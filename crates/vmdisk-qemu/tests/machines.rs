@@ -8,7 +8,7 @@ fn a_drive_without_if_is_the_disk_that_qemu_makes_of_it() {
     let mut machines = 0;
     for line in include_str!("../src/interfaces.txt").lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let [programs, interface, names @ ..] = &words[..] else {
+        let [programs, interface, _empty_drives, names @ ..] = &words[..] else {
             panic!("{line}");
         };
         for (program, name) in programs
