@@ -24,7 +24,7 @@ enum Trial {
     Parsed(&'static str),
     /// What it needs is not here, and the source says what it does.
     Elsewhere(&'static str),
-    /// A sentence speaks about the command, and tells nobody to run it as it is.
+    /// A sentence mentions the command, and does not advise to run it.
     Named,
 }
 

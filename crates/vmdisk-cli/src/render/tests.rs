@@ -46,8 +46,8 @@ fn span_of(part: &str) -> Span {
     Span::new(start, start + part.len())
 }
 
-/// What vmdisk itself finds in a text, with fixes that have no effect. The values of reports are taken from it, because
-/// only the library makes them.
+/// The findings of a text, with fixes that have no effect. They are the values of the sample, because only the library
+/// can create them.
 fn fixed(text: &str) -> Fixed {
     let read_again = |_: &str| vmdisk::read(text);
     let document = vmdisk::read(text).unwrap();

@@ -92,7 +92,7 @@ impl Shell {
         self.join(&ends, key, place)
     }
 
-    /// Calls the functions that nothing has called: another script may.
+    /// Calls the functions without a call: another script may call them.
     pub(super) fn call_the_rest(&mut self) {
         let mut names: Vec<(usize, String)> = self
             .functions
