@@ -35,6 +35,7 @@ const fn row(
 
 /// Where QEMU lists the keys that `-drive` lost in 3.0.
 const OF_DRIVE: &str = "QEMU docs/about/removed-features, -drive geometry, serial and addr (3.0); tried: 5.2 refuses it";
+const OF_FLOPPY: &str = "QEMU docs/about/removed-features, floppy controllers' drive properties (6.0); tried: 5.2 has it, 7.2 refuses it";
 
 /// Every row. QEMU 5.2 refuses all but the last two.
 pub const REMOVED: &[Removed] = &[
@@ -63,13 +64,13 @@ pub const REMOVED: &[Removed] = &[
         "driveA",
         (6, 0),
         "use `-device floppy,unit=0,drive=…`",
-        "QEMU docs/about/removed-features, floppy controllers' drive properties (6.0); tried: 5.2 has it, 7.2 refuses it",
+        OF_FLOPPY,
     ),
     row(
         "isa-fdc",
         "driveB",
         (6, 0),
         "use `-device floppy,unit=1,drive=…`",
-        "QEMU docs/about/removed-features, floppy controllers' drive properties (6.0); tried: 5.2 has it, 7.2 refuses it",
+        OF_FLOPPY,
     ),
 ];
