@@ -1,5 +1,7 @@
 //! Findings that may appear because of a fix.
 
+use vmdisk_rule::Rule;
+
 /// A finding that may be new after a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowUp {
@@ -34,26 +36,35 @@ pub const FOLLOW_UPS: &[FollowUp] = &[
 
 /// True if a finding of the rule `appears` may follow a fix of the rule `fixed`.
 ///
-/// Any fix may make an allowance unnecessary; the next round removes it.
-pub fn may_follow(fixed: &str, appears: &str) -> bool {
+/// Any fix may make an allowance unnecessary; the next round removes it. What a finding supersedes was true before.
+pub fn may_follow(fixed: &Rule, appears: &str) -> bool {
     appears == "allowance-unused"
+        || fixed.supersedes.contains(&appears)
         || FOLLOW_UPS
             .iter()
-            .any(|row| row.fixed == fixed && row.appears == appears)
+            .any(|row| row.fixed == fixed.name && row.appears == appears)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rule(name: &str) -> &'static Rule {
+        let mut rules = crate::RULES.iter().copied();
+        rules.find(|rule| rule.name == name).unwrap()
+    }
+
     #[test]
-    fn a_fix_may_bring_its_own_follow_ups_and_an_unused_allowance() {
+    fn a_fix_may_bring_its_follow_ups_what_it_superseded_and_an_unused_allowance() {
         assert!(
             FOLLOW_UPS
                 .iter()
-                .all(|row| may_follow(row.fixed, row.appears))
+                .all(|row| may_follow(rule(row.fixed), row.appears))
         );
-        assert!(may_follow("cache-unsafe", "allowance-unused"));
-        assert!(!may_follow("cache-unsafe", "cache-writethrough"));
+        let unsafe_cache = rule("cache-unsafe");
+        assert!(may_follow(unsafe_cache, "allowance-unused"));
+        assert!(!may_follow(unsafe_cache, "cache-writethrough"));
+        let unmap = rule("detect-zeroes-unmap-no-discard");
+        assert!(may_follow(unmap, "discard-missing-thin"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk::rules::{FOLLOW_UPS, Severity, may_follow};
+use vmdisk::rules::{FOLLOW_UPS, Rule, Severity, may_follow};
 use vmdisk::source::apply_edits;
 use vmdisk::{
     Applicability, Diagnostic, FailedFix, FixScope, LintOptions, LintReport, ResolvedFix, fix,
@@ -98,10 +98,12 @@ fn try_alone(
     }
     for rule in appeared(before, &after) {
         let hosts = case.facts.len();
-        if may_follow(name, rule) && (*applicability == Applicability::Unsafe || hosts > 1) {
+        if rule == "allowance-unused" || found.rule.supersedes.contains(&rule) {
+            // The next round removes the allowance; what was superseded was true before.
+        } else if may_follow(found.rule, rule)
+            && (*applicability == Applicability::Unsafe || hosts > 1)
+        {
             seen.needed.insert((name, rule));
-        } else if rule == "allowance-unused" {
-            // The next round removes the allowance.
         } else {
             seen.wrong(case, &format!("{name} alone: {rule} appears"), &text);
         }
@@ -140,11 +142,11 @@ fn try_all(
         let what = format!("{scope:?}: a second run fixes {:?}", again.mended);
         return seen.wrong(case, &what, &again.document.text);
     }
-    let fixes: BTreeSet<&str> = before
+    let fixes: Vec<&Rule> = before
         .diagnostics
         .iter()
         .filter(|found| found.fix.is_some())
-        .map(|found| found.rule.name)
+        .map(|found| found.rule)
         .collect();
     for rule in appeared(before, &again.report) {
         if !fixes.iter().any(|fixed| may_follow(fixed, rule)) {

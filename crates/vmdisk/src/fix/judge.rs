@@ -1,6 +1,6 @@
 //! Whether a text after fixes is better than before, and which of them is to blame if it is not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::rules::{Rule, Severity, may_follow};
 use vmdisk_model::FieldPath;
@@ -97,7 +97,10 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
     let new = counted(after);
     let mut fixed: HashMap<(&'static str, FieldPath), Vec<usize>> = HashMap::new();
     let mut by_disk: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-    let rules: HashSet<&str> = batch.iter().map(|seen| seen.rule.name).collect();
+    let rules: HashMap<&str, &Rule> = batch
+        .iter()
+        .map(|seen| (seen.rule.name, seen.rule))
+        .collect();
     for (nth, seen) in batch.iter().enumerate() {
         fixed.entry(seen.key()).or_default().push(nth);
         by_disk.entry(seen.disk).or_default().push(nth);
@@ -128,10 +131,9 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
         let own = fixed.get(&key).map_or(&[][..], Vec::as_slice);
         if is_worse(was, is) && !is_harmless {
             let is_expected = if seen.disk.is_some() && !near.is_empty() {
-                near.iter()
-                    .any(|nth| may_follow(batch[*nth].rule.name, key.0))
+                near.iter().any(|nth| may_follow(batch[*nth].rule, key.0))
             } else {
-                rules.iter().any(|rule| may_follow(rule, key.0))
+                rules.values().any(|rule| may_follow(rule, key.0))
             };
             if is_expected {
                 continue;
