@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use vmdisk::model::{FieldPath, ImageField, Scope};
 use vmdisk::write::{self, QemuOptions, QemuStyle};
-use vmdisk::{Completion, Document, HostIndex, Loss, Resolved, Source, Target};
+use vmdisk::{Completion, Document, Folder, HostIndex, Loss, Resolved, Source, Target};
 
 use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
 use crate::color::Colors;
@@ -177,16 +177,25 @@ fn read_document(
         _ => None,
     };
     if let Some(base) = base {
-        let paths = vmdisk::resolve_paths(&mut document, &base);
+        let mut resolved = document.clone();
+        let paths = vmdisk::resolve_paths(&mut resolved, &base);
+        let is_unknown = *document.folder() == Folder::Unknown;
         if let Some(first) = paths.first() {
             let base = base.display().to_string();
             let (first, base) = (line(first), line(&base));
-            warnings.push(
-                Message::warning(format!(
-                    "`{first}` is taken to be in {base}, where the file is"
-                ))
-                .help("name another directory with `--base`".to_owned()),
+            let unknown = format!(
+                "`{first}` is relative, and the text does not tell in which directory QEMU starts"
             );
+            let help = "name the directory with `--base`";
+            if is_unknown && args.to == ConvertForm::Spec {
+                return Err(Stop::new(unknown).help(help));
+            }
+            let assumed = format!("`{first}` is taken to be in {base}, where the file is");
+            let message = Message::warning(if is_unknown { unknown } else { assumed });
+            warnings.push(message.help(help.to_owned()));
+        }
+        if !is_unknown {
+            document = resolved;
         }
     }
     Ok(document)

@@ -79,6 +79,7 @@ pub use read::{read, read_all, read_with};
 pub use rules::{RULES, check};
 pub use shell::shell_quote;
 pub use speller::CommandLineSpeller;
+pub use syntax::folder::Folder;
 pub use syntax::form::{sniff, variable_at};
 pub use syntax::hole::Hole;
 pub use syntax::start::{CommandLineForm, Start};

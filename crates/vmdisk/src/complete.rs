@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use vmdisk_model::{
-    Architecture, BackendSource, Backing, Bytes, Disk, Domain, DomainType, Image, MachineType,
-    NetworkProtocol, Protocol, Scope, Switch,
+    Architecture, Bytes, Domain, DomainType, Image, MachineType, NetworkProtocol, Protocol, Scope,
+    Switch,
 };
 
+use crate::paths::{relative_paths, resolve_paths_of};
 use crate::{Document, Source};
 
 /// Memory of a guest that says none.
@@ -108,50 +109,9 @@ fn complete_machine(domain: &mut Domain, completion: &mut Completion) {
     domain.memory.get_or_insert(MEMORY_OF_QEMU);
 }
 
-/// The paths of an image and those below it that are not full.
-fn relative_paths(image: &Image) -> impl Iterator<Item = &str> {
-    image.chain().filter_map(|image| {
-        let path = match &image.protocol {
-            Protocol::File { path } | Protocol::Directory { path } => path.as_str(),
-            Protocol::HostDevice { path } => path.0.as_str(),
-            _ => return None,
-        };
-        is_relative(path).then_some(path)
-    })
-}
-
-fn is_relative(path: &str) -> bool {
-    !path.is_empty() && !path.starts_with(['/', '$'])
-}
-
 /// Makes the relative paths of files of a command line full, as QEMU does that starts in the directory `base`; returns those paths.
 pub fn resolve_paths(document: &mut Document, base: &Path) -> Vec<String> {
     let mut resolved = Vec::new();
     document.for_each_disk_of_command_lines(|disk| resolve_paths_of(disk, base, &mut resolved));
     resolved
-}
-
-/// Makes the relative paths of a disk full, and adds them to `resolved`.
-pub(crate) fn resolve_paths_of(disk: &mut Disk, base: &Path, resolved: &mut Vec<String>) {
-    let mut next = match &mut disk.backend.source {
-        BackendSource::Image(image) => Some(image),
-        _ => None,
-    };
-    while let Some(image) = next {
-        let data_file = image.data_file.as_deref_mut();
-        let protocols = std::iter::once(&mut image.protocol)
-            .chain(data_file.map(|data_file| &mut data_file.protocol));
-        for protocol in protocols {
-            if let Protocol::File { path } = protocol
-                && is_relative(path)
-                && let Some(full) = base.join(&*path).to_str()
-            {
-                resolved.push(std::mem::replace(path, full.to_owned()));
-            }
-        }
-        next = match &mut image.backing {
-            Backing::Image(below) => Some(below),
-            Backing::Unspecified | Backing::Terminated => None,
-        };
-    }
 }

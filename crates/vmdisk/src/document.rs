@@ -9,13 +9,13 @@ use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
 use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
 use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
-use vmdisk_qemu::CommandLineSpeller;
+use vmdisk_qemu::{CommandLineSpeller, Folder};
 use vmdisk_source::template::{Syntax, Template};
 use vmdisk_source::{
     Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind, has_expansion,
 };
 
-use crate::complete::resolve_paths_of;
+use crate::paths::resolve_paths_of;
 use crate::rules::Text;
 use crate::{ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
@@ -180,7 +180,7 @@ fn read_command_line(
     let spans: Vec<Span> = files.iter().map(|part| part.span).collect();
     let mut starts = Vec::new();
     for mut document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
-        if let Some(folder) = &document.start.folder {
+        if let Folder::Known(folder) = &document.start.folder {
             let disks = document.domain.disks.iter_mut();
             disks.for_each(|disk| resolve_paths_of(disk, Path::new(folder), &mut Vec::new()));
         }
@@ -472,6 +472,14 @@ impl Document {
         match self.source_map().resolve(at) {
             Some((found, place)) => self.unnamed_place(place.span, found == at),
             None => self.unnamed_place(Span::empty(0), false),
+        }
+    }
+
+    /// The folder in which a script starts QEMU; unchanged for any other document.
+    pub fn folder(&self) -> &Folder {
+        match &self.source {
+            Source::LibvirtXml(_) | Source::Spec(_) => &Folder::Unchanged,
+            Source::QemuCommandLine(document) => &document.start.folder,
         }
     }
 

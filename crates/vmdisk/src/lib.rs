@@ -114,6 +114,7 @@ mod losses;
 mod measured;
 pub mod model;
 mod options;
+mod paths;
 mod placeholders;
 #[cfg(feature = "plan")]
 pub mod plan;
@@ -174,7 +175,7 @@ pub use vmdisk_qemu::sniff as is_command_line;
 pub use vmdisk_plan::is_spec;
 
 /// True if a text begins as a file of QEMU's `-readconfig` does.
-pub use vmdisk_qemu::begins_with_group;
+pub use vmdisk_qemu::{Folder, begins_with_group};
 
 /// The manual page of a rule, in Markdown.
 ///

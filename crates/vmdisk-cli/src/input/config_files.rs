@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use vmdisk::{ConfigFilePart, Document, ReadFailure};
+use vmdisk::{ConfigFilePart, Document, Folder, ReadFailure};
 
 use crate::input::bounded;
 use crate::input::inputs::{Input, Origin};
@@ -19,16 +19,17 @@ pub(crate) struct DocumentWithFiles {
     pub(crate) failed: Option<InputReport>,
 }
 
-/// Reads the files that a command line names, relative to its own folder. Standard input and processes have none, and what
-/// they name stays unread.
+/// Reads the files that a command line names, relative to its own folder. Standard input and processes have none, and a script
+/// may change to another: what they name stays unread.
 pub(crate) fn joined(input: &Input, document: Document) -> Result<DocumentWithFiles, ReadFailure> {
     let names = document.unread_config_files().to_vec();
     let is_stdin = matches!(input.origin, Origin::Stdin | Origin::Given(_));
+    let is_elsewhere = *document.folder() != Folder::Unchanged;
     let mut joined = DocumentWithFiles {
         document,
         failed: None,
     };
-    if names.is_empty() || is_stdin {
+    if names.is_empty() || is_stdin || is_elsewhere {
         return Ok(joined);
     }
     let mut files = Vec::with_capacity(names.len());

@@ -401,3 +401,63 @@ fn an_interface_with_a_hole_may_be_a_disk() {
         "{run:?}"
     );
 }
+
+#[test]
+fn relative_paths_are_where_the_script_changes_to_or_stay_relative() {
+    const UNKNOWN: &str = "the text does not tell in which directory QEMU starts";
+    let rows = [
+        ("a.sh", "true", "path: ROOT/a.img", "where the file is"),
+        (
+            "a.sh",
+            "cd \"$(dirname \"$0\")\"",
+            "path: ROOT/a.img",
+            "where the file is",
+        ),
+        (
+            "a.sh",
+            "cd images",
+            "path: ROOT/images/a.img",
+            "where the file is",
+        ),
+        ("a.sh", "cd /srv", "path: /srv/a.img", ""),
+        ("a.sh", "cd \"$DIR\"", "", UNKNOWN),
+        ("a.sh", "ssh host \\", "", UNKNOWN),
+        ("a.bat", "@echo off\ncd /d D:\\vm", "", UNKNOWN),
+        (
+            "a.bat",
+            "@echo off\ncd /d \"%~dp0\"",
+            "path: ROOT/a.img",
+            "where the file is",
+        ),
+        (
+            "a.service",
+            "[Service]\nWorkingDirectory=/srv\nExecStart=\\",
+            "path: /srv/a.img",
+            "",
+        ),
+        ("a.service", "[Service]\nExecStart=\\", "", UNKNOWN),
+    ];
+    for (name, before, path, message) in rows {
+        let start = "qemu-system-x86_64 -drive file=a.img,format=raw,if=virtio";
+        let start = match before.starts_with("ssh") {
+            true => format!("'{start}'"),
+            false => start.to_owned(),
+        };
+        let place = Place::with(&[(name, &format!("{before}\n{start}\n"))]);
+        let root = place.path("").canonicalize().unwrap();
+        let expected = path.replace("ROOT", root.to_str().unwrap());
+        let run = place.run(&["convert", "--to", "spec", name]);
+        assert_eq!(run.code == 0, !path.is_empty(), "{before}: {run:?}");
+        assert!(run.stdout.contains(&expected), "{before}: {run:?}");
+        assert!(run.stderr.contains(message), "{before}: {run:?}");
+        assert!(
+            run.stderr.contains("--base") != message.is_empty(),
+            "{before}: {run:?}"
+        );
+        let based = place.run(&["convert", "--to", "spec", "--base", "/base", name]);
+        assert_eq!(based.code, 0, "{before}: {based:?}");
+        if !path.starts_with("path: /srv") {
+            assert!(based.stdout.contains("path: /base/"), "{before}: {based:?}");
+        }
+    }
+}

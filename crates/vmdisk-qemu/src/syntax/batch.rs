@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use vmdisk_source::Span;
 
+use super::folder::Folder;
 use super::hole::{Command, Evaluated, UNSET};
 use super::text::Text;
 
@@ -27,6 +28,7 @@ pub(super) fn is_batch(text: &str) -> bool {
 pub(super) fn evaluate(file: &str, given: &BTreeMap<String, String>) -> Evaluated {
     let mut batch = Batch {
         variables: HashMap::new(),
+        folder: Folder::Unchanged,
         given,
         out: Evaluated::default(),
     };
@@ -61,6 +63,7 @@ fn lines(file: &str) -> Vec<Text> {
 struct Batch<'g> {
     /// The values; `None` for those that a branch or a loop sets.
     variables: HashMap<String, Option<Text>>,
+    folder: Folder,
     given: &'g BTreeMap<String, String>,
     out: Evaluated,
 }
@@ -89,6 +92,13 @@ impl Batch<'_> {
         if let Some(set) = set {
             return self.set(&set, is_branch);
         }
+        if matches!(first, "cd" | "chdir" | "pushd") {
+            let to = lower.split(['"', ' ', '\t']).rfind(|it| !it.is_empty());
+            if to.is_none_or(|to| to.trim_end_matches('\\') != "%~dp0") {
+                self.folder = Folder::Unknown;
+            }
+            return;
+        }
         let expanded = self.expand(&line);
         let words = words(&expanded);
         if !words.is_empty() {
@@ -96,7 +106,7 @@ impl Batch<'_> {
                 site: words[0].whole().start,
                 words,
                 owner: None,
-                folder: None,
+                folder: self.folder.clone(),
             });
         }
     }

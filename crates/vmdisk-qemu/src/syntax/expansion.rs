@@ -417,6 +417,9 @@ impl Expander<'_> {
         {
             (index, rest) = (&after[..end], &after[end + 1..]);
         }
+        if matches!(name, "0" | "BASH_SOURCE") && rest == "%/*" && self.shell.knows_its_folder() {
+            return Value::word(literal("."));
+        }
         let found = match is_indirect {
             true => self.indirect(name, index),
             false => self.find(name, index),

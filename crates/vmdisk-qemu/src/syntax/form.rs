@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use vmdisk_source::Span;
 
 use super::batch::{self, is_batch};
+use super::folder::Folder;
 use super::hole::{Command, Decisions, Evaluated};
 use super::json_text;
 use super::language::{declared, foreign, no_command};
@@ -273,7 +274,9 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         words.mark();
         return Ok(vec![words]);
     }
-    if all.len() > 1 && !is_foreign && !is_log {
+    // One command is QEMU itself, or a program that runs it.
+    let is_plain = all.len() == 1 && runs(&all[0], is_program);
+    if !is_plain && !is_foreign && !is_log {
         let found = evaluated(text, form, given)?;
         if !found.is_empty() {
             return Ok(found);
@@ -283,7 +286,7 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         site: words[0].whole().start,
         words,
         owner: None,
-        folder: None,
+        folder: Folder::default(),
     };
     let mut commands: Vec<Command> = all.into_iter().map(command).collect();
     if is_log {

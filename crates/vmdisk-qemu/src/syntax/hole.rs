@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use vmdisk_source::{Span, has_expansion};
 
+use super::folder::Folder;
 use super::text::Text;
 
 /// What is known of a script.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Evaluated {
     /// The commands that it may run, in order.
     pub(crate) commands: Vec<Command>,
@@ -88,8 +89,7 @@ pub(crate) struct Command {
     pub(crate) owner: Option<String>,
     /// Where the script calls that function, or the command stands.
     pub(crate) site: usize,
-    /// The absolute folder to which the script changed before.
-    pub(crate) folder: Option<String>,
+    pub(crate) folder: Folder,
 }
 
 /// The branches of which one is taken.

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod batch;
 mod expansion;
+pub(crate) mod folder;
 pub(crate) mod form;
 pub(crate) mod hole;
 pub(crate) mod json_text;

@@ -28,33 +28,45 @@ pub(crate) fn evaluate(
     is_start: fn(&[Text]) -> bool,
     decisions: &Decisions,
     given: &BTreeMap<String, String>,
-    seed: Evaluated,
+    mut seed: Evaluated,
 ) -> Result<Evaluated, ReadFailure> {
-    let first = text.as_str().find('\n').unwrap_or(text.as_str().len());
-    let first = text.span(0..first);
-    let mut shell = Shell {
-        decisions: decisions.clone(),
-        given: given.clone(),
-        out: seed,
-        is_posix: ["#!/bin/sh", "#!/usr/bin/env sh"]
-            .iter()
-            .any(|it| text.as_str().starts_with(it)),
-        ..Shell::default()
-    };
-    let number = |nth: usize| given.get(&nth.to_string()).map(|value| literal(value));
-    shell.args = (1..).map_while(number).collect();
-    if shell.args.is_empty() {
-        shell.args = vec![shell.caller_arguments(Span::empty(0))];
-    }
     let script = Rc::new(Script::new(text)?);
+    let run = |stays: bool, seed: Evaluated| {
+        let mut shell = Shell {
+            decisions: decisions.clone(),
+            given: given.clone(),
+            out: seed,
+            is_posix: ["#!/bin/sh", "#!/usr/bin/env sh"]
+                .iter()
+                .any(|it| script.text.as_str().starts_with(it)),
+            stays,
+            ..Shell::default()
+        };
+        let number = |nth: usize| given.get(&nth.to_string()).map(|value| literal(value));
+        shell.args = (1..).map_while(number).collect();
+        if shell.args.is_empty() {
+            shell.args = vec![shell.caller_arguments(Span::empty(0))];
+        }
+        shell.list(&script, &mut 0, true);
+        let commands = &shell.out.commands;
+        if !commands.iter().any(|command| is_start(&command.words)) {
+            shell.call_the_rest();
+        }
+        shell
+    };
     let mut words = (0..script.tokens.len()).filter_map(|at| script.word(at));
-    shell.stays = !words.any(|word| matches!(word, "cd" | "pushd"));
-    shell.list(&script, &mut 0, true);
-    let commands = &shell.out.commands;
-    if !commands.iter().any(|command| is_start(&command.words)) {
-        shell.call_the_rest();
+    let may_leave = words.any(|word| matches!(word, "cd" | "pushd"));
+    let mut shell = match may_leave {
+        true => run(true, seed.clone()),
+        false => run(true, std::mem::take(&mut seed)),
+    };
+    if shell.leaves {
+        shell = run(false, seed);
     }
     if shell.commands > MAX_COMMANDS || shell.bytes > MAX_BYTES {
+        let text = &script.text;
+        let first = text.as_str().find('\n').unwrap_or(text.as_str().len());
+        let first = text.span(0..first);
         let message = "the loops and variables of the script expand to too much text";
         return Err(ReadFailure::new(first, message).help("write the command line without them"));
     }

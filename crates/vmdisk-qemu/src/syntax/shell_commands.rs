@@ -9,7 +9,7 @@ use super::hole::Command;
 use super::program::is_program_variable;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_output::braces;
-use super::shell_state::{ARGUMENTS, Done, Flow, Shell, Value, joined, literal};
+use super::shell_state::{ARGUMENTS, Done, FOLDER, Flow, PLACE, Shell, Value, joined, literal};
 use super::shell_words::TokenKind;
 use super::text::Text;
 
@@ -55,6 +55,7 @@ impl Shell {
         let (mut is_first, first) = (true, *at);
         let mut input = None;
         self.has_assumed = false;
+        let goes = self.goes;
         while let Some(token) = script.tokens.get(*at) {
             match &token.kind {
                 TokenKind::Word => {}
@@ -104,10 +105,14 @@ impl Shell {
                 None if declares && !word.starts_with('-') => self.declare(word, &words),
                 None => {
                     is_first = false;
+                    self.goes = words
+                        .first()
+                        .is_some_and(|first| matches!(first.as_str(), "cd" | "pushd"));
                     words.extend(self.words(script, position));
                 }
             }
         }
+        self.goes = goes;
         let prints = words.first().is_none_or(|it| it.as_str() != "cd");
         if live && prints && !self.captures.is_empty() && script.has_redirection(first..*at) {
             self.forget_output();
@@ -417,7 +422,8 @@ impl Shell {
                 let option = words[..at].last().map_or("", Text::as_str);
                 let is_command = option.starts_with('-') && option.ends_with('c');
                 let args = words.get(at + 2..).unwrap_or_default().to_vec();
-                self.in_new_shell(words[at].clone(), is_command.then_some(args));
+                let is_elsewhere = begins_elsewhere(&words[..at]);
+                self.in_new_shell(words[at].clone(), is_command.then_some(args), is_elsewhere);
                 return (Flow::Next, None);
             }
         }
@@ -427,7 +433,7 @@ impl Shell {
             words,
             owner,
             site: self.site,
-            folder: self.absolute_folder(),
+            folder: self.place(),
         });
         (if is_last { Flow::Exit } else { Flow::Next }, None)
     }
@@ -462,9 +468,7 @@ impl Shell {
                 self.args.drain(..count.unwrap_or(0).min(known));
             }
             "cd" | "pushd" | "popd" => {
-                // Commands in quotes: the folder of the script may be in values already.
-                let is_known = !self.captures.is_empty() || !self.stays;
-                self.change_folder(rest.last().filter(|_| is_known && name != "popd"));
+                self.change_folder(rest.last().filter(|_| name != "popd"));
             }
             "unset" => {
                 for word in rest {
@@ -519,9 +523,11 @@ impl Shell {
     }
 
     /// Runs text as a script of its own, with the variables that this one exports, and with arguments that may be unknown.
-    fn in_new_shell(&mut self, text: Text, args: Option<Vec<Text>>) {
-        let exported = |name: &String| Some((name.clone(), self.variables.get(name)?.clone()));
-        let inherited = self.exported.iter().filter_map(exported).collect();
+    fn in_new_shell(&mut self, text: Text, args: Option<Vec<Text>>, is_elsewhere: bool) {
+        let exported = |name: &str| Some((name.to_owned(), self.variables.get(name)?.clone()));
+        let names = self.exported.iter().map(String::as_str);
+        let names = names.chain([FOLDER, PLACE]);
+        let inherited = names.filter_map(exported).collect();
         let place = text.span(0..0);
         let args = args.unwrap_or_else(|| vec![self.caller_arguments(place)]);
         let before = (
@@ -530,6 +536,9 @@ impl Shell {
             std::mem::take(&mut self.functions),
             std::mem::take(&mut self.branches),
         );
+        if is_elsewhere {
+            self.lose_folder();
+        }
         self.nested(text);
         (self.variables, self.args, self.functions, self.branches) = before;
     }
@@ -547,9 +556,16 @@ impl Shell {
             self.one(&script.text, range, Mode::Document)
         };
         let (line, has_output) = (std::mem::take(&mut self.line), self.has_output);
-        self.in_new_shell(text, None);
+        let is_elsewhere = line.iter().any(|it| it == "ssh");
+        self.in_new_shell(text, None, is_elsewhere);
         (self.line, self.has_output) = (line, has_output);
     }
+}
+
+/// True for the words before a script that runs on another host, or in the folder of another user.
+fn begins_elsewhere(words: &[Text]) -> bool {
+    let has = |names: &[&str]| words.iter().any(|it| names.contains(&program(it.as_str())));
+    has(&["ssh"]) || (has(&["su"]) && has(&["-", "-l", "--login"]))
 }
 
 /// Commands whose arguments are assignments.

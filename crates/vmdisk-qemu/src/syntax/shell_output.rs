@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
 use super::expansion::printf;
+use super::folder::Folder;
 use super::program::is_program;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{Shell, joined, literal};
@@ -42,9 +43,16 @@ impl Shell {
     pub(super) fn capture(&mut self, name: &str, arguments: &[Text]) {
         let output = match (name, arguments) {
             ("cat", []) => self.input.take(),
-            ("pwd", []) => self.folder().or(self.stays.then_some(".")).map(literal),
-            // Relative paths are taken to be in the folder of the script.
-            ("dirname", [.., path]) if self.stays && is_script(path) => Some(literal(".")),
+            ("pwd", []) => match self.place() {
+                Folder::Unchanged => self.stays.then(|| literal(".")),
+                Folder::Known(place) => {
+                    (self.stays || place.starts_with('/')).then(|| literal(&place))
+                }
+                Folder::Unknown => None,
+            },
+            ("dirname", [.., path]) if is_script(path) && self.knows_its_folder() => {
+                Some(literal("."))
+            }
             _ => printed(name, arguments),
         };
         if let Some(capture) = self.captures.last_mut() {

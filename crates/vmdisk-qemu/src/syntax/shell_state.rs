@@ -8,6 +8,7 @@ use std::rc::Rc;
 use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
+use super::folder::Folder;
 use super::hole::{Decisions, Evaluated, Hole, UNSET};
 use super::script_text::Script;
 use super::text::Text;
@@ -76,8 +77,11 @@ impl Value {
 /// The name under which the arguments are kept among the variables of a branch.
 pub(super) const ARGUMENTS: &str = "@";
 
-/// The variable of the folder in which commands run.
-const FOLDER: &str = "PWD";
+/// The variable of the folder in which commands run, where a command may use it.
+pub(super) const FOLDER: &str = "PWD";
+
+/// The name under which that folder is kept among the variables of a branch.
+pub(super) const PLACE: &str = "/";
 
 /// The variables that a branch changed.
 pub(super) type Changes = HashMap<String, Option<Value>>;
@@ -138,8 +142,12 @@ pub(super) struct Shell {
     pub(super) skipped: HashSet<String>,
     /// Variables that the script reads before it sets them: those of the caller.
     pub(super) of_caller: HashSet<String>,
-    /// True if the script does not change the folder in which it runs.
+    /// True while the script is taken to run in its own folder only.
     pub(super) stays: bool,
+    /// True if it does not.
+    pub(super) leaves: bool,
+    /// True within the words of a `cd`.
+    pub(super) goes: bool,
     /// True for a script of a shell without braces.
     pub(super) is_posix: bool,
     /// The open functions.
@@ -157,20 +165,21 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// The folder to which the script changed, if it is known.
-    pub(super) fn folder(&self) -> Option<&str> {
-        let set = self.variables.get(FOLDER)?;
-        let known = set
-            .words
-            .first()
-            .filter(|word| set.unknown.is_none() && !word.has_hole());
-        known.map(Text::as_str)
+    /// The folder in which commands run now.
+    pub(super) fn place(&self) -> Folder {
+        let Some(set) = self.variables.get(PLACE) else {
+            return Folder::Unchanged;
+        };
+        match set.words.first() {
+            Some(word) if set.unknown.is_none() => Folder::Known(word.as_str().to_owned()),
+            _ => Folder::Unknown,
+        }
     }
 
-    /// The absolute folder to which the script changed, if it is known.
-    pub(super) fn absolute_folder(&self) -> Option<String> {
-        let folder = self.folder().filter(|it| it.starts_with('/'));
-        folder.map(str::to_owned)
+    /// True where `.` is the folder of the script, in which relative paths are taken to be: also for what is said later, or
+    /// for the folder that a `cd` names.
+    pub(super) fn knows_its_folder(&self) -> bool {
+        self.stays || (self.goes && self.place() == Folder::Unchanged)
     }
 
     /// The characters between fields.
@@ -217,6 +226,10 @@ impl Shell {
         }
         let value = self.variables.get_mut(name);
         let Some(value) = value else {
+            if name == FOLDER && self.stays {
+                self.has_assumed = true;
+                return Some(Value::word(literal(".")));
+            }
             let file = self.read_file.as_ref()?;
             return Some(Value::unknown(format!(
                 "`{file}`, which is not read, may set it"
@@ -269,15 +282,33 @@ impl Shell {
 
     /// Changes the folder.
     pub(super) fn change_folder(&mut self, to: Option<&Text>) {
-        let is_whole = |it: &&Text| !it.has_hole() && !it.as_str().starts_with('-');
-        let folder = to.filter(is_whole).and_then(|to| match self.folder() {
-            _ if to.as_str().starts_with('/') || self.stays => Some(to.as_str().to_owned()),
-            Some(from) => Some(format!("{from}/{}", to.as_str())),
-            None => None,
+        let is_whole = |it: &&Text| !it.has_hole() && !it.as_str().starts_with(['-', '~']);
+        let to = to.filter(is_whole).map(Text::as_str);
+        if self.captures.is_empty() && self.stays {
+            if matches!(to, Some("." | "./")) {
+                return;
+            }
+            self.leaves = true;
+        }
+        let place = to.and_then(|to| match self.place() {
+            _ if to.starts_with('/') => Some(to.to_owned()),
+            Folder::Unchanged => Some(to.to_owned()),
+            Folder::Known(from) => Some(format!("{from}/{to}")),
+            Folder::Unknown => None,
         });
-        match folder {
-            Some(folder) => self.set_word(FOLDER, literal(&folder)),
-            None => self.set_unknown(FOLDER, "`cd` sets it"),
+        self.lose_folder();
+        if let Some(place) = place.as_deref().map(literal) {
+            if place.as_str().starts_with('/') {
+                self.set_word(FOLDER, place.clone());
+            }
+            self.set_word(PLACE, place);
+        }
+    }
+
+    /// The folder is one that the text does not tell.
+    pub(super) fn lose_folder(&mut self) {
+        for name in [FOLDER, PLACE] {
+            self.set(name, Value::unknown("`cd` sets it".to_owned()));
         }
     }
 

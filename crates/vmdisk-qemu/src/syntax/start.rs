@@ -2,6 +2,7 @@
 
 use vmdisk_source::Span;
 
+use super::folder::Folder;
 use super::hole::{Hole, mark};
 use super::text::Text;
 
@@ -79,8 +80,8 @@ pub struct Start {
     pub conditions: Vec<String>,
     /// True if a run without arguments and variables of the caller reaches it so.
     pub is_default: bool,
-    /// The absolute folder to which the script changed before.
-    pub folder: Option<String>,
+    /// Where the script runs it.
+    pub folder: Folder,
 }
 
 /// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use vmdisk_source::Span;
 
+use super::folder::Folder;
 use super::hole::{Command, Evaluated, UNSET};
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
@@ -18,6 +19,7 @@ pub(super) fn evaluate(
         variables: HashMap::new(),
         file_of_variables: None,
         given,
+        folder: Folder::Unknown,
         out: Evaluated::default(),
     };
     let settings = settings(file);
@@ -25,6 +27,8 @@ pub(super) fn evaluate(
         match *key {
             "Environment" => unit.environment(file, *value)?,
             "EnvironmentFile" => unit.file_of_variables = value.slice(file).map(str::to_owned),
+            // Without it, a service runs in `/`, and that of a user in the user's home.
+            "WorkingDirectory" => unit.folder = folder(value.slice(file).unwrap_or_default()),
             _ => {}
         }
     }
@@ -37,11 +41,20 @@ pub(super) fn evaluate(
         unit.out.commands.push(Command {
             words,
             owner: None,
-            folder: None,
+            folder: unit.folder.clone(),
             site: span.start,
         });
     }
     Ok(unit.out)
+}
+
+/// The folder of `WorkingDirectory=`, which may have a mark and specifiers.
+fn folder(value: &str) -> Folder {
+    let path = value.trim_start_matches('-');
+    match path.starts_with('/') && !path.contains('%') {
+        true => Folder::Known(path.to_owned()),
+        false => Folder::Unknown,
+    }
 }
 
 /// The settings with their values, which may continue on further lines.
@@ -84,6 +97,7 @@ struct Unit<'g> {
     variables: HashMap<String, Text>,
     file_of_variables: Option<String>,
     given: &'g BTreeMap<String, String>,
+    folder: Folder,
     out: Evaluated,
 }
 
