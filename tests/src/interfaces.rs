@@ -78,8 +78,8 @@ pub fn interface(program: &str, machine: &str) -> Option<String> {
 fn started(program: &str, machine: &str, more: &[&str]) -> Option<String> {
     let (before, _) = drives(program, machine, more);
     let before = before.unwrap_or_default();
-    let attached = before.iter().filter(|(_, is_attached)| *is_attached);
-    let mut empty: Vec<&str> = attached.map(|(name, _)| name.as_str()).collect();
+    let attached = before.iter().filter(|it| it.is_attached);
+    let mut empty: Vec<&str> = attached.map(|it| it.name.as_str()).collect();
     if empty.is_empty() {
         empty.push("-");
     }
@@ -92,8 +92,8 @@ fn started(program: &str, machine: &str, more: &[&str]) -> Option<String> {
         let (_, refused) = said.split_once("does not support if=")?;
         return Some(format!("{} {empty}", letters(refused)));
     };
-    let mut names: Vec<&str> = before.iter().map(|(name, _)| name.as_str()).collect();
-    let mut after = after.iter().map(|(name, _)| name.as_str());
+    let mut names: Vec<&str> = before.iter().map(|it| it.name.as_str()).collect();
+    let mut after = after.iter().map(|it| it.name.as_str());
     let is_new = |name: &&str| match names.iter().position(|old| old == name) {
         Some(at) => {
             names.swap_remove(at);
@@ -107,8 +107,22 @@ fn started(program: &str, machine: &str, more: &[&str]) -> Option<String> {
     Some(format!("{} {empty}", letters(new)))
 }
 
-/// The names of all drives, each with true if it has a device, or what QEMU says.
-fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<(String, bool)>>, String) {
+/// The names of the drives with a device and without a medium; `None` if QEMU does not start.
+pub fn empty(program: &str, machine: &str, options: &[&str]) -> Option<BTreeSet<String>> {
+    let found = drives(program, machine, options).0?.into_iter();
+    let empty = found.filter(|it| it.is_attached && !it.has_medium);
+    Some(empty.map(|it| it.name).collect())
+}
+
+struct Drive {
+    name: String,
+    /// True if it has a device.
+    is_attached: bool,
+    has_medium: bool,
+}
+
+/// All drives, or what QEMU says.
+fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<Drive>>, String) {
     let mut command = Command::new(format!("qemu-system-{program}"));
     command.args(["-M", machine, "-S", "-display", "none", "-serial", "none"]);
     command
@@ -141,8 +155,11 @@ fn drives(program: &str, machine: &str, more: &[&str]) -> (Option<Vec<(String, b
         .filter_map(|answer| answer.get("return")?.as_array().cloned())
         .next();
     let name = |block: serde_json::Value| {
-        let name = block.get("device")?.as_str()?.to_owned();
-        Some((name, block.get("qdev").is_some()))
+        Some(Drive {
+            name: block.get("device")?.as_str()?.to_owned(),
+            is_attached: block.get("qdev").is_some(),
+            has_medium: block.get("inserted").is_some(),
+        })
     };
     (
         list.map(|list| list.into_iter().filter_map(name).collect()),

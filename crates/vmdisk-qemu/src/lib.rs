@@ -19,6 +19,7 @@ mod daemon;
 mod device;
 mod document;
 mod edits;
+mod empty_drives;
 mod failure;
 mod file_name;
 mod firmware;

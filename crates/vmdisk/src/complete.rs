@@ -23,8 +23,15 @@ pub fn complete(document: &mut Document) -> Completion {
     let Source::QemuCommandLine(source) = &mut document.source else {
         return completion;
     };
+    let drives = source.empty_drives();
     if source.domain.scope == Scope::WholeGuest {
         complete_machine(&mut source.domain, &mut completion);
+    }
+    if !drives.is_empty() {
+        completion.chosen.push(format!(
+            "the guest has no {}: empty drives that QEMU adds without -nodefaults",
+            drives.join(" or ")
+        ));
     }
     completion.unfit.extend(unfit_disks(document));
     completion

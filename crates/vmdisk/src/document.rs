@@ -483,6 +483,14 @@ impl Document {
         }
     }
 
+    /// Names of the empty drives that QEMU adds to the machine of a command line, and that are no disks of the guest.
+    pub fn empty_drives(&self) -> Vec<&'static str> {
+        match &self.source {
+            Source::LibvirtXml(_) | Source::Spec(_) => Vec::new(),
+            Source::QemuCommandLine(document) => document.empty_drives(),
+        }
+    }
+
     /// Files that the command line names with `-readconfig` and that were not read with it.
     pub fn unread_config_files(&self) -> &[String] {
         match &self.source {

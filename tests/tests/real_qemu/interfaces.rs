@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_tests::interfaces::{PROGRAMS, family, interface, machines};
+use vmdisk::Document;
+use vmdisk_tests::interfaces::{PROGRAMS, empty, family, interface, machines};
 use vmdisk_tests::{real, repository};
 
 /// Machines of one program and interface that are started.
@@ -46,4 +47,54 @@ fn a_drive_without_if_and_the_empty_drives_have_the_recorded_devices() {
         println!("not tried: default interfaces of {}", others.join(", "));
     }
     real(started > 0, "default interfaces", "qemu-system-x86_64");
+}
+
+/// Options of which two are combined.
+const OPTIONS: [&str; 14] = [
+    "",
+    "-nodefaults",
+    "-hda IMAGE",
+    "-hdb IMAGE",
+    "-hdc IMAGE",
+    "-cdrom IMAGE",
+    "-fda IMAGE",
+    "-drive file=IMAGE,format=raw",
+    "-drive file=IMAGE,format=raw -drive file=IMAGE,format=raw",
+    "-drive file=IMAGE,format=raw,if=ide,index=2",
+    "-drive file=IMAGE,format=raw,if=floppy",
+    "-drive file=IMAGE,format=raw,if=virtio",
+    "-drive file=IMAGE,format=raw,media=cdrom",
+    "-drive file=IMAGE,format=raw,if=none,id=n -device ide-hd,drive=n",
+];
+
+#[test]
+fn the_empty_drives_of_a_command_line_are_those_of_qemu() {
+    let mut equal = 0;
+    let mut wrong = Vec::new();
+    for machine in ["pc", "q35"] {
+        for (nth, first) in OPTIONS.iter().enumerate() {
+            for second in &OPTIONS[nth + 1..] {
+                let options = format!("{first} {second}").replace("IMAGE", "null-co://");
+                let words: Vec<&str> = options.split_whitespace().collect();
+                let Some(real) = empty("x86_64", machine, &words) else {
+                    continue;
+                };
+                let line = format!("qemu-system-x86_64 -M {machine} {options}");
+                let found = vmdisk::read(&line).map(|it| Document::empty_drives(&it));
+                let found: BTreeSet<String> = found
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect();
+                equal += usize::from(found == real);
+                // A drive with a place may be in the way: then nothing is said.
+                let is_silent = found.is_empty() && options.contains("index=");
+                if found != real && !is_silent {
+                    wrong.push(format!("{line}: {found:?}, and QEMU has {real:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    real(equal > 100, "empty drives", "qemu-system-x86_64");
 }

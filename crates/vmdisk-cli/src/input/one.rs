@@ -55,6 +55,12 @@ pub(crate) fn disks_called(document: &Document, name: &str) -> Result<Vec<usize>
         })
         .map(|(index, _)| index)
         .collect();
+    if document.empty_drives().contains(&name) {
+        return Err(Stop::new(format!(
+            "`{name}` is an empty drive that QEMU adds to the machine: there is no image to follow"
+        ))
+        .help("`-nodefaults` leaves it out"));
+    }
     if found.is_empty() {
         let name = crate::sanitize::line(name);
         return Err(Stop::new(format!("no disk has the name `{name}`"))

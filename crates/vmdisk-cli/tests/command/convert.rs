@@ -444,7 +444,7 @@ fn firmware_on_flash_becomes_loader_and_nvram() {
     for flash in [drives, nodes, nested] {
         let flash = flash.replace('&', "\\&");
         let line = format!(
-            "qemu-system-x86_64 -name a -M q35 -accel kvm -m 1G {flash} -drive file=/srv/a.img,format=raw,if=virtio\n"
+            "qemu-system-x86_64 -nodefaults -name a -M q35 -accel kvm -m 1G {flash} -drive file=/srv/a.img,format=raw,if=virtio\n"
         );
         let xml = place.run_with_input(&["convert", "-", "--to", "libvirt-xml"], line.as_bytes());
         assert_eq!((xml.code, xml.stderr.as_str()), (0, ""), "{flash}: {xml:?}");

@@ -461,3 +461,19 @@ fn relative_paths_are_where_the_script_changes_to_or_stay_relative() {
         }
     }
 }
+
+#[test]
+fn the_empty_drives_of_qemu_are_named() {
+    let text = "qemu-system-x86_64 -M pc -cdrom /x.iso -drive file=/a.img,format=raw\n";
+    let place = Place::with(&[("a.sh", text)]);
+    let run = place.run(&["convert", "--to", "libvirt-xml", "a.sh"]);
+    let said = "the guest has no floppy0: empty drives that QEMU adds without -nodefaults";
+    assert!(run.stderr.contains(said), "{run:?}");
+    let run = place.run(&["trace", "a.sh", "floppy0"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    let said = "`floppy0` is an empty drive that QEMU adds to the machine";
+    assert!(run.stderr.contains(said), "{run:?}");
+    place.write("a.sh", text.replace(" -M", " -nodefaults -M").as_bytes());
+    let run = place.run(&["convert", "--to", "libvirt-xml", "a.sh"]);
+    assert!(!run.stderr.contains("floppy0"), "{run:?}");
+}

@@ -9,7 +9,6 @@ use crate::document::Document;
 use crate::index::Index;
 use crate::interface::DefaultInterface;
 use crate::members::Members;
-use crate::syntax::option::UNKNOWN_WORD;
 use crate::syntax::properties::Property;
 use vmdisk_model::Board;
 
@@ -109,41 +108,6 @@ pub(super) fn is_loose(line: &Line<'_>, drive: Members<'_>) -> bool {
 pub(super) fn has_own_device(line: &Line<'_>, drive: Members<'_>) -> bool {
     let is_unknown = line.document.defaults.interface == DefaultInterface::Unknown;
     !(is_loose(line, drive) || is_unknown && drive.value("if").is_none())
-}
-
-/// The names of the empty drives that QEMU certainly adds to the machine, or that options without an id define.
-pub(super) fn empty_drives(line: &Line<'_>) -> Vec<&'static str> {
-    let drives = line.document.defaults.drives.unwrap_or_default();
-    let is_open = line.index.has(UNKNOWN_WORD) || !line.document.config_files.is_empty();
-    let is_placed = |drive: Members<'_>| {
-        ["index", "bus", "unit"]
-            .iter()
-            .any(|it| drive.get(it).is_some())
-    };
-    if is_open
-        || line.index.has("nodefaults")
-        || line.index.of_name("drive").any(|(_, it)| is_placed(it))
-    {
-        return Vec::new();
-    }
-    let replaced = |name: &str| {
-        let kinds: &[&str] = if name.contains("-cd") {
-            &[
-                "ide-cd",
-                "ide-drive",
-                "ide-hd",
-                "scsi-cd",
-                "scsi-disk",
-                "scsi-hd",
-            ]
-        } else {
-            &["floppy", "isa-fdc"]
-        };
-        line.index
-            .devices()
-            .any(|(_, driver, _)| kinds.contains(&driver))
-    };
-    drives.split(',').filter(|name| !replaced(name)).collect()
 }
 
 /// The names of the nodes that an option defines.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
-use super::line::{Line, empty_drives, line_rule, node_names};
+use super::line::{Line, line_rule, node_names};
+use crate::empty_drives::reserved_names;
 use crate::names::is_identifier;
 use crate::syntax::properties::Property;
 
@@ -81,7 +82,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
             }
         }
     }
-    let own = empty_drives(line);
+    let own = reserved_names(line.document, &line.index);
     for name in ["device", "object", "chardev", "drive"] {
         let mut ids: HashMap<&str, Span> = HashMap::new();
         for (option, properties) in line.index.of_name(name) {
