@@ -165,9 +165,18 @@ impl Writer {
         let count = 1 + self.next(4);
         lines.extend((0..count).map(|_| self.statement(0)));
         let extra = self.of(&["", " $EXTRA", " \"$@\""]);
-        lines.push(format!(
-            "qemu-system-x86_64 -m 1G $OPTS \"${{ARGS[@]}}\" \"$@\"{extra}"
-        ));
+        let start = format!("qemu-system-x86_64 -m 1G $OPTS \"${{ARGS[@]}}\" \"$@\"{extra}");
+        lines.push(match self.next(4) {
+            0 => format!("one() {{\n{start}\n}}\none \"$@\""),
+            1 => {
+                let (own, before) = (self.drive(), self.statement(2));
+                format!(
+                    "one() {{\n{start}\n}}\ntwo() {{\nlocal FMT=raw\n{before}\n\
+                     qemu-system-x86_64 -m 2G -drive {own} $OPTS\n}}\none \"$@\"\ntwo"
+                )
+            }
+            _ => start,
+        });
         lines.join("\n") + "\n"
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use vmdisk::rules::may_follow;
+use vmdisk::rules::{Rule, may_follow};
 use vmdisk::{Facts, FixScope, Host, LintOptions, fix, lint, read};
 use vmdisk_tests::fixtures;
 
@@ -92,15 +92,16 @@ fn a_fix_without_facts_leads_to_no_finding_on_any_host() {
         let (before, after) = (read(&text).unwrap(), read(fixed_text).unwrap());
         let alone = lint(&before, &LintOptions::default());
         let fixable = alone.diagnostics.iter().filter(|it| it.fix.is_some());
-        let applied: Vec<&str> = fixable.map(|it| it.rule.name).collect();
+        let applied: Vec<&Rule> = fixable.map(|it| it.rule).collect();
         fixed_guests += 1;
         for (host, facts) in &hosts {
             let options = Host::new(facts.clone()).options();
             for new in appeared(&lint(&before, &options), &lint(&after, &options)) {
                 if !applied
                     .iter()
-                    .any(|rule| may_follow(rule, new) || is_hidden(rule, new))
+                    .any(|rule| may_follow(rule, new) || is_hidden(rule.name, new))
                 {
+                    let applied: Vec<&str> = applied.iter().map(|it| it.name).collect();
                     found.insert(format!("{name} on {host}: {applied:?} leads to {new}"));
                 }
             }

@@ -167,6 +167,28 @@ fn unknown_words_are_named_first() {
     for what in ["the value of `$C`", "the options of the word `$EXTRA`"] {
         assert!(json.stdout.contains(what), "{what}: {json:?}");
     }
+    // What `xargs` reads is unknown, too, and `find` ends its command.
+    for (text, said) in [
+        (
+            "xargs qemu-system-x86_64 -m 1G < options\n",
+            "1 word of the command line is unknown",
+        ),
+        (
+            "echo -S | sudo xargs qemu-system-x86_64 -m 1G\n",
+            "1 word of the command line is unknown",
+        ),
+        (
+            "find . -exec qemu-system-x86_64 -drive file={},format=raw \\;\n",
+            "no findings",
+        ),
+    ] {
+        place.write("a.sh", text.as_bytes());
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        assert!(
+            run.stderr.contains(said) && run.code == 0,
+            "{text}: {run:?}"
+        );
+    }
 }
 
 #[test]

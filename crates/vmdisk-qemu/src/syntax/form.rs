@@ -12,6 +12,7 @@ use super::language::{declared, foreign, no_command};
 use super::makefile::{self, is_makefile};
 use super::program::{is_program, is_start, runs};
 use super::script::evaluate;
+use super::shell_commands::feeder;
 use super::shell_words::{Quoting, commands};
 use super::start::{CommandLineForm, Words};
 use super::starts::{explore, is_storage_daemon};
@@ -275,7 +276,7 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         return Ok(vec![words]);
     }
     // One command is QEMU itself, or a program that runs it.
-    let is_plain = all.len() == 1 && runs(&all[0], is_program);
+    let is_plain = all.len() == 1 && runs(&all[0], is_program) && feeder(&all[0]).is_none();
     if !is_plain && !is_foreign && !is_log {
         let found = evaluated(text, form, given)?;
         if !found.is_empty() {

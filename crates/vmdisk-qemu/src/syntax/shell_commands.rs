@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use vmdisk_source::Span;
+
 use super::arithmetic::{self, Numbers};
 use super::expansion::{self, Mode};
 use super::hole::Command;
-use super::program::is_program_variable;
+use super::program::{is_program, is_program_variable};
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_output::braces;
 use super::shell_state::{ARGUMENTS, Done, FOLDER, Flow, PLACE, Shell, Value, joined, literal};
@@ -427,6 +429,7 @@ impl Shell {
                 return (Flow::Next, None);
             }
         }
+        let words = self.fed(words);
         let is_last = name == "exec" && words.len() > 1;
         let owner = self.owners.last().cloned();
         self.out.commands.push(Command {
@@ -436,6 +439,32 @@ impl Shell {
             folder: self.place(),
         });
         (if is_last { Flow::Exit } else { Flow::Next }, None)
+    }
+
+    /// The words of a command, with those that a program such as `xargs` fills in.
+    fn fed(&mut self, mut words: Vec<Text>) -> Vec<Text> {
+        let Some(feeder) = feeder(&words).map(str::to_owned) else {
+            return words;
+        };
+        let reason = format!("`{feeder}` fills it in");
+        let is_search = feeder == "find";
+        if is_search
+            && words
+                .last()
+                .is_some_and(|it| matches!(it.as_str(), ";" | "+"))
+        {
+            words.pop();
+        }
+        let end = words.last().map_or(0, |word| word.whole().end);
+        for word in &mut words {
+            if word.as_str().contains("{}") {
+                *word = self.hole("{}", word.whole(), reason.as_str());
+            }
+        }
+        if !is_search {
+            words.push(self.hole("$(cat)", Span::empty(end), reason));
+        }
+        words
     }
 
     /// Runs a command of the shell that sets variables or arguments.
@@ -566,6 +595,13 @@ impl Shell {
 fn begins_elsewhere(words: &[Text]) -> bool {
     let has = |names: &[&str]| words.iter().any(|it| names.contains(&program(it.as_str())));
     has(&["ssh"]) || (has(&["su"]) && has(&["-", "-l", "--login"]))
+}
+
+/// The program before QEMU that adds words to its command, from an input or a search.
+pub(super) fn feeder(words: &[Text]) -> Option<&str> {
+    let before = words.iter().map(|word| program(word.as_str()));
+    let mut before = before.take_while(|it| !is_program(it));
+    before.find(|it| matches!(*it, "find" | "parallel" | "xargs"))
 }
 
 /// Commands whose arguments are assignments.
