@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use vmdisk_facts::path::Lock;
 use vmdisk_facts::{
-    BlockDevice, CollectError, DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount,
+    BlockDevice, CollectError, DeviceNumber, Fact, Facts, File, Filesystem, FsKind, Mount, Reason,
 };
 
 use crate::devices::Devices;
 use crate::drivers;
 use crate::filesystems::{self, Under};
-use crate::inspection::{Paths, is_device};
+use crate::inspection::{Paths, is_device, normalize};
 use crate::locks::Locks;
 use crate::lvm;
 use crate::lvm_config;
@@ -123,6 +123,13 @@ impl Paths<'_> {
         device_ids: &HashMap<String, String>,
     ) -> Filesystem {
         let mut filesystem = filesystems::filesystem(self.root, &self.registry, line, space);
+        if let Fact::Known(overlay) = &mut filesystem.overlay
+            && let Fact::Known(upper) = &overlay.upper
+            && !self.may_be_directory(upper)
+        {
+            let why = format!("{upper} is not a directory in this mount namespace");
+            overlay.upper = Fact::unknown(Reason::Namespace, why);
+        }
         filesystem.devices = match filesystems::under(self.root, &self.registry, line) {
             Under::Devices(names) => {
                 let ids = names
@@ -134,6 +141,15 @@ impl Paths<'_> {
             Under::Unknown(unknown) => Fact::Unknown(unknown),
         };
         filesystem
+    }
+
+    /// Returns false if an inspected path is something else; a relative path is not inspected.
+    fn may_be_directory(&self, path: &str) -> bool {
+        let path = normalize(path);
+        match self.files.get(&path) {
+            Some((file, _)) => matches!(file.kind, Fact::Unknown(_)),
+            None => self.directories.contains_key(&path),
+        }
     }
 
     /// Writes files and directories, with the ids of their mounts.

@@ -10,7 +10,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use vmdisk_collect::{FactGroup, Request, collect};
-use vmdisk_facts::{BlockKind, Fact, Facts, HostIndex};
+use vmdisk_facts::stack::FlushEffect;
+use vmdisk_facts::{BlockKind, Fact, Facts, HostIndex, Reason};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sysroots/hostlab")
@@ -100,6 +101,7 @@ fn every_recorded_host_yields_the_same_facts() {
             "overlay-volatile",
             "thin-on-crypt-on-md",
             "xfs-4kn",
+            "zram",
         ]
     );
     for name in names {
@@ -133,4 +135,28 @@ fn both_paths_of_a_multipath_disk_are_counted() {
         .find(|device| device.kind == BlockKind::Multipath)
         .unwrap();
     assert_eq!(device.paths_up, Fact::Known(2));
+}
+
+#[test]
+fn the_upper_directory_of_a_container_is_not_looked_for_on_other_file_systems() {
+    let path = "/srv/images/disk.img";
+    for (name, is_here) in [
+        ("overlay-container.6.12", false),
+        ("overlay-volatile.6.12", true),
+    ] {
+        let facts = replayed(name);
+        let index = HostIndex::new(&facts);
+        let layer = index.file_layer(path).known().unwrap();
+        let overlay = index.filesystem_of(path).known().unwrap();
+        let upper = &overlay.overlay.value().unwrap().upper;
+        match upper {
+            Fact::Known(_) => assert!(is_here, "{name}"),
+            Fact::Unknown(unknown) => {
+                assert!(!is_here && *unknown.reason() == Reason::Namespace, "{name}");
+            }
+            _ => panic!("{name}: {upper:?}"),
+        }
+        let is_passed = layer.flush() == FlushEffect::Passed;
+        assert_eq!(is_passed, is_here, "{name}: {:?}", layer.flush());
+    }
 }

@@ -58,8 +58,8 @@ pub enum FlushLoss {
 pub enum UnknownFlush {
     /// A server, a hypervisor or a program decides.
     Elsewhere,
-    /// A fact is missing, which can show that flushes are dropped.
-    Missing(FlushLoss, Fact<()>),
+    /// A fact is missing, which can show that flushes are dropped for this reason; `None`: for any.
+    Missing(Option<FlushLoss>, Fact<()>),
 }
 
 /// What becomes of a discard at a layer.
@@ -133,7 +133,9 @@ impl<'a> StackLayer<'a> {
                 FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => {
                     DiscardEffect::Dropped(DiscardLoss::NoHoles)
                 }
-                FsKind::Overlay => DiscardEffect::Passed,
+                FsKind::Overlay => {
+                    missing_upper(filesystem).map_or(DiscardEffect::Passed, DiscardEffect::Missing)
+                }
                 _ => DiscardEffect::Freed,
             },
             StackLayer::Device(device) => discard_on(device),
@@ -159,11 +161,22 @@ fn of_filesystem(filesystem: &Filesystem, mount: Option<&Mount>) -> FlushEffect 
             FlushEffect::Dropped(FlushLoss::VolatileOverlay)
         }
         // Its other options are those of the upper directory's file system.
-        FsKind::Overlay => FlushEffect::Passed,
+        FsKind::Overlay => missing_upper(filesystem).map_or(FlushEffect::Passed, |missing| {
+            FlushEffect::Unknown(UnknownFlush::Missing(None, missing))
+        }),
         _ => {
             let drops = mount.map_or(Fact::NotCollected, Mount::drops_flushes);
             decided(drops, FlushLoss::NoBarrier)
         }
+    }
+}
+
+/// The missing fact if it is unknown where an overlay writes.
+fn missing_upper(filesystem: &Filesystem) -> Option<Fact<()>> {
+    let overlay = filesystem.overlay.as_ref();
+    match overlay.and_then(|overlay| overlay.upper.as_ref().map(|_| ())) {
+        Fact::Known(()) | Fact::Absent => None,
+        missing => Some(missing),
     }
 }
 
@@ -182,7 +195,7 @@ fn decided(drops: Fact<bool>, loss: FlushLoss) -> FlushEffect {
         Fact::Known(true) => FlushEffect::Dropped(loss),
         Fact::Known(false) | Fact::Absent => FlushEffect::Passed,
         missing @ (Fact::Unknown(_) | Fact::NotCollected) => {
-            FlushEffect::Unknown(UnknownFlush::Missing(loss, missing.map(|_| ())))
+            FlushEffect::Unknown(UnknownFlush::Missing(Some(loss), missing.map(|_| ())))
         }
     }
 }
@@ -299,6 +312,11 @@ impl<'a> HostIndex<'a> {
                 }) => filesystem = upper,
                 _ => break,
             }
+        }
+        if filesystem.kind == FsKind::Overlay
+            && let Some(missing) = missing_upper(filesystem)
+        {
+            return missing.map(|()| 0);
         }
         if !filesystem.kind.passes_requests_on() {
             return Fact::Absent;

@@ -1,6 +1,6 @@
 //! What becomes of a discard and of a small request at the layers of a host.
 
-use vmdisk_facts::stack::DiscardLoss;
+use vmdisk_facts::stack::{DiscardLoss, FlushEffect, UnknownFlush};
 use vmdisk_facts::{Fact, Facts, HostIndex};
 
 const HOST: &str = r#"
@@ -73,4 +73,15 @@ fn the_sectors_of_a_device_reach_files_where_requests_are_passed_on() {
     let read = Facts::parse(&over_xfs).unwrap();
     let index = HostIndex::new(&read.facts);
     assert_eq!(index.sector_under("/over/a.img"), Fact::Known(4096));
+    // Where the upper directory is unknown, nothing of its file system is known.
+    let unknown = HOST.replace("upper: /fat/upper", "lower: [/fat]");
+    let read = Facts::parse(&unknown).unwrap();
+    let index = HostIndex::new(&read.facts);
+    assert_eq!(index.sector_under("/over/a.img"), Fact::NotCollected);
+    let lost = index.lost_discard("/over/a.img", false);
+    assert_eq!(lost.unwrap_err(), Fact::NotCollected);
+    let lost = index.lost_flushes("/over/a.img", false).unwrap();
+    let effects: Vec<&FlushEffect> = lost.iter().map(|lost| &lost.effect).collect();
+    let missing = UnknownFlush::Missing(None, Fact::NotCollected);
+    assert_eq!(effects, [&FlushEffect::Unknown(missing)]);
 }

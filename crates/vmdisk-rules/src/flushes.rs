@@ -54,7 +54,7 @@ pub(crate) fn lost<'a>(
                         found.push(Lost { at, path, lost });
                     }
                     FlushEffect::Unknown(UnknownFlush::Missing(reason, missing))
-                        if losses.contains(reason) =>
+                        if reason.is_none_or(|reason| losses.contains(&reason)) =>
                     {
                         report.not_checked(at, missing_of(missing.clone(), what));
                     }

@@ -272,12 +272,7 @@ impl<'a> On<'a> {
                 let what = format!("what {kind} does with flushes");
                 unknown(Missing::new(what, "the other side decides"), Vec::new())
             }
-            FlushEffect::Unknown(UnknownFlush::Missing(_, missing)) => {
-                let what = || format!("mount options of {}", self.path);
-                let missing = Context::known(missing, what).err();
-                let missing = missing.unwrap_or_else(|| Missing::new(what(), "absent"));
-                unknown(missing, collect(&[], self.path))
-            }
+            FlushEffect::Unknown(UnknownFlush::Missing(_, missing)) => self.missing(missing),
             _ if matches!(kind, FsKind::Nfs | FsKind::Nfs4) => result(
                 RequestOutcome::Passed,
                 "COMMIT on the server",
@@ -294,6 +289,17 @@ impl<'a> On<'a> {
                 basis(format!("{} has no nobarrier", self.point())),
             ),
         }
+    }
+
+    /// The statement about a fact of the mount that is missing.
+    fn missing(&self, missing: Fact<()>) -> (RequestOutcome, Statement) {
+        let what = || match self.filesystem.kind {
+            FsKind::Overlay => format!("upper directory of {}", self.path),
+            _ => format!("mount options of {}", self.path),
+        };
+        let missing = Context::known(missing, what).err();
+        let missing = missing.unwrap_or_else(|| Missing::new(what(), "absent"));
+        unknown(missing, collect(&[], self.path))
     }
 
     fn layer(&self) -> StackLayer<'a> {
@@ -321,6 +327,7 @@ impl<'a> On<'a> {
                     "fallocate(2), FALLOC_FL_PUNCH_HOLE: the list of file systems",
                 ),
             ),
+            DiscardEffect::Missing(missing) => self.missing(missing),
             DiscardEffect::Passed => result(
                 RequestOutcome::Passed,
                 "to the upper directory",
