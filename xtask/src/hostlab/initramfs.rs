@@ -105,6 +105,8 @@ const MODULES: &[&str] = &[
     "raid456",
     "bcache",
     "loop",
+    "lzo-rle",
+    "zram",
     "bfq",
     "kyber-iosched",
     "ext4",

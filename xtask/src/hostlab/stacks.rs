@@ -45,6 +45,7 @@ stacks![
     "loop-nobarrier": Facts,
     "loop-partition": Facts,
     "loop-tmpfs": Facts,
+    "zram": Facts,
     "multipath": Facts,
     "luks": Facts,
     "md-raid1": Facts,
