@@ -28,6 +28,9 @@ fn rules(candidate: &StorageCandidate) -> BTreeSet<&'static str> {
 fn hosts() -> Vec<(PathBuf, Facts)> {
     let names = ["facts", "facts-lab"];
     let paths = names.iter().flat_map(|name| files(name, ".json"));
+    let articles = files("articles", "").into_iter();
+    let articles = articles.map(|folder| folder.join("facts.json"));
+    let paths = paths.chain(articles.filter(|path| path.exists()));
     paths.map(|path| (path.clone(), facts_of(&path))).collect()
 }
 
@@ -84,7 +87,7 @@ fn no_other_place_or_form_avoids_a_finding_of_the_recommended_one() {
     assert!(recommended > 300 && refused > 50, "{recommended} {refused}");
 }
 
-/// The spec of a candidate plans to the same disk, and lints to the same findings.
+/// The spec of a candidate plans to the same disk, lints to the same findings, and converts to the options of QEMU.
 fn is_ready(name: &str, candidate: &StorageCandidate, facts: &Facts) {
     let target = Target::from_facts(facts);
     let spec = Spec::from_yaml(&candidate.spec.to_yaml());
@@ -95,6 +98,12 @@ fn is_ready(name: &str, candidate: &StorageCandidate, facts: &Facts) {
     assert_eq!(planned.domain, candidate.plan.domain, "{name}");
     assert_eq!(planned.steps, candidate.plan.steps, "{name}");
     let xml = write::libvirt_xml(&planned.domain).expect("its names are plain");
+    let options = write::QemuOptions {
+        target: target.clone(),
+        ..write::QemuOptions::default()
+    };
+    let line = write::qemu_command_line(&planned.domain, &options);
+    line.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
     let after = facts_after(facts, &planned);
     let index = Host::new(after.clone());
     let options = LintOptions::default().host(index.clone()).target(target);
