@@ -361,8 +361,7 @@ impl Shell {
         if self.owners.is_empty() {
             self.site = words[0].whole().start;
         }
-        let name = words[0].as_str().to_owned();
-        let name = name.as_str();
+        let name = words[0].as_str();
         self.line.push(program(name).to_owned());
         let next = (Flow::Next, Some(true));
         let rest = &words[1..];
@@ -429,8 +428,8 @@ impl Shell {
                 return (Flow::Next, None);
             }
         }
-        let words = self.fed(words);
         let is_last = name == "exec" && words.len() > 1;
+        let words = self.fed(words);
         let owner = self.owners.last().cloned();
         self.out.commands.push(Command {
             words,
