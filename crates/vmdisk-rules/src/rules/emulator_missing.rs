@@ -74,6 +74,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,not-reported,hidden,facts-apparmor
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <emulator>/opt/qemu/others.sh</emulator>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// Not checked without host facts:
     /// ```xml,not-checked
     /// <domain type='kvm'>
