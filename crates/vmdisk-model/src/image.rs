@@ -2,7 +2,7 @@
 
 use crate::{
     Authentication, Bytes, Creation, DevicePath, Encryption, FieldKind, FieldType, Fields, Format,
-    ImageField, NetworkSource, PciAddress, Switch, fields,
+    ImageField, NetworkSource, PciAddress, Secret, Switch, fields,
 };
 use vmdisk_source::words;
 
@@ -122,6 +122,15 @@ impl Image {
             Backing::Image(below) => Some(below),
             Backing::Unspecified | Backing::Terminated => None,
         })
+    }
+
+    /// The secret of the login and those of the encryption, without those of images below.
+    pub fn secrets(&self) -> impl Iterator<Item = (ImageField, &Secret)> {
+        let login = self.authentication.iter();
+        let login = login.filter_map(|login| login.secret.as_ref());
+        let keys = self.encryption.iter().flat_map(|it| &it.secrets);
+        let login = login.map(|secret| (ImageField::Authentication, secret));
+        login.chain(keys.map(|secret| (ImageField::Encryption, secret)))
     }
 }
 

@@ -399,15 +399,7 @@ fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item
             .map(move |(depth, image)| (nth, depth, image))
     });
     images.flat_map(move |(nth, depth, image)| {
-        let login = image.authentication.iter();
-        let login =
-            login.filter_map(|login| Some((ImageField::Authentication, login.secret.as_ref()?)));
-        let keys = image
-            .encryption
-            .iter()
-            .flat_map(|encryption| &encryption.secrets);
-        let keys = keys.map(|secret| (ImageField::Encryption, secret));
-        login.chain(keys).filter_map(move |(field, secret)| {
+        image.secrets().filter_map(move |(field, secret)| {
             let name = match &secret.reference {
                 SecretReference::Uuid(_) | SecretReference::Usage(_) => return None,
                 SecretReference::File { path, .. } => path,

@@ -7,7 +7,7 @@ use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Diagnostic, Facts, Host, LintOptions, Severity, Target, lint, lint_generated};
 
 use super::spec::{GenerateInput, GenerateText};
-use super::write::refused;
+use super::write::{refuse_secrets_of_libvirt, refused};
 use crate::args::{GenerateForm, PlanArgs, QemuFormat};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::Stop;
@@ -30,8 +30,6 @@ impl Check<'_> {
     ) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
         let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));
-        // The warning of the writer names the secret and its object.
-        let mut is_named = false;
         let text = match self.to {
             GenerateForm::LibvirtXml | GenerateForm::DiskXml => xml()?,
             GenerateForm::Script | GenerateForm::Steps => {
@@ -48,6 +46,7 @@ impl Check<'_> {
                 return check.judge(found, spec.as_ref());
             }
             _ => {
+                refuse_secrets_of_libvirt(domain)?;
                 let options = QemuOptions {
                     target: self.target.clone(),
                     ..QemuOptions::default()
@@ -55,12 +54,10 @@ impl Check<'_> {
                 let mut line = write::qemu_command_line(domain, &options).map_err(refused)?;
                 // Those are command lines of another program.
                 line.daemons.clear();
-                is_named = !line.left_out.is_empty();
                 line.to_shell()
             }
         };
-        let (mut found, spec) = self.found(&text, plan, asked, self.target)?;
-        found.retain(|found| !(is_named && found.rule.name == "encryption-secret-missing"));
+        let (found, spec) = self.found(&text, plan, asked, self.target)?;
         self.judge(found, spec.as_ref())
     }
 

@@ -1,8 +1,8 @@
 //! From a planned guest to the requested text.
 
 use vmdisk::model::{
-    Architecture, BackendSource, Board, CacheMode, CacheSwitches, Disk, Domain, Firmware,
-    NetworkProtocol, Protocol, Switch,
+    Architecture, BackendSource, Board, CacheMode, CacheSwitches, Disk, Domain, Firmware, Image,
+    NetworkProtocol, Protocol, SecretReference, Switch,
 };
 use vmdisk::plan::{Plan, shell_word};
 use vmdisk::write::{self, CommandLine, QemuOptions, WriteProblem, WriteProblems};
@@ -65,6 +65,36 @@ pub(crate) fn guest(
         }
         GenerateForm::Script | GenerateForm::Steps => None,
     })
+}
+
+/// QEMU reads a secret from a file; libvirt has one for a UUID, but finds a usage only in its own list.
+pub(super) fn refuse_secrets_of_libvirt(domain: &Domain) -> Result<(), Stop> {
+    let disks = domain.disks.iter();
+    let messages: Vec<Message> = disks
+        .flat_map(|disk| {
+            let images = disk.backend.image().into_iter().flat_map(Image::chain);
+            images.flat_map(Image::secrets).filter_map(|(_, secret)| {
+                let SecretReference::Usage(usage) = &secret.reference else {
+                    return None;
+                };
+                let disk = sanitize::line(disk.name());
+                let usage = sanitize::line(usage);
+                let message =
+                    format!("disk {disk}: QEMU cannot read the secret with the usage `{usage}`");
+                Some(
+                    Message::error(message).help(
+                        "identify the secret by `uuid`: QEMU reads its value from libvirt's file \
+                     `/etc/libvirt/secrets/UUID.base64`"
+                            .to_owned(),
+                    ),
+                )
+            })
+        })
+        .collect();
+    match messages.is_empty() {
+        true => Ok(()),
+        false => Err(Stop(messages)),
+    }
 }
 
 /// The options with the files of UEFI, as the facts name them, and how the file of the guest's variables is made.

@@ -646,6 +646,35 @@ fn what_is_not_a_spec_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_secret_that_only_libvirt_finds_is_refused_for_qemu() {
+    let place = Place::with(&[]);
+    let uuid = "0a81f5b2-8403-7b23-c8d6-21ccc2f80d6f";
+    for disk in [
+        "raw:/srv/a.luks,encryption",
+        "qcow2:/srv/a.qcow2,encryption",
+        "rbd:pool/a,auth.username=a",
+    ] {
+        let key = disk.replace("auth.username=a", "auth.username=a,auth");
+        for form in ["qemu", "qmp", "blockdev-json", "disk-xml"] {
+            let run = |secret: &str| {
+                let disk = format!("{key}.secret.{secret}");
+                place.run(&["generate", "--to", form, "--disk", &disk])
+            };
+            assert_eq!(run(&format!("uuid={uuid}")).code, 0, "{disk} {form}");
+            let usage = run("usage=web1");
+            if form == "disk-xml" {
+                assert_eq!(usage.code, 0, "{disk}: {usage:?}");
+                continue;
+            }
+            assert_eq!((usage.code, usage.stdout.as_str()), (2, ""), "{usage:?}");
+            let message = "disk vda: QEMU cannot read the secret with the usage `web1`";
+            assert!(usage.stderr.contains(message), "{usage:?}");
+            assert!(usage.stderr.contains("by `uuid`"), "{usage:?}");
+        }
+    }
+}
+
+#[test]
 fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
     let place = Place::with(&[]);
     let xml = |disk: &str| {
