@@ -675,6 +675,22 @@ fn a_secret_that_only_libvirt_finds_is_refused_for_qemu() {
 }
 
 #[test]
+fn an_architecture_that_libvirt_does_not_know_is_refused_in_its_xml_only() {
+    let spec =
+        "version: 1\nguest: {arch: loongarch64, type: qemu}\ndisks:\n- raw: {path: /srv/a.img}\n";
+    let place = Place::with(&[("a.yaml", spec)]);
+    let run = |form: &str, target: &str| {
+        let target = format!("{target},qemu=7.2");
+        place.run(&["generate", "a.yaml", "--to", form, "--target", &target])
+    };
+    let refused = run("libvirt-xml", "libvirt=10.1");
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(refused.stderr.contains("since libvirt 10.2"), "{refused:?}");
+    assert_eq!(run("libvirt-xml", "libvirt=10.2").code, 0);
+    assert_eq!(run("qemu", "libvirt=10.1").code, 0);
+}
+
+#[test]
 fn storage_that_qemu_drives_itself_or_libvirt_locates_is_written_for_both() {
     let place = Place::with(&[]);
     let xml = |disk: &str| {
