@@ -366,9 +366,8 @@ impl Shell {
         let next = (Flow::Next, Some(true));
         let rest = &words[1..];
         match name {
-            ":" | "true" => return next,
+            ":" | "true" | "export" | "readonly" | "local" | "declare" | "typeset" => return next,
             "false" => return (Flow::Next, Some(false)),
-            "export" | "readonly" | "local" | "declare" | "typeset" => return next,
             "echo" => {
                 self.capture(name, rest);
                 return next;
