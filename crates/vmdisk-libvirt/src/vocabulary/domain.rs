@@ -242,7 +242,7 @@ static OS_TYPE: ElementSpec = ElementSpec::new("type")
             (0, 2, 1),
             WordsAnd(Architecture::WORDS, OTHER_ARCHITECTURES),
         )
-        // The patches were not accepted when 10.1 froze; distributions dropped theirs with 10.2.
+        // Distributions dropped their patches for it with 10.2; the notes of 10.1 do not name it.
         .later(&[("loongarch64", (10, 2, 0), None)])
         .is(Domain(DomainField::Architecture)),
         attribute("machine", (0, 2, 1), Text).is(Domain(DomainField::Machine)),
