@@ -18,11 +18,6 @@ pub struct FollowUp {
 /// Safe fixes of a single file need no row: a test checks this for each rule, and that each row is necessary.
 pub const FOLLOW_UPS: &[FollowUp] = &[
     FollowUp {
-        fixed: "btrfs-dio-raid-mirror-divergence",
-        appears: "btrfs-nocow-mirrored",
-        why: "the image has no checksums before and after; the finding that was fixed includes it",
-    },
-    FollowUp {
         fixed: "discard-missing-thin",
         appears: "migration-discard-granularity-differs",
         why: "compares several hosts; before, the disk gave no space back on any of them",

@@ -30,6 +30,22 @@ const FORMS: &[(&str, Exception)] = &[
             says: "no option of QEMU",
         },
     ),
+    (
+        "qemu",
+        Exception {
+            spec: "logins-name-their-secrets",
+            reason: "only libvirt finds a secret by its usage",
+            says: "QEMU cannot read the secret",
+        },
+    ),
+    (
+        "blockdev-json",
+        Exception {
+            spec: "logins-name-their-secrets",
+            reason: "only libvirt finds a secret by its usage",
+            says: "QEMU cannot read the secret",
+        },
+    ),
 ];
 
 /// What libvirt 9.0 does not know yet, with the version that does.
