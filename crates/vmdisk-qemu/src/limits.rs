@@ -8,7 +8,7 @@ use vmdisk_source::{Span, nearest};
 use crate::failure::ReadFailure;
 
 /// Words of a text: a script of a megabyte has about as many.
-pub(crate) const MAX_WORDS: usize = 250_000;
+pub(crate) const MAX_WORDS: usize = 200_000;
 
 /// Options of a command line, including those of its `-readconfig` files.
 pub(crate) const MAX_OPTIONS: usize = 50_000;
