@@ -9,7 +9,7 @@ use super::folder::Folder;
 use super::text::Text;
 
 /// What is known of a script.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Evaluated {
     /// The commands that it may run, in order.
     pub(crate) commands: Vec<Command>,

@@ -55,14 +55,23 @@ pub(crate) fn evaluate(
         shell
     };
     let mut words = (0..script.tokens.len()).filter_map(|at| script.word(at));
-    let may_leave = words.any(|word| matches!(word, "cd" | "pushd"));
-    let mut shell = match may_leave {
-        true => run(true, seed.clone()),
-        false => run(true, std::mem::take(&mut seed)),
-    };
-    if shell.leaves {
-        shell = run(false, seed);
+    let mut stays = true;
+    if words.any(|word| matches!(word, "cd" | "pushd")) {
+        // A trial, which leaves nothing behind. It needs the holes that the text refers to.
+        let known = seed.holes.len();
+        let holes = std::mem::take(&mut seed.holes);
+        let trial = run(
+            true,
+            Evaluated {
+                holes,
+                ..Evaluated::default()
+            },
+        );
+        stays = !trial.leaves;
+        seed.holes = trial.out.holes;
+        seed.holes.truncate(known);
     }
+    let shell = run(stays, seed);
     if shell.commands > MAX_COMMANDS || shell.bytes > MAX_BYTES {
         let text = &script.text;
         let first = text.as_str().find('\n').unwrap_or(text.as_str().len());

@@ -11,7 +11,7 @@ use super::hole::Command;
 use super::program::{is_program, is_program_variable};
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_output::braces;
-use super::shell_state::{ARGUMENTS, Done, FOLDER, Flow, PLACE, Shell, Value, joined, literal};
+use super::shell_state::{ARGUMENTS, Done, Flow, PLACE, Shell, Value, joined, literal};
 use super::shell_words::TokenKind;
 use super::text::Text;
 
@@ -460,7 +460,7 @@ impl Shell {
             }
         }
         if !is_search {
-            words.push(self.hole("$(cat)", Span::empty(end), reason));
+            words.push(self.hole(&format!("$({feeder})"), Span::empty(end), reason));
         }
         words
     }
@@ -553,8 +553,7 @@ impl Shell {
     fn in_new_shell(&mut self, text: Text, args: Option<Vec<Text>>, is_elsewhere: bool) {
         let exported = |name: &str| Some((name.to_owned(), self.variables.get(name)?.clone()));
         let names = self.exported.iter().map(String::as_str);
-        let names = names.chain([FOLDER, PLACE]);
-        let inherited = names.filter_map(exported).collect();
+        let inherited = names.chain([PLACE]).filter_map(exported).collect();
         let place = text.span(0..0);
         let args = args.unwrap_or_else(|| vec![self.caller_arguments(place)]);
         let before = (

@@ -6,7 +6,6 @@ use vmdisk_source::Span;
 
 use super::arithmetic::Numbers;
 use super::expansion::printf;
-use super::folder::Folder;
 use super::program::is_program;
 use super::script_text::{MAX_DEPTH, Script};
 use super::shell_state::{Shell, joined, literal};
@@ -43,13 +42,7 @@ impl Shell {
     pub(super) fn capture(&mut self, name: &str, arguments: &[Text]) {
         let output = match (name, arguments) {
             ("cat", []) => self.input.take(),
-            ("pwd", []) => match self.place() {
-                Folder::Unchanged => self.stays.then(|| literal(".")),
-                Folder::Known(place) => {
-                    (self.stays || place.starts_with('/')).then(|| literal(&place))
-                }
-                Folder::Unknown => None,
-            },
+            ("pwd", []) => self.working_directory().as_deref().map(literal),
             ("dirname", [.., path]) if is_script(path) && self.knows_its_folder() => {
                 Some(literal("."))
             }

@@ -77,10 +77,7 @@ impl Value {
 /// The name under which the arguments are kept among the variables of a branch.
 pub(super) const ARGUMENTS: &str = "@";
 
-/// The variable of the folder in which commands run, where a command may use it.
-pub(super) const FOLDER: &str = "PWD";
-
-/// The name under which that folder is kept among the variables of a branch.
+/// The name under which the folder of commands is kept among the variables of a branch.
 pub(super) const PLACE: &str = "/";
 
 /// The variables that a branch changed.
@@ -176,8 +173,17 @@ impl Shell {
         }
     }
 
-    /// True where `.` is the folder of the script, in which relative paths are taken to be: also for what is said later, or
-    /// for the folder that a `cd` names.
+    /// The folder in which commands run now, as a later command can use it.
+    pub(super) fn working_directory(&self) -> Option<String> {
+        match self.place() {
+            Folder::Unchanged => self.stays.then(|| ".".to_owned()),
+            Folder::Known(place) => (self.stays || place.starts_with('/')).then_some(place),
+            Folder::Unknown => None,
+        }
+    }
+
+    /// True where `.` is the folder of the script, in which relative paths are taken to be: in the whole script, or for the
+    /// argument of a `cd`.
     pub(super) fn knows_its_folder(&self) -> bool {
         self.stays || (self.goes && self.place() == Folder::Unchanged)
     }
@@ -226,9 +232,8 @@ impl Shell {
         }
         let value = self.variables.get_mut(name);
         let Some(value) = value else {
-            if name == FOLDER && self.stays {
-                self.has_assumed = true;
-                return Some(Value::word(literal(".")));
+            if name == "PWD" {
+                return self.folder_variable();
             }
             let file = self.read_file.as_ref()?;
             return Some(Value::unknown(format!(
@@ -296,19 +301,26 @@ impl Shell {
             Folder::Known(from) => Some(format!("{from}/{to}")),
             Folder::Unknown => None,
         });
-        self.lose_folder();
-        if let Some(place) = place.as_deref().map(literal) {
-            if place.as_str().starts_with('/') {
-                self.set_word(FOLDER, place.clone());
-            }
-            self.set_word(PLACE, place);
+        match place {
+            Some(place) => self.set_word(PLACE, literal(&place)),
+            None => self.lose_folder(),
         }
     }
 
-    /// The folder is one that the text does not tell.
+    /// The folder is unknown from here on.
     pub(super) fn lose_folder(&mut self) {
-        for name in [FOLDER, PLACE] {
-            self.set(name, Value::unknown("`cd` sets it".to_owned()));
+        self.set(PLACE, Value::unknown("`cd` sets it".to_owned()));
+    }
+
+    /// The value of `$PWD`, which no command of the script set.
+    fn folder_variable(&mut self) -> Option<Value> {
+        match (self.working_directory(), self.place()) {
+            (Some(folder), place) => {
+                self.has_assumed |= place == Folder::Unchanged;
+                Some(Value::word(literal(&folder)))
+            }
+            (None, Folder::Unchanged) => None,
+            (None, _) => Some(Value::unknown("`cd` sets it".to_owned())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The folder in which bash starts QEMU, and the one that the evaluation finds.
+//! The evaluation finds the folder in which bash starts QEMU.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
