@@ -177,15 +177,16 @@ fn read_document(
         _ => None,
     };
     if let Some(base) = base {
-        let mut resolved = document.clone();
-        let paths = vmdisk::resolve_paths(&mut resolved, &base);
         let is_unknown = *document.folder() == Folder::Unknown;
+        let paths = match is_unknown {
+            true => vmdisk::resolve_paths(&mut document.clone(), &base),
+            false => vmdisk::resolve_paths(&mut document, &base),
+        };
         if let Some(first) = paths.first() {
             let base = base.display().to_string();
             let (first, base) = (line(first), line(&base));
-            let unknown = format!(
-                "`{first}` is relative, and the text does not tell in which directory QEMU starts"
-            );
+            let unknown =
+                format!("`{first}` is relative, and the directory in which QEMU starts is unknown");
             let help = "name the directory with `--base`";
             if is_unknown && args.to == ConvertForm::Spec {
                 return Err(Stop::new(unknown).help(help));
@@ -193,9 +194,6 @@ fn read_document(
             let assumed = format!("`{first}` is taken to be in {base}, where the file is");
             let message = Message::warning(if is_unknown { unknown } else { assumed });
             warnings.push(message.help(help.to_owned()));
-        }
-        if !is_unknown {
-            document = resolved;
         }
     }
     Ok(document)

@@ -55,9 +55,9 @@ pub(crate) fn disks_called(document: &Document, name: &str) -> Result<Vec<usize>
         })
         .map(|(index, _)| index)
         .collect();
-    if document.empty_drives().contains(&name) {
+    if found.is_empty() && document.empty_drives().contains(&name) {
         return Err(Stop::new(format!(
-            "`{name}` is an empty drive that QEMU adds to the machine: there is no image to follow"
+            "`{name}` is an empty drive that QEMU adds to the machine, and has no image to follow"
         ))
         .help("`-nodefaults` leaves it out"));
     }

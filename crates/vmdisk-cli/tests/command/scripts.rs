@@ -426,7 +426,7 @@ fn an_interface_with_a_hole_may_be_a_disk() {
 
 #[test]
 fn relative_paths_are_where_the_script_changes_to_or_stay_relative() {
-    const UNKNOWN: &str = "the text does not tell in which directory QEMU starts";
+    const UNKNOWN: &str = "the directory in which QEMU starts is unknown";
     let rows = [
         ("a.sh", "true", "path: ROOT/a.img", "where the file is"),
         (
