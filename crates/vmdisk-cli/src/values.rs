@@ -19,8 +19,8 @@ pub(crate) struct ValueArgs {
     /// Format of the images without a format, or of the image of the disk with this target or device id; may be repeated.
     #[arg(long = "disk-format", value_name = "[DISK=]FORMAT", value_parser = disk_format)]
     pub(crate) disk_formats: Vec<(Option<String>, Format)>,
-    /// Directory to which relative paths are added: where the command line or script is started, or what a script changes to
-    /// and does not tell. Without it, `convert --to spec`, `--facts` and `--live` take that of the file.
+    /// Directory of relative paths: where the command line or script is started, or the unknown directory that a script
+    /// changes to. Without it, `convert --to spec`, `--facts` and `--live` take the directory of the file.
     #[arg(long, value_name = "DIR")]
     pub(crate) base: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@ use crate::syntax::option::UNKNOWN_WORD;
 
 impl Document {
     /// Names of the empty drives that QEMU certainly adds to the guest: a CD drive, a floppy drive, or an SD slot. No option
-    /// stands for them, so that they are no disks of the guest. Recorded on QEMU 7.2, and judged by 5.2 to 11.1.
+    /// defines them, and the guest has no disks for them. Recorded on QEMU 7.2.
     pub fn empty_drives(&self) -> Vec<&'static str> {
         if self.domain.scope != Scope::WholeGuest {
             return Vec::new();

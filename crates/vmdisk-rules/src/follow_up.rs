@@ -31,7 +31,7 @@ pub const FOLLOW_UPS: &[FollowUp] = &[
 
 /// True if a finding of the rule `appears` may follow a fix of the rule `fixed`.
 ///
-/// Any fix may make an allowance unnecessary; the next round removes it. What a finding supersedes was true before.
+/// Any fix may make an allowance unnecessary; the next round removes it. A superseded finding was true before.
 pub fn may_follow(fixed: &Rule, appears: &str) -> bool {
     appears == "allowance-unused"
         || fixed.supersedes.contains(&appears)

@@ -483,7 +483,7 @@ impl Document {
         }
     }
 
-    /// Names of the empty drives that QEMU adds to the machine of a command line, and that are no disks of the guest.
+    /// Names of the empty drives that QEMU adds to the machine of a command line; the guest has no disks for them.
     pub fn empty_drives(&self) -> Vec<&'static str> {
         match &self.source {
             Source::LibvirtXml(_) | Source::Spec(_) => Vec::new(),

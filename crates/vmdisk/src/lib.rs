@@ -174,8 +174,9 @@ pub use vmdisk_qemu::sniff as is_command_line;
 /// True if a text is meant to be a spec.
 pub use vmdisk_plan::is_spec;
 
+pub use vmdisk_qemu::Folder;
 /// True if a text begins as a file of QEMU's `-readconfig` does.
-pub use vmdisk_qemu::{Folder, begins_with_group};
+pub use vmdisk_qemu::begins_with_group;
 
 /// The manual page of a rule, in Markdown.
 ///

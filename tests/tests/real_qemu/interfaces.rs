@@ -87,7 +87,7 @@ fn the_empty_drives_of_a_command_line_are_those_of_qemu() {
                     .map(str::to_owned)
                     .collect();
                 equal += usize::from(found == real);
-                // A drive with a place may be in the way: then nothing is said.
+                // With a drive at a given place, the list is empty on purpose.
                 let is_silent = found.is_empty() && options.contains("index=");
                 if found != real && !is_silent {
                     wrong.push(format!("{line}: {found:?}, and QEMU has {real:?}"));

@@ -19,8 +19,8 @@ pub(crate) struct DocumentWithFiles {
     pub(crate) failed: Option<InputReport>,
 }
 
-/// Reads the files that a command line names, relative to its own folder. Standard input and processes have none, and a script
-/// may change to another: what they name stays unread.
+/// Reads the files that a command line names, relative to its own folder. Files that standard input, a process, or a script in
+/// another folder names stay unread.
 pub(crate) fn joined(input: &Input, document: Document) -> Result<DocumentWithFiles, ReadFailure> {
     let names = document.unread_config_files().to_vec();
     let is_stdin = matches!(input.origin, Origin::Stdin | Origin::Given(_));
