@@ -42,6 +42,7 @@ const RUNS: &[&str] = &[
     "lint --format concise choices.xml.j2",
     "lint --format concise values.yaml",
     "lint --format concise start.sh",
+    "lint --format concise Makefile",
     "baseline create bad.xml --baseline known",
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
@@ -300,7 +301,7 @@ fn others(number: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Templates and a script.
+/// Templates, a script and a makefile.
 fn open(number: usize) -> Vec<(&'static str, String)> {
     let driver = "type='qcow2' cache='unsafe'";
     let one = |nth, file: &str| disk(driver, file, &name("vd", nth), "") + "\n";
@@ -321,6 +322,9 @@ fn open(number: usize) -> Vec<(&'static str, String)> {
     let used = each(number, |nth| {
         format!(" \\\n -drive file=$IMAGE{nth},if=none,id=d{nth},format=qcow2,cache=$CACHE")
     });
+    let recipes = each(number, |nth| {
+        format!("t{nth}:\n\tcd {nth} && echo $(X{nth}) $$A{nth}\n")
+    });
     vec![
         ("values.xml.j2", guest("", &values)),
         ("choices.xml.j2", guest("", &choices)),
@@ -328,6 +332,10 @@ fn open(number: usize) -> Vec<(&'static str, String)> {
         (
             "start.sh",
             format!("#!/bin/sh\n{assigned}qemu-system-x86_64 -m 1024{used}\n"),
+        ),
+        (
+            "Makefile",
+            format!("{recipes}run:\n\tqemu-system-x86_64 -drive file=a,format=raw -m $(MEM)\n"),
         ),
     ]
 }
