@@ -212,6 +212,9 @@ fn what_is_removed_is_refused_by_a_real_program_and_by_lint() {
         .into_iter()
         .chain(option_rows())
         .chain(recorded_rows());
+    // A distribution's QEMU may still have what a later one removed.
+    let newest = *MemberTable::recorded().releases().last().unwrap();
+    let has_newest = builds.iter().any(|build| build.version >= newest);
     let mut counts = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in rows {
@@ -251,8 +254,11 @@ fn what_is_removed_is_refused_by_a_real_program_and_by_lint() {
             refused.join(", "),
             row.source
         );
-        if !builds.is_empty() && refused.is_empty() || row.source.is_empty() {
+        if has_newest && refused.is_empty() {
             wrong.push(format!("{}: no program refuses it", row.name));
+        }
+        if row.source.is_empty() {
+            wrong.push(format!("{}: no source", row.name));
         }
         let kind = if accepted.is_empty() {
             "newer"
