@@ -1,8 +1,8 @@
 //! `source-option-ignored`
 
 use vmdisk_fields::{Phrase, Unused, all_of, phrase, unused_members};
-use vmdisk_model::{FieldPath, Image, ImageField, Protocol};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_model::{Change, FieldPath, Image, ImageField, Protocol};
+use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A source has a snapshot, timeout, credentials or another option that libvirt silently ignores.
@@ -45,6 +45,15 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,fixed
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source protocol='nbd' name='web1'>
+    ///     <host name='store.example'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
@@ -72,7 +81,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (depth, image) in top.chain().enumerate() {
             for (field, what, needs, label) in ignored(image) {
                 let at = FieldPath::Image(index, depth, field);
-                report
+                let finding = report
                     .finding(
                         at,
                         phrase!(
@@ -81,8 +90,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                             needs,
                         ),
                     )
-                    .label(label)
-                    .help(phrase!("remove {field}", field = at));
+                    .label(label);
+                match field {
+                    // It says which data is meant: the source may be the mistake.
+                    ImageField::Snapshot => finding.help(phrase!("remove {field}", field = at)),
+                    _ => finding.remedy(Fix::safe([Change::remove(at)])),
+                };
             }
         }
     }
