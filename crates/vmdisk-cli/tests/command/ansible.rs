@@ -35,7 +35,7 @@ fn play(place: &Place, program: &str, arguments: &str) -> Run {
         .arg(format!(
             "{{vmdisk_directory: {}, vmdisk_program: {}, {arguments}}}",
             place.path("out").display(),
-            env!("CARGO_BIN_EXE_vmdisk")
+            crate::program()
         ))
         .arg(repository().join("ansible/playbook.yml"))
         .current_dir(place.path(""))

@@ -92,7 +92,7 @@ fn the_guide_ends_with_a_green_run_and_only_a_new_mistake_is_red() {
     let place = Place::with(&[("bin/virsh", VIRSH)]);
     let virsh = place.path("bin/virsh");
     std::fs::set_permissions(virsh, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vmdisk"), place.path("bin/vmdisk")).unwrap();
+    std::os::unix::fs::symlink(crate::program(), place.path("bin/vmdisk")).unwrap();
     for number in 0..GUESTS {
         let text = guest(number, &place);
         place.write(&format!("guests/guest{number:02}.xml"), text.as_bytes());

@@ -370,7 +370,7 @@ fn without_a_configuration_each_directory_costs_one_failed_call() {
     let traced = std::process::Command::new("strace")
         .args(["-f", "-e", "trace=openat,stat,newfstatat,statx", "-o"])
         .arg(place.path("trace"))
-        .arg(env!("CARGO_BIN_EXE_vmdisk"))
+        .arg(crate::program())
         .args(["lint", "d", "-j", "1"])
         .current_dir(place.path(""))
         .output();
@@ -401,7 +401,7 @@ fn without_a_configuration_each_directory_costs_one_failed_call() {
     let other = std::process::Command::new("strace")
         .args(["-f", "-e", "trace=openat,stat,newfstatat,statx", "-o"])
         .arg(place.path("other"))
-        .arg(env!("CARGO_BIN_EXE_vmdisk"))
+        .arg(crate::program())
         .args(["lint", "d", "-j", "1", without])
         .current_dir(place.path(""))
         .output();

@@ -355,7 +355,7 @@ fn a_compressed_guest_is_checked_by_the_command_that_the_message_gives() {
         .write_all(UNSAFE.as_bytes())
         .unwrap();
     place.write("web.xml.gz", &child.wait_with_output().unwrap().stdout);
-    let script = format!("zcat web.xml.gz | {} lint -", env!("CARGO_BIN_EXE_vmdisk"));
+    let script = format!("zcat web.xml.gz | {} lint -", crate::program());
     let output = std::process::Command::new("sh")
         .args(["-c", &script])
         .current_dir(place.path(""))

@@ -127,7 +127,7 @@ fn a_killed_fix_leaves_the_file_whole_and_the_next_one_cleans_up() {
     let killed = Command::new("strace")
         .args(["-f", "-o", "/dev/null", "-e", "trace=fsync"])
         .args(["-e", "inject=fsync:signal=KILL"])
-        .args([env!("CARGO_BIN_EXE_vmdisk"), "lint", "--fix", "a.xml"])
+        .args([crate::program(), "lint", "--fix", "a.xml"])
         .current_dir(place.path(""))
         .output()
         .unwrap();

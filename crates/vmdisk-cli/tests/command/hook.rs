@@ -40,7 +40,7 @@ fn prepare(place: &Place, operation: &str, text: &str) -> Run {
 
 #[test]
 fn the_hook_refuses_only_errors_of_the_chosen_rules_and_never_fails_itself() {
-    let vmdisk = Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+    let vmdisk = Path::new(crate::program());
     let (good, bad) = (guest(CLEAN), guest(UNSAFE));
     let place = Place::with(&[]);
     for (refuse, refuses) in [
@@ -76,7 +76,7 @@ fn the_hook_refuses_only_errors_of_the_chosen_rules_and_never_fails_itself() {
 fn a_program_that_is_gone_or_crashes_refuses_nothing() {
     let place = Place::with(&[]);
     let name = place.path("it's a vmdisk");
-    std::fs::copy(env!("CARGO_BIN_EXE_vmdisk"), &name).unwrap();
+    std::fs::copy(crate::program(), &name).unwrap();
     assert_eq!(install(&place, &name, &["--refuse", "data-safety"]).code, 0);
     let bad = guest(UNSAFE);
     assert_eq!(
@@ -102,7 +102,7 @@ fn an_unknown_rule_is_refused_when_the_hook_is_installed() {
     let place = Place::with(&[]);
     let run = install(
         &place,
-        Path::new(env!("CARGO_BIN_EXE_vmdisk")),
+        Path::new(crate::program()),
         &["--refuse", "data-safty"],
     );
     assert_eq!(run.code, 2);
@@ -160,15 +160,7 @@ fn libvirtd_starts_a_good_guest_and_refuses_a_bad_one() {
         place.write(&format!("{name}.xml"), text.as_bytes());
     }
     let mut command = Command::new("unshare");
-    command.args([
-        "-m",
-        "bash",
-        "-c",
-        SCRIPT,
-        "bash",
-        folder,
-        env!("CARGO_BIN_EXE_vmdisk"),
-    ]);
+    command.args(["-m", "bash", "-c", SCRIPT, "bash", folder, crate::program()]);
     let output = command.output().unwrap();
     if output.status.code() == Some(77) {
         let _: Option<()> = needed(Err("no permission to mount".to_owned()));

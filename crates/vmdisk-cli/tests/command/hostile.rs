@@ -448,7 +448,7 @@ fn no_output_of_any_format_shows_one_of_400_secrets() {
     }
     #[cfg(feature = "lsp")]
     {
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+        let program = std::path::Path::new(crate::program());
         let mut editor = vmdisk_testing::Editor::start(program, &[], &place.path(""));
         for (name, text) in &guests {
             let uri = format!("file://{}", place.path(name).display());

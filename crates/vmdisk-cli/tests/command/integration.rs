@@ -49,7 +49,7 @@ fn act(place: &Place, inputs: &[(&str, &str)]) -> Run {
     let bin = place.path("runner/vmdisk/bin");
     if !bin.exists() {
         std::fs::create_dir_all(&bin).unwrap();
-        symlink(env!("CARGO_BIN_EXE_vmdisk"), bin.join("vmdisk")).unwrap();
+        symlink(crate::program(), bin.join("vmdisk")).unwrap();
     }
     let mut command = step("Lint");
     command
@@ -332,7 +332,7 @@ fn the_job_of_gitlab_is_green_on_clean_guests_and_red_on_one_error() {
 </domain>
 ";
     let place = Place::with(&[("domains/web1.xml", clean), ("facts/kvm-gen3.json", &facts)]);
-    symlink(env!("CARGO_BIN_EXE_vmdisk"), place.path("vmdisk")).unwrap();
+    symlink(crate::program(), place.path("vmdisk")).unwrap();
     let job = || {
         let mut command = Command::new("sh");
         command

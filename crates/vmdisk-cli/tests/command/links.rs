@@ -12,7 +12,7 @@ const LINK: &str =
 /// The output of a command on a terminal of this kind.
 fn on_terminal(place: &Place, kind: &str, words: &str) -> String {
     let mut command = Command::new("script");
-    let line = format!("{} {words}", env!("CARGO_BIN_EXE_vmdisk"));
+    let line = format!("{} {words}", crate::program());
     command
         .args(["-qec", &line, "/dev/null"])
         .current_dir(place.path(""))

@@ -9,7 +9,7 @@ use vmdisk_testing::Editor;
 use crate::{Place, UNSAFE};
 
 fn editor(place: &Place, arguments: &[&str]) -> Editor {
-    let program = Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+    let program = Path::new(crate::program());
     Editor::start(program, arguments, &place.path(""))
 }
 
@@ -493,7 +493,7 @@ fn hostile_messages_and_positions_end_nothing() {
 #[test]
 fn a_stream_that_is_not_the_protocol_fails() {
     let place = Place::with(&[]);
-    let program = Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+    let program = Path::new(crate::program());
     for (bytes, code) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], 2),
         (b"Content-Length: 99999999999999999\r\n\r\n", 2),

@@ -23,7 +23,7 @@ impl Terminal {
         let terminal = Terminal {
             socket: place.path("tmux").display().to_string(),
         };
-        let bin = Path::new(env!("CARGO_BIN_EXE_vmdisk")).parent().unwrap();
+        let bin = Path::new(crate::program()).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
         let started = Command::new("tmux")
             .args([

@@ -60,6 +60,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 /// A disk with a finding of severity error that `--fix` mends, and no other of that severity.
 pub(crate) const UNSAFE: &str = "\
@@ -78,6 +79,12 @@ pub(crate) const CLEAN: &str = "\
   <target dev='vda' bus='virtio'/>
 </disk>
 ";
+
+/// The command that is tried: the one of this build, or the one that ships and that VMDISK_PROGRAM names.
+pub(crate) fn program() -> &'static str {
+    static NAMED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("VMDISK_PROGRAM").ok());
+    NAMED.as_deref().unwrap_or(env!("CARGO_BIN_EXE_vmdisk"))
+}
 
 /// What a run came to.
 #[derive(Debug)]
@@ -145,7 +152,7 @@ impl Place {
         if !copy.exists() {
             // Another program writes it: a child of another test would have it open for writing, and no program starts then.
             let copied = Command::new("cp")
-                .args([Path::new(env!("CARGO_BIN_EXE_vmdisk")), &copy])
+                .args([Path::new(program()), &copy])
                 .status();
             assert!(copied.unwrap().success());
             let open = std::fs::Permissions::from_mode(0o755);
@@ -163,7 +170,7 @@ impl Place {
 }
 
 fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let built = Path::new(env!("CARGO_BIN_EXE_vmdisk"));
+    let built = Path::new(program());
     start(built, directory, arguments)
 }
 

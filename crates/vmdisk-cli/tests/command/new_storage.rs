@@ -456,7 +456,7 @@ fn each_program_of_the_guide_makes_its_guest_and_a_second_run_changes_nothing() 
             place.path("defined.xml").display()
         );
         program(&place, "virsh", &virsh);
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vmdisk"), place.path("bin/vmdisk")).unwrap();
+        std::os::unix::fs::symlink(crate::program(), place.path("bin/vmdisk")).unwrap();
         let text = text.replace("/srv/img", place.path("images").to_str().unwrap());
         place.write("program", text.as_bytes());
         let run = || {

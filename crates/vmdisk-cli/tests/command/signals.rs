@@ -54,7 +54,7 @@ fn a_signal_that_a_shell_ignores_stays_ignored() {
     let place = Place::with(&[("a.xml", UNSAFE)]);
     let script = "trap '' INT; \"$0\" lint --fix -q a.xml; kill -INT $$; echo on";
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_vmdisk")]);
+    command.args(["-c", script, crate::program()]);
     command.current_dir(place.path("")).process_group(0);
     let run = command.output().unwrap();
     assert!(run.status.success(), "{run:?}");

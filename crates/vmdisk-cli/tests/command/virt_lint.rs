@@ -51,7 +51,7 @@ fn findings_become_warnings_with_the_levels_of_virt_lint() {
         return;
     }
     let place = Place::with(&[("a.xml", UNSAFE), ("broken.xml", "<disk>")]);
-    let program = env!("CARGO_BIN_EXE_vmdisk");
+    let program = crate::program();
     let run = validate(&place, "a.xml", program, "");
     assert_eq!(run.code, 0, "{run:?}");
     let error = "0 0 `vda` discards the guest's flushes [cache-unsafe]; use `cache='writeback'`";
@@ -76,7 +76,7 @@ fn a_mistake_of_the_host_is_one_of_the_node() {
     let text = UNSAFE.replace("cache='unsafe'", "cache='unsafe' io='io_uring'");
     let facts = "{\"schema_version\": \"1.0\", \"limits\": {\"io_uring_disabled\": 2}}";
     let place = Place::with(&[("a.xml", &text), ("host.json", facts)]);
-    let program = env!("CARGO_BIN_EXE_vmdisk");
+    let program = crate::program();
     let run = validate(&place, "a.xml", program, "host.json");
     let level_of = |rule: &str| {
         let line = run.stdout.lines().find(|line| line.contains(rule));
