@@ -179,6 +179,8 @@ pub struct Finding {
     pub help: Option<Phrase>,
     /// Edits that fix it.
     pub fix: Option<Fix>,
+    /// True if it is the same for each guest of the host.
+    pub is_about_host: bool,
     /// If hosts are compared, the indexes of the affected hosts.
     pub hosts: Vec<usize>,
 }
@@ -273,6 +275,12 @@ impl Finding {
         self
     }
 
+    /// Marks it as the same for each guest of the host; its title names no disk.
+    pub fn about_host(&mut self) -> &mut Self {
+        self.is_about_host = true;
+        self
+    }
+
     /// Sets the exact location.
     pub fn span(&mut self, span: Span) -> &mut Self {
         self.span = Some(span);
@@ -338,6 +346,7 @@ impl<'o> Report<'o> {
             notes: Vec::new(),
             help: None,
             fix: None,
+            is_about_host: self.rule.is_about_host,
             hosts: Vec::new(),
         });
         self.findings.last_mut().expect("a finding was just pushed")

@@ -99,6 +99,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Edits that fix it.
     pub fix: Option<ResolvedFix>,
+    /// True if it is the same for each guest of the host.
+    pub is_about_host: bool,
     /// Why it does not count, for the ones in [`LintReport::allowed`](crate::LintReport::allowed).
     pub allowed_by: Option<AllowedBy>,
     /// On which hosts, if there are several.

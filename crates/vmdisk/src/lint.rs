@@ -404,6 +404,7 @@ fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundO
         notes: Vec::new(),
         help: mistake.help.clone(),
         fix: None,
+        is_about_host: rule.is_about_host,
         allowed_by: None,
         hosts,
     }
@@ -461,6 +462,7 @@ fn refusal(
             "the guest will not start with it on this QEMU; use a setting that this QEMU accepts".to_owned()
         }),
         fix: None,
+        is_about_host: rule.is_about_host,
         allowed_by: None,
         hosts: None,
     }
@@ -501,6 +503,7 @@ fn resolve(
         notes,
         help,
         fix,
+        is_about_host,
         hosts: _, // What compares hosts has told them as `hosts`.
     } = finding;
     let render = |phrase: &Phrase| document.render(phrase);
@@ -548,6 +551,7 @@ fn resolve(
                 applicability: fix.applicability,
             })
         }),
+        is_about_host,
         allowed_by: None,
         hosts,
     }
@@ -646,6 +650,7 @@ fn complaints_about_allowances(document: &Document, used: &[BTreeSet<&str>]) -> 
                 edits,
                 applicability: Applicability::Safe,
             }),
+            is_about_host: rule.is_about_host,
             allowed_by: None,
             hosts: None,
         });

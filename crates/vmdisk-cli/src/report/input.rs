@@ -143,7 +143,7 @@ impl InputReport {
         };
         let before = report.findings.len();
         report.findings.retain(|finding| {
-            let is_of_host = finding.rule.is_about_host && finding.severity <= Severity::Advice;
+            let is_of_host = finding.is_about_host && finding.severity <= Severity::Advice;
             !is_of_host || said.insert((host, finding.title.clone()))
         });
         report.findings.len() < before

@@ -165,6 +165,25 @@ fn advice_about_a_host_is_given_once_for_all_its_guests() {
 }
 
 #[test]
+fn discards_that_wait_for_a_newer_qemu_are_advised_once_for_all_guests() {
+    let healthy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let guest = std::fs::read_to_string(healthy.join("virt-install-debian11.xml")).unwrap();
+    let guest = guest.replace(r#" discard="unmap""#, "");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.xml", "b.xml"] {
+        std::fs::write(folder.path().join(name), &guest).unwrap();
+    }
+    // What each disk can have now is said of each.
+    for (qemu, advised) in [("qemu=7.2.22", 1), ("qemu=11.1.0", 2)] {
+        let lint = ["lint", "--format", "concise", "--target", qemu];
+        let inputs = ["a.xml", "b.xml"];
+        let run = finish(vmdisk(folder.path(), lint.iter().chain(&inputs)), b"");
+        let found = run.stdout.matches("advice[discard-missing-thin]").count();
+        assert_eq!((run.code, found), (0, advised), "{run:#?}");
+    }
+}
+
+#[test]
 fn a_volume_without_its_pool_fails_a_run_that_must_check_everything() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
     let lint = |guest: &[&str]| {

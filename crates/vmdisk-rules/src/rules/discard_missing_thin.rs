@@ -26,9 +26,9 @@ declare_rule! {
     /// discards in both cases.
     ///
     /// QEMU before 10.0.11, and from 10.1 to 11.0.1, can corrupt a qcow2 image when a discard meets a write in flight
-    /// to the same cluster. Data matters more than space: for these versions, and without a version, the advice about a
-    /// qcow2 image has no fix, and names one disk of a guest. Then free the space while the guest is off (`virt-sparsify --in-place IMAGE`), or update
-    /// QEMU.
+    /// to the same cluster. Data matters more than space: for these versions, and without a version, the advice about
+    /// qcow2 images has no fix, and is given once for all guests of a host. Then free the space while the guest is off
+    /// (`virt-sparsify --in-place IMAGE`), or update QEMU.
     ///
     /// ## Use instead
     /// Use `discard='unmap'`, and let the guest trim: enable `fstrim.timer` in the guest, or mount with the `discard`
@@ -157,19 +157,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
         };
-        // Nothing can be changed here now: once for a guest is enough.
+        // Nothing can be changed here now: once for the guests of a host is enough.
         let waits = is_qcow2 && !corrupts.is_no();
         if waits && std::mem::replace(&mut is_told, true) {
             continue;
         }
         let fix = [Change::set(at, Discard::Unmap)];
-        let finding = report.finding(
-            at,
-            phrase!(
+        let qemu = context.target.qemu.filter(|_| corrupts.is_yes());
+        let title = match qemu {
+            _ if !waits => phrase!(
                 "{disk} is {what} and does not free what the guest deletes",
                 what = grows.what,
             ),
-        );
+            Some(qemu) => phrase!(
+                "qcow2 images do not free what the guest deletes, and discards can corrupt them on QEMU {qemu}",
+                qemu = qemu.to_string(),
+            ),
+            None => "qcow2 images do not free what the guest deletes, and discards can corrupt them on an older QEMU".into(),
+        };
+        let finding = report.finding(at, title);
         finding
             .label(match disk.backend.discard {
                 Some(_) => Phrase::from("drops the guest's discards"),
@@ -192,17 +198,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 });
             continue;
         }
+        finding.about_host();
         let fixed = Bug::Qcow2DiscardDuringCow.row().fix().unwrap_or_default();
-        match context.target.qemu.filter(|_| corrupts.is_yes()) {
-            Some(qemu) => finding
-                .note(format!("QEMU {qemu} can corrupt a qcow2 image when a discard meets a write to the same cluster"))
+        match qemu {
+            Some(_) => finding
                 .help(phrase!(
                     "shrink it while the guest is off (`virt-sparsify --in-place`); with QEMU {fixed} or later, use {unmap}, and let the guest trim (`fstrim.timer`, or the `discard` mount option)",
                     fixed,
                     unmap,
                 )),
             None => finding
-                .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
                 .help(phrase!(
                     "with QEMU {fixed} or later, use {unmap}, and let the guest trim (`fstrim.timer`, or the `discard` mount option); name the version with `--target qemu=…` for a fix",
                     fixed,

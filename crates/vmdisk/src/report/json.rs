@@ -537,6 +537,7 @@ pub(super) fn finding<'a>(
         notes,
         help,
         fix,
+        is_about_host,
         allowed_by,
         hosts,
     } = finding;
@@ -552,7 +553,7 @@ pub(super) fn finding<'a>(
             Confidence::Certain => ConfidenceWord::Certain,
             Confidence::Assumed => ConfidenceWord::Assumed,
         },
-        subject: match rule.is_about_host {
+        subject: match is_about_host {
             true => SubjectWord::Host,
             false => SubjectWord::Guest,
         },
