@@ -285,7 +285,7 @@ fn mirrored_btrfs_buffers_where_its_kernel_does() {
         .value()
         .map(|btrfs| btrfs.data_profile.clone());
     assert_eq!(profile, Some(Fact::Known(vec!["raid1".to_owned()])));
-    let devices = index.devices_of(filesystem).len();
+    let devices = index.devices_of(filesystem).known().unwrap().len();
     assert_eq!(
         devices, 2,
         "mountinfo shows one of the two devices, sysfs both"

@@ -140,7 +140,7 @@ fn the_mount_of_an_image_on_btrfs_is_found_without_a_kernel() {
         .known()
         .expect("the filesystem was collected");
     assert_eq!(filesystem.kind, FsKind::Btrfs);
-    assert_eq!(ids(&index.devices_of(filesystem)), ["lvm"]);
+    assert_eq!(ids(&index.devices_of(filesystem).known().unwrap()), ["lvm"]);
     assert_eq!(
         filesystem.btrfs.value().expect("btrfs").checksum,
         Fact::Known("crc32c".to_owned())

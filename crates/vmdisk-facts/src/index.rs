@@ -359,8 +359,9 @@ impl<'a> HostIndex<'a> {
         if let Fact::Known(file) = &device.loop_file
             && let Fact::Known(path) = &file.backing_file
         {
-            let filesystem = self.filesystem_of(path).known();
-            return filesystem.map_or_else(Vec::new, |it| self.devices_of(it));
+            let filesystem = self.filesystem_of(path);
+            let devices = filesystem.and_then(|it| self.devices_of(it));
+            return devices.known().unwrap_or_default();
         }
         let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
         if let Fact::Known(partition) = &device.partition
@@ -372,18 +373,28 @@ impl<'a> HostIndex<'a> {
         ids.into_iter().filter_map(|id| self.device(id)).collect()
     }
 
-    /// The devices of a filesystem, as far as they were collected: of an overlay, those of its upper directory.
-    pub fn devices_of(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
-        let mut filesystem = filesystem;
+    /// The filesystem that stores what is written to one: of an overlay, that of its upper directory.
+    pub(crate) fn written_filesystem(&self, filesystem: &'a Filesystem) -> Fact<&'a Filesystem> {
+        let mut written = filesystem;
         // An overlay on an overlay is possible, a chain of facts without end is not.
         for _ in 0..4 {
-            let upper = upper(filesystem).and_then(|upper| self.filesystem_of(upper).known());
-            match upper.filter(|upper| upper.id != filesystem.id) {
-                Some(upper) => filesystem = upper,
-                None => break,
+            if written.kind != FsKind::Overlay {
+                return Fact::Known(written);
+            }
+            let overlay = written.overlay.as_ref();
+            let upper = overlay.and_then(|overlay| overlay.upper.as_str());
+            match upper.and_then(|upper| self.filesystem_of(upper)) {
+                Fact::Known(upper) => written = upper,
+                missing => return missing,
             }
         }
-        self.own_devices(filesystem)
+        Fact::NotCollected
+    }
+
+    /// The devices of a filesystem: of an overlay, those of its upper directory.
+    pub fn devices_of(&self, filesystem: &'a Filesystem) -> Fact<Vec<&'a BlockDevice>> {
+        let written = self.written_filesystem(filesystem);
+        written.and_then(|it| it.devices.as_ref().map(|_| self.own_devices(it)))
     }
 
     pub(crate) fn own_devices(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
@@ -399,20 +410,15 @@ impl<'a> HostIndex<'a> {
     pub fn leaves_of(&self, path: &str) -> Fact<Vec<&'a BlockDevice>> {
         match self.block_device(path) {
             Fact::Known(device) => Fact::Known(self.leaves(device)),
-            Fact::Absent | Fact::NotCollected => self.filesystem_of(path).and_then(|filesystem| {
-                filesystem.devices.as_ref().map(|_| {
+            Fact::Absent | Fact::NotCollected => {
+                let filesystem = self.filesystem_of(path);
+                let devices = filesystem.and_then(|it| self.devices_of(it));
+                devices.map(|devices| {
                     let mut seen = HashSet::new();
-                    let mut leaves = Vec::new();
-                    for device in self.devices_of(filesystem) {
-                        leaves.extend(
-                            self.leaves(device)
-                                .into_iter()
-                                .filter(|leaf| seen.insert(leaf.id.as_str())),
-                        );
-                    }
-                    leaves
+                    let leaves = devices.into_iter().flat_map(|it| self.leaves(it));
+                    leaves.filter(|leaf| seen.insert(&leaf.id)).collect()
                 })
-            }),
+            }
             Fact::Unknown(unknown) => Fact::Unknown(unknown),
         }
     }

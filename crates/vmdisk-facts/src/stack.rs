@@ -300,24 +300,11 @@ impl<'a> HostIndex<'a> {
         if let Fact::Known(device) = self.block_device(path) {
             return device.queue.logical.clone();
         }
-        let mut filesystem = match self.filesystem_of(path) {
+        let filesystem = self.filesystem_of(path);
+        let filesystem = match filesystem.and_then(|it| self.written_filesystem(it)) {
             Fact::Known(filesystem) => filesystem,
             missing => return missing.map(|_| 0),
         };
-        // As for the devices of a file system, an overlay on an overlay ends somewhere.
-        for _ in 0..4 {
-            match self.upper_layer(filesystem) {
-                Some(StackLayer::FileSystem {
-                    filesystem: upper, ..
-                }) => filesystem = upper,
-                _ => break,
-            }
-        }
-        if filesystem.kind == FsKind::Overlay
-            && let Some(missing) = missing_upper(filesystem)
-        {
-            return missing.map(|()| 0);
-        }
         if !filesystem.kind.passes_requests_on() {
             return Fact::Absent;
         }

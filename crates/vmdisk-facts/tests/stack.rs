@@ -1,6 +1,6 @@
 //! What becomes of a discard and of a small request at the layers of a host.
 
-use vmdisk_facts::stack::{DiscardLoss, FlushEffect, UnknownFlush};
+use vmdisk_facts::stack::{DiscardLoss, FlushEffect, FlushLoss, UnknownFlush};
 use vmdisk_facts::{Fact, Facts, HostIndex};
 
 const HOST: &str = r#"
@@ -84,4 +84,77 @@ fn the_sectors_of_a_device_reach_files_where_requests_are_passed_on() {
     let effects: Vec<&FlushEffect> = lost.iter().map(|lost| &lost.effect).collect();
     let missing = UnknownFlush::Missing(None, Fact::NotCollected);
     assert_eq!(effects, [&FlushEffect::Unknown(missing)]);
+}
+
+/// One host with an image on an overlay over `upper`, with the options of its mount.
+fn overlay(overlay: &str, options: &str) -> Facts {
+    let text = HOST
+        .replace("overlay: {upper: /fat/upper}", overlay)
+        .replace("fstype: overlay,", &format!("fstype: overlay, {options}"));
+    Facts::parse(&text).expect("the facts are read").facts
+}
+
+#[test]
+fn what_is_written_to_an_overlay_is_where_its_upper_directory_is() {
+    let drives = |of: &str| {
+        let facts = overlay(of, "");
+        let leaves = HostIndex::new(&facts).leaves_of("/over/a.img");
+        leaves.map(|leaves| leaves.iter().map(|it| it.id.clone()).collect())
+    };
+    let drive = |id: &str| Fact::Known(vec![id.to_owned()]);
+    assert_eq!(drives("overlay: {upper: /fat/upper}"), drive("ssd"));
+    assert_eq!(drives("overlay: {upper: /up}, devices: null"), drive("hdd"));
+    // Of a lower directory, nothing is written.
+    let lower = "lower: [/fat]";
+    let both = format!("overlay: {{upper: /up, {lower}}}");
+    assert_eq!(drives(&both), drive("hdd"));
+    let read_only: Fact<Vec<String>> = drives(&format!("overlay: {{upper: null, {lower}}}"));
+    assert_eq!(read_only, Fact::Absent);
+    // An unknown upper directory, and one on the overlay itself.
+    for unknown in [lower, "upper: /over/up"] {
+        let unknown = format!("overlay: {{{unknown}}}");
+        assert_eq!(drives(&unknown), Fact::NotCollected, "{unknown}");
+    }
+}
+
+#[test]
+fn the_layers_of_an_overlay_are_those_of_its_upper_directory() {
+    let layers = |of: &str| {
+        let facts = overlay(of, "");
+        let index = HostIndex::new(&facts);
+        let top = index.file_layer("/over/a.img").known().unwrap();
+        let below = index.layers_under(&top);
+        below.iter().map(|layer| layer.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(layers("overlay: {upper: /fat/upper}"), ["vfat on /fat"]);
+    assert_eq!(layers("overlay: {upper: /up, lower: [/fat]}"), ["xfs on /"]);
+    for none in ["upper: null", "lower: [/fat]", "upper: /over/up"] {
+        let none = format!("overlay: {{{none}}}");
+        assert!(layers(&none).is_empty(), "{none}");
+    }
+}
+
+#[test]
+fn a_volatile_overlay_drops_flushes_and_another_passes_them_on() {
+    let lost = |of: &str, options: &str| {
+        let facts = overlay(of, options);
+        let index = HostIndex::new(&facts);
+        let lost = index.lost_flushes("/over/a.img", false).unwrap();
+        let lost = lost.into_iter().map(|it| (it.layer.name(), it.effect));
+        lost.collect::<Vec<_>>()
+    };
+    let over = || "overlay on /over".to_owned();
+    let missing = UnknownFlush::Missing(None, Fact::NotCollected);
+    let volatile = FlushEffect::Dropped(FlushLoss::VolatileOverlay);
+    for of in ["upper: /up", "upper: null", "lower: [/fat]"] {
+        let of = format!("overlay: {{{of}}}");
+        let drops = lost(&of, "options: {fsync: volatile},");
+        assert_eq!(drops, [(over(), volatile.clone())], "{of}");
+    }
+    let unknown = lost("overlay: {lower: [/fat]}", "options: {rw: null},");
+    assert_eq!(unknown, [(over(), FlushEffect::Unknown(missing))]);
+    for of in ["overlay: {upper: /up}", "overlay: {upper: null}"] {
+        let own = lost(of, "options: {rw: null},");
+        assert!(own.iter().all(|(name, _)| *name != over()), "{own:?}");
+    }
 }

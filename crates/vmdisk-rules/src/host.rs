@@ -172,11 +172,9 @@ fn unseen_devices_under<'a>(
         return Ok(host.walk_down_unseen(device, seen));
     }
     // A path that is not a known device is a file on a file system.
-    let Some(filesystem) = Context::known(host.filesystem_of(path), what)? else {
-        return Ok(Vec::new());
-    };
-    Context::known(filesystem.devices.as_ref(), what)?;
-    let tops = host.devices_of(filesystem).into_iter();
+    let filesystem = host.filesystem_of(path);
+    let devices = filesystem.and_then(|it| host.devices_of(it));
+    let tops = Context::known(devices, what)?.into_iter().flatten();
     Ok(tops
         .flat_map(|top| host.walk_down_unseen(top, seen))
         .collect())

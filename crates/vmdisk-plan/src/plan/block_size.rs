@@ -125,8 +125,9 @@ impl Planner<'_> {
                 // The device that the file system is on, not what lies below it: encryption can have larger sectors
                 // than the disk.
                 let filesystem = self.host.index.filesystem_of(path).known()?;
-                let devices = self.host.index.devices_of(filesystem).into_iter();
+                let devices = self.host.index.devices_of(filesystem).known()?;
                 devices
+                    .into_iter()
                     .filter_map(of_device)
                     .max_by_key(|below| (below.logical, below.physical))
             }

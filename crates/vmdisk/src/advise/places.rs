@@ -158,7 +158,7 @@ impl<'a> Search<'_, '_, 'a> {
         if *kind == FsKind::Vfat && self.intent.size.0 >= 4 << 30 {
             return Err("a file on vfat has less than 4 GiB".to_owned());
         }
-        let devices = self.host.devices_of(filesystem);
+        let devices = self.host.devices_of(filesystem).known().unwrap_or_default();
         let on = devices
             .first()
             .map(|device| format!(" on {}", device.name()));
