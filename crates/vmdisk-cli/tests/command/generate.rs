@@ -675,6 +675,19 @@ fn a_secret_that_only_libvirt_finds_is_refused_for_qemu() {
 }
 
 #[test]
+fn a_wwn_on_sata_is_written_for_qemu_and_refused_in_xml() {
+    let disk = "raw:/srv/a.img,bus=sata,wwn=5000c50015ea71ac";
+    let run = |form: &str| Place::with(&[]).run(&["generate", "--to", form, "--disk", disk]);
+    let wwn = format!("\"wwn\":{}", 0x5000_c500_15ea_71ac_u64);
+    assert!(text(run("qemu")).contains(&wwn));
+    for form in ["libvirt-xml", "disk-xml"] {
+        let run = run(form);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(run.stderr.contains("[bus-option-refused]"), "{run:?}");
+    }
+}
+
+#[test]
 fn an_architecture_that_libvirt_does_not_know_is_refused_in_its_xml_only() {
     let spec =
         "version: 1\nguest: {arch: loongarch64, type: qemu}\ndisks:\n- raw: {path: /srv/a.img}\n";

@@ -292,8 +292,13 @@ fn asks_for(spec: &DiskSpec, field: DiskField) -> bool {
     of_model.is_some()
 }
 
-/// Where a field of a hard disk would be right, if the newest libvirt refuses it on this bus.
+/// Where a field of a hard disk would be right, if the newest libvirt refuses it on this bus for QEMU's sake. What libvirt
+/// refuses on SATA only is written for QEMU, which has one device for both buses; a rule refuses it in XML.
 fn is_elsewhere(field: DiskField, bus: TargetBus) -> Option<&'static str> {
+    let bus = match bus {
+        TargetBus::Sata => TargetBus::Ide,
+        other => other,
+    };
     fields::disk(field)
         .takers
         .elsewhere(bus, Device::Disk, |_| None)
