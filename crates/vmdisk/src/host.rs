@@ -55,6 +55,12 @@ impl Host {
         self.0.borrow_owner()
     }
 
+    /// The facts, if no clone shares them.
+    #[cfg(all(feature = "plan", feature = "trace"))]
+    pub(crate) fn into_facts(self) -> Option<Facts> {
+        Arc::into_inner(self.0).map(IndexedFacts::into_owner)
+    }
+
     /// The index of the facts.
     pub fn index(&self) -> &HostIndex<'_> {
         self.0.borrow_dependent()

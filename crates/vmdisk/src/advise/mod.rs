@@ -6,7 +6,7 @@ mod order;
 mod places;
 mod wants;
 
-use vmdisk_facts::{HostIndex, MeasuredStorage};
+use vmdisk_facts::{Facts, HostIndex, MeasuredStorage};
 use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
 use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after_on, plan_on};
 
@@ -49,10 +49,11 @@ pub fn advise(intent: &StorageIntent, options: &LintOptions) -> StorageAdvice {
     let host = host.index();
     let (found, mut excluded) = places::of(intent, host);
     let mut candidates = Vec::new();
+    let mut after = None;
     for place in &found {
         for form in place.forms(intent) {
             let forms = vec![form.form];
-            match candidate(place, form, intent, host, options) {
+            match candidate(place, form, intent, host, &mut after, options) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(why) => excluded.push(ExcludedStorage {
                     place: place.name.clone(),
@@ -65,12 +66,13 @@ pub fn advise(intent: &StorageIntent, options: &LintOptions) -> StorageAdvice {
     order::order(intent, candidates, excluded)
 }
 
-/// Plans and judges a form of a place.
+/// Plans and judges a form of a place. `after` has the facts after another plan.
 fn candidate(
     place: &StoragePlace<'_>,
     FormOfPlace { form, backend }: FormOfPlace,
     intent: &StorageIntent,
     host: &HostIndex<'_>,
+    after: &mut Option<Facts>,
     options: &LintOptions,
 ) -> Result<StorageCandidate, String> {
     let taken = match (form, place.free) {
@@ -85,8 +87,8 @@ fn candidate(
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
     let planned = plan_on(&spec, host, target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
-    let after = Host::new(facts_after_on(host, &planned));
-    let options = options.clone().host(after.clone()).detail(Detail::Titles);
+    let host_after = Host::new(facts_after_on(host, &planned, after.take()));
+    let options = options.clone().host(host_after).detail(Detail::Titles);
     let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
     let document = read(&xml).map_err(|failure| failure.message)?;
     let traced = trace(&document, &options).disks.into_iter().next();
@@ -99,11 +101,13 @@ fn candidate(
         backend.cache.map(CacheMode::as_str),
         backend.aio.map(AioMode::as_str),
     );
-    let measured = path.map_or_else(Vec::new, |path| after.index().measured_on(path));
+    let measured = path.zip(options.index());
+    let measured = measured.map_or_else(Vec::new, |(path, host)| host.measured_on(path));
     let is_this =
         |it: &&MeasuredStorage| it.form.as_str().is(&form.word()) && it.is_like(None, cache, io);
     let measured = measured.into_iter().filter(is_this).cloned().collect();
     let findings = traced.findings.into_iter().map(|(_, finding)| finding);
+    *after = options.host.and_then(Host::into_facts);
     Ok(StorageCandidate {
         place: place.name.clone(),
         kind: place.kind.clone(),
