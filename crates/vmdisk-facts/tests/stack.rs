@@ -158,3 +158,22 @@ fn a_volatile_overlay_drops_flushes_and_another_passes_them_on() {
         assert!(own.iter().all(|(name, _)| *name != over()), "{own:?}");
     }
 }
+
+#[test]
+fn an_overlay_on_an_overlay_ends_at_the_first_other_file_system() {
+    let drives = |upper: &str, of: &str| {
+        let text = HOST
+            .replace(
+                "kind: nfs4}",
+                &format!("kind: overlay, overlay: {{upper: {of}}}}}"),
+            )
+            .replace("upper: /fat/upper", &format!("upper: {upper}"));
+        let facts = Facts::parse(&text).expect("the facts are read").facts;
+        let leaves = HostIndex::new(&facts).leaves_of("/net/a.img");
+        leaves.map(|leaves| leaves.iter().map(|it| it.id.clone()).collect::<Vec<_>>())
+    };
+    let ssd = Fact::Known(vec!["ssd".to_owned()]);
+    assert_eq!(drives("/fat/up", "/over/up"), ssd);
+    // Each on the other.
+    assert_eq!(drives("/net/up", "/over/up"), Fact::NotCollected);
+}
