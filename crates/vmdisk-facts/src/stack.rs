@@ -360,7 +360,8 @@ impl<'a> HostIndex<'a> {
 
     /// The file system with the upper directory of an overlay.
     fn upper_layer(&self, filesystem: &'a Filesystem) -> Option<StackLayer<'a>> {
-        let overlay = filesystem.overlay.value()?;
+        let is_overlay = filesystem.kind == FsKind::Overlay;
+        let overlay = filesystem.overlay.value().filter(|_| is_overlay)?;
         let upper = self.file_layer(overlay.upper.value()?).known()?;
         // An overlay on itself is not a chain of file systems.
         (upper.id() != (true, filesystem.id.as_str())).then_some(upper)
