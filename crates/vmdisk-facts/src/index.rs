@@ -373,7 +373,7 @@ impl<'a> HostIndex<'a> {
         ids.into_iter().filter_map(|id| self.device(id)).collect()
     }
 
-    /// The filesystem that stores what is written to one: of an overlay, that of its upper directory.
+    /// The filesystem that stores the writes to a filesystem: for an overlay, the filesystem of its upper directory.
     pub(crate) fn written_filesystem(&self, filesystem: &'a Filesystem) -> Fact<&'a Filesystem> {
         let mut written = filesystem;
         // An overlay on an overlay is possible, a chain of facts without end is not.
@@ -392,7 +392,7 @@ impl<'a> HostIndex<'a> {
         Fact::NotCollected
     }
 
-    /// The devices of a filesystem: of an overlay, those of its upper directory.
+    /// The devices of a filesystem: for an overlay, the devices under its upper directory.
     pub fn devices_of(&self, filesystem: &'a Filesystem) -> Fact<Vec<&'a BlockDevice>> {
         let written = self.written_filesystem(filesystem);
         written.and_then(|it| it.devices.as_ref().map(|_| self.own_devices(it)))
