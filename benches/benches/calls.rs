@@ -19,7 +19,7 @@ use std::time::Instant;
 use vmdisk::calls::{CallOptions, lint};
 use vmdisk_capi::{vmdisk_free, vmdisk_lint};
 
-/// Each interface is timed so often, and its fastest batch counts: what else runs on the machine only adds.
+/// Batches of each interface. The fastest counts: other programs on the machine only add time.
 const BATCHES: usize = 30;
 
 /// Lints of a batch.

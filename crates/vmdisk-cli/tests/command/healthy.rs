@@ -114,7 +114,7 @@ fn guests_of_common_tools_are_healthy_on_distributions_with_at_most_one_advice()
                     )
             });
             assert_eq!(above.count(), 0, "{guest:?} {host:?}: {found:?}");
-            // One is about the guest. What is about its host is given once for all guests, by each rule.
+            // At most one is about the guest. Each rule gives advice about the host once for all guests.
             let about = |subject: &str| {
                 let advice = found
                     .iter()
@@ -184,7 +184,7 @@ fn discards_that_wait_for_a_newer_qemu_are_advised_once_for_all_guests() {
     for name in ["a.xml", "b.xml"] {
         std::fs::write(folder.path().join(name), &guest).unwrap();
     }
-    // What each disk can have now is said of each.
+    // A QEMU with the fix can use discards now: each guest has the advice.
     for (qemu, advised) in [("qemu=7.2.22", 1), ("qemu=11.1.0", 2)] {
         let lint = ["lint", "--format", "concise", "--target", qemu];
         let inputs = ["a.xml", "b.xml"];

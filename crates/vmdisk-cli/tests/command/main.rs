@@ -80,7 +80,7 @@ pub(crate) const CLEAN: &str = "\
 </disk>
 ";
 
-/// The command that is tried: the one of this build, or the one that ships and that VMDISK_PROGRAM names.
+/// The program under test: this build, or the program of a release that VMDISK_PROGRAM names.
 pub(crate) fn program() -> &'static str {
     static NAMED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("VMDISK_PROGRAM").ok());
     NAMED.as_deref().unwrap_or(env!("CARGO_BIN_EXE_vmdisk"))
