@@ -6,12 +6,12 @@
 
 mod boot;
 mod expected;
-pub(crate) mod flushes;
 mod initramfs;
 mod io_path;
 pub(crate) mod packages;
 mod results;
 mod stacks;
+pub(crate) mod tiny;
 mod trials;
 
 use std::path::{Path, PathBuf};
@@ -50,6 +50,9 @@ const RELEASE: Release = Release {
 
 /// The kernels, with their suite in the lab's release.
 const KERNELS: &[(&str, &str)] = &[("6.1", ""), ("6.12", "-backports")];
+
+/// The package that depends on the newest kernel for virtual machines.
+const CLOUD: &str = "linux-image-cloud-amd64";
 
 /// The packages with programs for the stacks.
 const TOOLS: &[&str] = &[
@@ -105,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if !kernels.is_empty() && !kernels.iter().any(|kernel| kernel == version) {
             continue;
         }
-        let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite)?)?;
+        let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite, CLOUD)?)?;
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen, *rounds)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
         // A failure does not hide the findings under the other kernel.
@@ -155,19 +158,22 @@ pub(crate) fn kernel() -> anyhow::Result<()> {
     let (version, suite) = KERNELS[0];
     let folder = crate::repository().join("target/hostlab");
     std::fs::create_dir_all(&folder)?;
-    let unpacked = unpacked_kernel(&Packages::ready(&folder, RELEASE)?, version, suite)?;
+    let unpacked = unpacked_kernel(&Packages::ready(&folder, RELEASE)?, version, suite, CLOUD)?;
     Kernel::find(&unpacked)?;
     println!("{}", unpacked.display());
     Ok(())
 }
 
-fn unpacked_kernel(packages: &Packages, version: &str, suite: &str) -> anyhow::Result<PathBuf> {
-    packages.unpacked(
-        &format!("linux-{version}"),
-        suite,
-        &["linux-image-cloud-amd64"],
-        |package| package.starts_with("linux-image-") && package != "linux-image-cloud-amd64",
-    )
+/// Unpacks the kernel that a package depends on.
+fn unpacked_kernel(
+    packages: &Packages,
+    name: &str,
+    suite: &str,
+    latest: &str,
+) -> anyhow::Result<PathBuf> {
+    packages.unpacked(&format!("linux-{name}"), suite, &[latest], |package| {
+        package.starts_with("linux-image-") && package != latest
+    })
 }
 
 /// Builds the programs for the guest, statically linked.

@@ -82,8 +82,12 @@ enum Chore {
         #[arg(long, default_value_t = 200)]
         rounds: u32,
     },
-    /// Build the guest with which tests count flushes: a kernel and an initramfs, in target/guest
-    Guest,
+    /// Build the guest with which tests count flushes and look at disks: a kernel and an initramfs, in target/guest
+    Guest {
+        /// Take a kernel with the drivers of all buses, and another instruction set's QEMU and UEFI; below target/guest
+        #[arg(value_parser = hostlab::tiny::ARCHITECTURES.map(|it| it.name))]
+        architecture: Option<String>,
+    },
     /// Run the fuzz targets, each for a limited time, starting from the committed inputs
     Fuzz(fuzz::Arguments),
     /// Unpack Debian's cloud kernel for the guests of benchmarks in tests, and print its path
@@ -166,7 +170,7 @@ fn main() -> anyhow::Result<()> {
             println!("{count} domains, {bytes} bytes, in {}", folder.display());
             Ok(())
         }
-        Chore::Guest => hostlab::flushes::run(),
+        Chore::Guest { architecture } => hostlab::tiny::run(architecture.as_deref()),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Interfaces => qemus::record_interfaces(),
         Chore::Kernel => hostlab::kernel(),

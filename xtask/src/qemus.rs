@@ -59,6 +59,9 @@ const SOURCES: [Source; QEMU_VERSIONS.len()] = [
 /// The emulator.
 const EMULATOR: &str = "qemu-system-x86_64";
 
+/// The packages of each.
+const PACKAGES: [&str; 3] = ["qemu-system-x86", "qemu-utils", "qemu-block-extra"];
+
 /// A driver in a separate Debian package, by its path in the directory of a version.
 const MODULE: &str = "apt/root/usr/lib/x86_64-linux-gnu/qemu/block-curl.so";
 
@@ -109,12 +112,14 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
             println!("{} exists", emulator.display());
             continue;
         }
-        fetch(source, &programs).map_err(|error| {
-            let Source {
-                version, release, ..
-            } = source;
+        let Source {
+            version: wanted,
+            release,
+            suite,
+        } = source;
+        fetch(&programs, *release, suite, &PACKAGES).map_err(|error| {
             anyhow!(
-                "could not get QEMU {version} of Debian {}: {error:#}",
+                "could not get QEMU {wanted} of Debian {}: {error:#}",
                 release.name
             )
         })?;
@@ -130,12 +135,16 @@ pub(crate) fn run(folder: Option<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Unpacks one version, and writes a script for each of its programs.
-fn fetch(source: &Source, programs: &Path) -> anyhow::Result<()> {
+/// Unpacks packages of QEMU with all they need, and writes a script for each of its programs.
+pub(crate) fn fetch(
+    programs: &Path,
+    release: Release,
+    suite: &str,
+    wanted: &[&str],
+) -> anyhow::Result<()> {
     fs::create_dir_all(programs)?;
-    let packages = Packages::ready(programs, source.release)?;
-    let wanted = ["qemu-system-x86", "qemu-utils", "qemu-block-extra"];
-    let root = packages.unpacked("root", source.suite, &wanted, |_| true)?;
+    let packages = Packages::ready(programs, release)?;
+    let root = packages.unpacked("root", suite, wanted, |_| true)?;
     let loader = ["lib", "usr/lib"]
         .map(|place| format!("{place}/x86_64-linux-gnu/ld-linux-x86-64.so.2"))
         .into_iter()

@@ -5,6 +5,8 @@
 
 #[path = "generated_is_accepted/acpi.rs"]
 mod acpi;
+#[path = "generated_is_accepted/boots.rs"]
+mod boots;
 #[path = "generated_is_accepted/exception.rs"]
 mod exception;
 #[path = "generated_is_accepted/libvirt.rs"]

@@ -21,14 +21,25 @@ pub(crate) struct Release {
 pub(crate) struct Packages {
     folder: PathBuf,
     release: Release,
+    architecture: Option<&'static str>,
 }
 
 impl Packages {
     /// Prepares apt, with package lists that are at most a day old.
     pub(crate) fn ready(folder: &Path, release: Release) -> anyhow::Result<Self> {
+        Self::of(folder, release, None)
+    }
+
+    /// As [`Packages::ready`], for another architecture than the system's.
+    pub(crate) fn of(
+        folder: &Path,
+        release: Release,
+        architecture: Option<&'static str>,
+    ) -> anyhow::Result<Self> {
         let packages = Self {
             folder: folder.join("apt"),
             release,
+            architecture,
         };
         for name in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(packages.folder.join(name))?;
@@ -64,6 +75,11 @@ impl Packages {
             "Debug::NoLocking=true".to_owned(),
         ] {
             command.args(["-o", &option]);
+        }
+        if let Some(architecture) = self.architecture {
+            for option in ["APT::Architecture", "APT::Architectures"] {
+                command.args(["-o", &format!("{option}={architecture}")]);
+            }
         }
         command.env("LC_ALL", "C").arg("-qq");
         command

@@ -38,7 +38,7 @@ impl Kernel {
                 .pop()
                 .ok_or_else(|| missing(format!("{}/{prefix}*", folder.display())))
         };
-        let image = first(root.join("boot"), "vmlinuz")?;
+        let image = first(root.join("boot"), "vmlinu")?;
         // Distributions with /lib as a link have their modules below /usr.
         let modules = first(root.join("lib/modules"), "")
             .or_else(|_| first(root.join("usr/lib/modules"), ""))?;

@@ -15,7 +15,7 @@ use super::{generate, installed};
 const FEATURES: &str = "  <features>\n    <acpi/>\n  </features>\n";
 
 /// Longest wait for a step of the guest, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The guest's first program. It names its disks, waits for another one, names them again, and powers off.
 const INIT: &str = "mount -t proc none /proc; mount -t sysfs none /sys; \
@@ -35,7 +35,7 @@ fn generated(image: &Path, machine: &str) -> String {
 }
 
 /// The words of the command lines with which a libvirt would start guests.
-fn command_lines(libvirt: &LibvirtBuild, guests: &[String]) -> Vec<Vec<String>> {
+pub(super) fn command_lines(libvirt: &LibvirtBuild, guests: &[String]) -> Vec<Vec<String>> {
     let session = libvirt.session();
     let mut commands = String::new();
     for (number, xml) in guests.iter().enumerate() {
@@ -64,13 +64,11 @@ fn is_without_acpi(words: &[String]) -> bool {
         .any(|word| word == "-no-acpi" || word.contains("acpi=off"))
 }
 
-/// Starts QEMU as libvirt would, with a kernel in place of what is on the disk.
-fn boot(words: &[String], console: &Path) -> QemuProcess {
-    let (kernel, initramfs) = guest().expect("the test looked");
+/// QEMU with the words that libvirt would start it with, and without the files of its secret and monitor.
+pub(super) fn as_launched(words: &[String]) -> Launch {
     let mut launch = Launch::running(super::qemu::PROGRAM);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        // The files of libvirt's secret and monitor do not exist.
         let is_option = ["-object", "-chardev", "-mon"].contains(&word.as_str());
         let Some(value) = words.as_slice().first().filter(|_| is_option) else {
             launch = launch.arg(word);
@@ -81,10 +79,16 @@ fn boot(words: &[String], console: &Path) -> QemuProcess {
             launch = launch.args([word, value]);
         }
     }
+    launch
+}
+
+/// Starts QEMU as libvirt would, with a kernel in place of what is on the disk.
+fn boot(words: &[String], console: &Path) -> QemuProcess {
+    let (kernel, initramfs) = guest().expect("the test looked");
     let append = format!(
         "console=ttyS0 quiet panic=-1 loglevel=3 no_timer_check rdinit=/bin/sh -- -c \"{INIT}\""
     );
-    launch
+    as_launched(words)
         .arg("-kernel")
         .arg(kernel)
         .arg("-initrd")

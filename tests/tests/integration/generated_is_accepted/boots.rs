@@ -1,0 +1,268 @@
+//! Generated guests boot, and see each disk with the size, serial number and sector size of the spec.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use serde_json::json;
+use vmdisk_bench_runner::guest::Archive;
+use vmdisk_qmp::Launch;
+use vmdisk_tests::{LibvirtBuild, guest, has_program, real, repository, run};
+
+use super::acpi::{PATIENCE, as_launched, command_lines};
+use super::{generate, installed};
+
+/// A disk of a spec: its bus, and the size of its sectors.
+type Asked = (&'static str, u32);
+
+const Q35: [Asked; 6] = [
+    ("virtio", 512),
+    ("virtio", 4096),
+    ("virtio-scsi", 4096),
+    ("nvme", 4096),
+    ("sata", 512),
+    ("usb", 512),
+];
+const PC: [Asked; 4] = [
+    ("ide", 512),
+    ("virtio", 512),
+    ("virtio-scsi", 512),
+    ("usb", 512),
+];
+const VIRT: [Asked; 5] = [
+    ("virtio", 512),
+    ("virtio", 4096),
+    ("virtio-scsi", 4096),
+    ("usb", 512),
+    ("nvme", 4096),
+];
+
+/// The smallest disk. Each further one has a MiB more.
+const MIB: u64 = 96;
+
+fn image(folder: &Path, nth: usize) -> PathBuf {
+    folder.join(format!("{nth}.img"))
+}
+
+/// Makes the images of disks, and writes their spec.
+fn spec(folder: &Path, guest: &str, disks: &[Asked]) -> String {
+    let mut text = format!("version: 1\nguest: {{type: qemu, {guest}}}\ndisks:\n");
+    for (nth, (bus, sector)) in disks.iter().enumerate() {
+        let image = image(folder, nth);
+        let file = fs::File::create(&image).unwrap();
+        file.set_len((MIB + nth as u64) << 20).unwrap();
+        let image = image.display();
+        text += &format!("- {{raw: {{path: {image}}}, bus: {bus}, serial: {bus}-{nth}");
+        text += &match (nth, sector) {
+            (0, _) => ", boot: 1}\n".to_owned(),
+            (_, 512) => "}\n".to_owned(),
+            _ => format!(", logical-block-size: {sector}}}\n"),
+        };
+    }
+    text
+}
+
+/// The lines in which the guest is to name its disks.
+fn expected(disks: &[Asked]) -> Vec<String> {
+    let line = |(nth, (bus, sector)): (usize, &Asked)| {
+        format!("{} {sector} {bus}-{nth}", (MIB + nth as u64) << 11)
+    };
+    let mut lines: Vec<String> = disks.iter().enumerate().map(line).collect();
+    lines.sort();
+    lines
+}
+
+/// An initramfs whose program `/look` waits for disks and names each with its size in 512-byte units, the size of its
+/// sectors, and the serial number, which each kind of disk has in another place.
+fn initramfs(of: &Path, count: usize) -> Vec<u8> {
+    let script = format!(
+        "#!/bin/sh\nmount -t proc none /proc; mount -t sysfs none /sys\n\
+         while read -r module; do insmod /modules/$module.ko; done </modules/all\n\
+         tries=0; set -- /sys/block/*\n\
+         while [ $# -lt {count} -a $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); set -- /sys/block/*; done\n\
+         for disk; do echo DISK $(cat $disk/size) $(cat $disk/queue/logical_block_size) \
+         $(cat $disk/serial $disk/device/serial $disk/device/../../../../serial 2>/dev/null || \
+         tr -cd a-z0-9- <$disk/device/vpd_pg80); done\necho END; poweroff -f\n"
+    );
+    let mut archive = Archive::default();
+    archive.file("look", script.into_bytes(), true);
+    [fs::read(of).unwrap(), archive.bytes()].concat()
+}
+
+/// The parameters of a kernel that runs `/look`.
+fn parameters(console: &str) -> String {
+    format!("console={console} quiet panic=-1 loglevel=3 no_timer_check rdinit=/look")
+}
+
+/// Runs a guest until it has named its disks.
+fn disks_of(name: &str, launch: Launch, folder: &Path) -> Vec<String> {
+    let console = folder.join("console");
+    let began = Instant::now();
+    let mut qemu = launch
+        .args(["-serial", &format!("file:{}", console.display())])
+        .args(["-display", "none", "-no-reboot"])
+        .start()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    // libvirt's guests wait for it.
+    qemu.ask("cont", json!({})).unwrap();
+    loop {
+        let said = fs::read(&console).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).replace('\r', "");
+        if said.contains("\nEND\n") {
+            let named = said.lines().filter_map(|line| line.strip_prefix("DISK "));
+            let mut named: Vec<String> = named.map(|line| line.trim_end().to_owned()).collect();
+            named.sort();
+            return named;
+        }
+        assert!(began.elapsed() < PATIENCE, "{name}: {said}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_pc_sees_each_disk_as_its_spec_has_it() {
+    boot_pcs(guest(), "cargo xtask guest", |bus| {
+        !["sata", "usb"].contains(&bus)
+    });
+}
+
+#[test]
+#[ignore = "a kernel with all drivers takes twice as long"]
+fn a_pc_sees_each_disk_also_on_buses_that_a_cloud_has_not() {
+    let folder = repository().join("target/guest/x86_64");
+    let guest = (folder.join("kernel"), folder.join("initramfs"));
+    let is_there = guest.1.is_file();
+    boot_pcs(
+        is_there.then_some(guest),
+        "cargo xtask guest x86_64",
+        |_| true,
+    );
+}
+
+/// Boots PCs that are generated as command lines and as XML, with a disk on each bus that the kernel knows.
+fn boot_pcs(guest: Option<(PathBuf, PathBuf)>, made_by: &str, is_known: fn(&str) -> bool) {
+    let (Some((kernel, initial)), Some(libvirt)) = (guest, LibvirtBuild::installed()) else {
+        let needs = format!("a guest ({made_by}), virsh and QEMU");
+        real(false, "disks of guests that boot", &needs);
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut cells = Vec::new();
+    let forms: [&[&str]; 2] = [&["qemu", "--qemu-format", "json"], &["libvirt-xml"]];
+    for (machine, form) in [("q35", 0), ("q35", 1), ("pc", 0), ("pc", 1)] {
+        let name = format!("{machine} {}", forms[form][0]);
+        let place = folder.path().join(&name);
+        fs::create_dir(&place).unwrap();
+        let mut disks = match machine {
+            "pc" => PC.to_vec(),
+            _ => Q35.to_vec(),
+        };
+        // The installed libvirt has no such bus.
+        disks.retain(|(bus, _)| is_known(bus) && (form == 0 || *bus != "nvme"));
+        let spec = spec(&place, &format!("machine: {machine}, memory: 192M"), &disks);
+        let arguments = [&["--ignore", "bus-emulated", "--to"], forms[form]].concat();
+        let text = generate(&spec, &installed(), &arguments)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let words = match form {
+            0 => serde_json::from_str::<Vec<String>>(&text)
+                .unwrap()
+                .split_off(1),
+            _ => command_lines(&libvirt, &[text]).remove(0),
+        };
+        cells.push((name, place, disks, words));
+    }
+    cells.par_iter().for_each(|(name, place, disks, words)| {
+        let archive = place.join("initramfs");
+        fs::write(&archive, initramfs(&initial, disks.len())).unwrap();
+        let launch = as_launched(words)
+            .args(["-append", &parameters("ttyS0"), "-kernel"])
+            .args([&kernel, Path::new("-initrd"), &archive]);
+        assert_eq!(disks_of(name, launch, place), expected(disks), "{name}");
+    });
+}
+
+/// Makes a disk from which UEFI starts a kernel.
+fn bootable(image: &Path, kernel: &Path, initial: &[u8], console: &str) {
+    let folder = image.parent().unwrap();
+    fs::write(folder.join("initramfs"), initial).unwrap();
+    let line = format!(
+        "FS0:\r\nkernel.efi initrd=initramfs {}\r\n",
+        parameters(console)
+    );
+    fs::write(folder.join("startup.nsh"), line).unwrap();
+    fs::copy(kernel, folder.join("kernel.efi")).unwrap();
+    let made = Command::new("mkfs.fat").arg(image).status().unwrap();
+    assert!(made.success());
+    let copied = Command::new("mcopy")
+        .current_dir(folder)
+        .arg("-i")
+        .arg(image)
+        .args(["kernel.efi", "initramfs", "startup.nsh", "::"])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+}
+
+/// The facts of a host with the UEFI of an unpacked package. UEFI with the keys of Microsoft starts no kernel of ours, so
+/// this host hides it, as an administrator does.
+fn facts(root: &Path) -> String {
+    let ours = root.join("etc/qemu/firmware");
+    fs::create_dir_all(&ours).unwrap();
+    for entry in fs::read_dir(root.join("usr/share/qemu/firmware")).unwrap() {
+        let name = entry.unwrap().file_name();
+        if name.to_string_lossy().contains("secure") {
+            fs::write(ours.join(name), "").unwrap();
+        }
+    }
+    let root = root.to_str().unwrap();
+    let facts = run(crate::VMDISK, &["facts", "--root", root], "").stdout;
+    assert!(facts.contains("\"/usr/share/"), "{facts}");
+    facts.replace("\"/usr/share/", &format!("\"{root}/usr/share/"))
+}
+
+#[test]
+#[ignore = "emulates each instruction set for a minute"]
+fn other_machines_boot_from_their_first_disk() {
+    for (arch, console) in [("aarch64", "ttyAMA0"), ("riscv64", "ttyS0")] {
+        let guest = repository().join("target/guest").join(arch);
+        let is_there = guest.join("initramfs").is_file();
+        let has_tools = has_program("mkfs.fat") && has_program("mcopy");
+        let needs = format!("a guest (cargo xtask guest {arch}), mkfs.fat and mcopy");
+        if !real(is_there && has_tools, "other machines that boot", &needs) {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path();
+        let host = place.join("facts.json");
+        fs::write(&host, facts(&guest.join("qemu/apt/root"))).unwrap();
+        let spec = spec(place, &format!("arch: {arch}, memory: 1G"), &VIRT);
+        let first = initramfs(&guest.join("initramfs"), VIRT.len());
+        bootable(&image(place, 0), &guest.join("kernel"), &first, console);
+        let told = run(
+            crate::VMDISK,
+            &[
+                "generate",
+                "-",
+                "--to",
+                "qemu",
+                "--qemu-format",
+                "json",
+                "--target",
+                "qemu=10.0",
+                "--facts",
+                host.to_str().unwrap(),
+            ],
+            &spec,
+        );
+        // The hint for the file of the variables is the command that makes it.
+        let (_, hint) = told.stderr.split_once("`cp ").expect("UEFI has variables");
+        let copy = shlex::split(hint.split('`').next().unwrap()).unwrap();
+        assert!(Command::new("cp").args(copy).status().unwrap().success());
+        let words: Vec<String> = serde_json::from_str(&told.stdout).unwrap();
+        let emulator = guest.join("qemu").join(&words[0]);
+        let launch = Launch::running(emulator).args(&words[1..]);
+        assert_eq!(disks_of(arch, launch, place), expected(&VIRT), "{arch}");
+    }
+}
