@@ -363,14 +363,8 @@ impl<'a> HostIndex<'a> {
             let devices = filesystem.and_then(|it| self.devices_of(it));
             return devices.known().unwrap_or_default();
         }
-        let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
-        if let Fact::Known(partition) = &device.partition
-            && let Fact::Known(parent) = &partition.parent
-            && !ids.contains(&parent.as_str())
-        {
-            ids.push(parent);
-        }
-        ids.into_iter().filter_map(|id| self.device(id)).collect()
+        let ids = ids_below(device).into_iter();
+        ids.filter_map(|id| self.device(id)).collect()
     }
 
     /// The filesystem that stores the writes to a filesystem: for an overlay, the filesystem of its upper directory.
@@ -646,6 +640,18 @@ impl<'a> HostIndex<'a> {
         }
         path.into()
     }
+}
+
+/// The ids of the devices below a device, also of those that are not among the facts.
+pub(crate) fn ids_below(device: &BlockDevice) -> Vec<&str> {
+    let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
+    if let Fact::Known(partition) = &device.partition
+        && let Fact::Known(parent) = &partition.parent
+        && !ids.contains(&parent.as_str())
+    {
+        ids.push(parent);
+    }
+    ids
 }
 
 fn upper(filesystem: &Filesystem) -> Option<&str> {

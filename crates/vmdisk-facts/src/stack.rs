@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::blockdev::{BlockDevice, BlockKind};
 use crate::fact::Fact;
 use crate::filesystem::{Filesystem, FsKind};
-use crate::index::{HostIndex, MAX_LEVELS};
+use crate::index::{HostIndex, MAX_LEVELS, ids_below};
 use crate::mount::Mount;
 
 /// One layer of the storage under a path.
@@ -133,9 +133,7 @@ impl<'a> StackLayer<'a> {
                 FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => {
                     DiscardEffect::Dropped(DiscardLoss::NoHoles)
                 }
-                FsKind::Overlay => {
-                    missing_upper(filesystem).map_or(DiscardEffect::Passed, DiscardEffect::Missing)
-                }
+                FsKind::Overlay => DiscardEffect::Passed,
                 _ => DiscardEffect::Freed,
             },
             StackLayer::Device(device) => discard_on(device),
@@ -161,22 +159,11 @@ fn of_filesystem(filesystem: &Filesystem, mount: Option<&Mount>) -> FlushEffect 
             FlushEffect::Dropped(FlushLoss::VolatileOverlay)
         }
         // Its other options are those of the upper directory's file system.
-        FsKind::Overlay => missing_upper(filesystem).map_or(FlushEffect::Passed, |missing| {
-            FlushEffect::Unknown(UnknownFlush::Missing(None, missing))
-        }),
+        FsKind::Overlay => FlushEffect::Passed,
         _ => {
             let drops = mount.map_or(Fact::NotCollected, Mount::drops_flushes);
             decided(drops, FlushLoss::NoBarrier)
         }
-    }
-}
-
-/// The missing fact if it is unknown where an overlay writes.
-fn missing_upper(filesystem: &Filesystem) -> Option<Fact<()>> {
-    let overlay = filesystem.overlay.as_ref();
-    match overlay.and_then(|overlay| overlay.upper.as_ref().map(|_| ())) {
-        Fact::Known(()) | Fact::Absent => None,
-        missing => Some(missing),
     }
 }
 
@@ -275,11 +262,13 @@ impl<'a> HostIndex<'a> {
                     (DiscardEffect::Dropped(loss), _) => return Ok(Some((layer, loss))),
                     (DiscardEffect::Missing(missing), _) => return Err(missing),
                     (DiscardEffect::Freed | DiscardEffect::Elsewhere, _) => {}
-                    (DiscardEffect::Passed, _) => below.extend(
-                        self.layers_under(&layer)
-                            .into_iter()
-                            .filter(|it| seen.insert(it.id())),
-                    ),
+                    (DiscardEffect::Passed, _) => match self.layers_under(&layer) {
+                        Fact::Known(layers) => {
+                            below.extend(layers.into_iter().filter(|it| seen.insert(it.id())));
+                        }
+                        Fact::Absent => {}
+                        missing => return Err(missing.map(|_| ())),
+                    },
                 }
             }
             level = below;
@@ -333,38 +322,45 @@ impl<'a> HostIndex<'a> {
     }
 
     /// The layers directly below: the upper directory of an overlay, the devices of a file system, the file of a loop
-    /// device, or the devices below a device.
-    pub fn layers_under(&self, layer: &StackLayer<'a>) -> Vec<StackLayer<'a>> {
+    /// device, or the devices below a device. Absent under a drive, memory, the other side of a network, and an overlay
+    /// that nothing writes to.
+    pub fn layers_under(&self, layer: &StackLayer<'a>) -> Fact<Vec<StackLayer<'a>>> {
+        let devices = |listed: usize, devices: Vec<&'a BlockDevice>| match listed {
+            0 => Fact::Absent,
+            _ if devices.len() < listed => Fact::NotCollected,
+            _ => Fact::Known(devices.into_iter().map(StackLayer::Device).collect()),
+        };
         match *layer {
-            StackLayer::FileSystem { filesystem, .. } => match self.upper_layer(filesystem) {
-                Some(upper) => vec![upper],
-                None => self
-                    .own_devices(filesystem)
-                    .into_iter()
-                    .map(StackLayer::Device)
-                    .collect(),
+            StackLayer::FileSystem { filesystem, .. } => match &filesystem.kind {
+                kind if kind.is_volatile() || kind.is_elsewhere() => Fact::Absent,
+                FsKind::Overlay => {
+                    let overlay = filesystem.overlay.as_ref();
+                    let upper = overlay.and_then(|overlay| overlay.upper.as_str());
+                    upper.and_then(|upper| self.file_under(upper, layer))
+                }
+                _ => {
+                    let ids = filesystem.devices.as_ref();
+                    ids.and_then(|ids| devices(ids.len(), self.own_devices(filesystem)))
+                }
             },
             StackLayer::Device(device) => {
-                if let Fact::Known(file) = &device.loop_file
-                    && let Fact::Known(path) = &file.backing_file
-                {
-                    return self.file_layer(path).known().into_iter().collect();
+                if let Fact::Known(file) = &device.loop_file {
+                    let file = file.backing_file.as_str();
+                    return file.and_then(|file| self.file_under(file, layer));
                 }
-                self.below(device)
-                    .into_iter()
-                    .map(StackLayer::Device)
-                    .collect()
+                devices(ids_below(device).len(), self.below(device))
             }
         }
     }
 
-    /// The file system with the upper directory of an overlay.
-    fn upper_layer(&self, filesystem: &'a Filesystem) -> Option<StackLayer<'a>> {
-        let is_overlay = filesystem.kind == FsKind::Overlay;
-        let overlay = filesystem.overlay.value().filter(|_| is_overlay)?;
-        let upper = self.file_layer(overlay.upper.value()?).known()?;
-        // An overlay on itself is not a chain of file systems.
-        (upper.id() != (true, filesystem.id.as_str())).then_some(upper)
+    /// The file system of a file that a layer is on.
+    fn file_under(&self, path: &'a str, layer: &StackLayer<'a>) -> Fact<Vec<StackLayer<'a>>> {
+        match self.file_layer(path) {
+            // An overlay on itself is not a chain of file systems.
+            Fact::Known(file) if file.id() != layer.id() => Fact::Known(vec![file]),
+            Fact::Unknown(unknown) => Fact::Unknown(unknown),
+            _ => Fact::NotCollected,
+        }
     }
 
     /// The layer that a path is on. `is_device` is true for a path that is opened as a device.
@@ -403,21 +399,26 @@ impl<'a> HostIndex<'a> {
         for depth in 0..MAX_LEVELS {
             let mut below = Vec::new();
             for layer in std::mem::take(&mut level) {
+                let lost = |effect| LostFlush {
+                    layer,
+                    depth,
+                    effect,
+                };
                 let effect = layer.flush();
                 let goes_on = matches!(effect, FlushEffect::Passed | FlushEffect::Unknown(_));
                 if matches!(effect, FlushEffect::Dropped(_) | FlushEffect::Unknown(_)) {
-                    found.push(LostFlush {
-                        layer,
-                        depth,
-                        effect,
-                    });
+                    found.push(lost(effect));
                 }
-                if goes_on {
-                    below.extend(
-                        self.layers_under(&layer)
-                            .into_iter()
-                            .filter(|it| seen.insert(it.id())),
-                    );
+                match self.layers_under(&layer) {
+                    _ if !goes_on => {}
+                    Fact::Known(layers) => {
+                        below.extend(layers.into_iter().filter(|it| seen.insert(it.id())));
+                    }
+                    Fact::Absent => {}
+                    missing => {
+                        let missing = UnknownFlush::Missing(None, missing.map(|_| ()));
+                        found.push(lost(FlushEffect::Unknown(missing)));
+                    }
                 }
             }
             level = below;

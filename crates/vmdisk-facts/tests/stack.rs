@@ -124,13 +124,55 @@ fn the_layers_of_an_overlay_are_those_of_its_upper_directory() {
         let index = HostIndex::new(&facts);
         let top = index.file_layer("/over/a.img").known().unwrap();
         let below = index.layers_under(&top);
-        below.iter().map(|layer| layer.name()).collect::<Vec<_>>()
+        below.map(|below| below.iter().map(|layer| layer.name()).collect())
     };
-    assert_eq!(layers("overlay: {upper: /fat/upper}"), ["vfat on /fat"]);
-    assert_eq!(layers("overlay: {upper: /up, lower: [/fat]}"), ["xfs on /"]);
-    for none in ["upper: null", "lower: [/fat]", "upper: /over/up"] {
-        let none = format!("overlay: {{{none}}}");
-        assert!(layers(&none).is_empty(), "{none}");
+    let one = |name: &str| Fact::<Vec<String>>::Known(vec![name.to_owned()]);
+    assert_eq!(layers("overlay: {upper: /fat/upper}"), one("vfat on /fat"));
+    let both = "overlay: {upper: /up, lower: [/fat]}";
+    assert_eq!(layers(both), one("xfs on /"));
+    assert_eq!(layers("overlay: {upper: null}"), Fact::Absent);
+    for unknown in ["lower: [/fat]", "upper: /over/up"] {
+        let unknown = format!("overlay: {{{unknown}}}");
+        assert_eq!(layers(&unknown), Fact::NotCollected, "{unknown}");
+    }
+}
+
+/// Removes what is below a path from the facts: the data is not called kept, and the discards not freed.
+#[test]
+fn what_the_facts_do_not_describe_below_a_layer_is_unknown() {
+    let rest = "  - {id: m1, point: /, fstype: xfs, fs: f1}\n";
+    let ssd = "  - {id: ssd,";
+    let at_xfs = HOST.replace("/fat/", "/");
+    for (path, host, removed, passes_discards) in [
+        ("/a.img", HOST, "devices: [hdd]", false),
+        ("/btrfs/a.img", HOST, "devices: [hdd]", false),
+        ("/over/a.img", &at_xfs, rest, true),
+        ("/dev/loop0", &at_xfs, rest, true),
+        ("/dev/loop0", HOST, "backing_file: /fat/a.img", true),
+        ("/dev/vg/used", HOST, "  - {id: pool,", false),
+        ("/dev/dm-1", HOST, ssd, false),
+    ] {
+        let is_device = path.starts_with("/dev/");
+        let lost = |text: &str| {
+            let read = Facts::parse(text).expect("the facts are read");
+            let index = HostIndex::new(&read.facts);
+            let lost = index.lost_flushes(path, is_device).unwrap();
+            let lost = lost.into_iter().map(|lost| lost.effect);
+            let missing = UnknownFlush::Missing(None, Fact::NotCollected);
+            let unknown = lost.filter(|it| *it == FlushEffect::Unknown(missing.clone()));
+            let discard = index.lost_discard(path, is_device).map(|_| ());
+            (unknown.count(), discard)
+        };
+        assert_eq!(lost(host), (0, Ok(())), "{path}");
+        let gone = match removed.starts_with("  -") {
+            true => host.replace(removed, "  # "),
+            false => host.replace(removed, ""),
+        };
+        let discard = match passes_discards {
+            true => Err(Fact::NotCollected),
+            false => Ok(()),
+        };
+        assert_eq!(lost(&gone), (1, discard), "{path} without {removed}");
     }
 }
 

@@ -103,18 +103,20 @@ impl<'a> Tracer<'a> {
             self.add(Some(number), Layer::Server, server, Vec::new(), results);
             return;
         }
-        let below = on.host.layers_under(&on.layer());
-        if let [StackLayer::FileSystem { path, .. }] = below[..] {
-            self.host_file(number, path);
-            return;
-        }
-        if below.is_empty() {
-            let missing = Missing::new(format!("the devices of {kind}"), "not collected");
+        let what = || match kind {
+            FsKind::Overlay => format!("the upper directory of {}", on.point()),
+            _ => format!("the devices of {kind}"),
+        };
+        let below = Context::known(on.host.layers_under(&on.layer()), what)
+            .and_then(|below| below.ok_or_else(|| Missing::new(what(), "not collected")));
+        let below = below.unwrap_or_else(|missing| {
             self.undescribed_storage(number, "devices", &missing, &collect(&[], on.path));
-        }
+            Vec::new()
+        });
         for layer in below {
-            if let StackLayer::Device(device) = layer {
-                self.device(number, on.host, device, on.path);
+            match layer {
+                StackLayer::FileSystem { path, .. } => self.host_file(number, path),
+                StackLayer::Device(device) => self.device(number, on.host, device, on.path),
             }
         }
     }
@@ -293,10 +295,7 @@ impl<'a> On<'a> {
 
     /// The statement about a fact of the mount that is missing.
     fn missing(&self, missing: Fact<()>) -> (RequestOutcome, Statement) {
-        let what = || match self.filesystem.kind {
-            FsKind::Overlay => format!("upper directory of {}", self.path),
-            _ => format!("mount options of {}", self.path),
-        };
+        let what = || format!("mount options of {}", self.path);
         let missing = Context::known(missing, what).err();
         let missing = missing.unwrap_or_else(|| Missing::new(what(), "absent"));
         unknown(missing, collect(&[], self.path))
