@@ -9,6 +9,7 @@ use vmdisk_rule::{
     Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
 };
 
+use super::qcow2_discard_corruption;
 use crate::{host, thin};
 
 declare_rule! {
@@ -74,6 +75,24 @@ declare_rule! {
     ///   <source file='/srv/img/web1.qcow2'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
+    /// ```
+    /// Another disk of the guest discards, so `qcow2-discard-corruption` asks for a newer QEMU already:
+    /// ```xml,not-reported,qemu-7.2
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none'/>
+    ///       <source file='/srv/img/web1.qcow2'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
+    ///       <source file='/srv/img/web2.qcow2'/>
+    ///       <target dev='vdb' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
     /// ```
     /// ```xml,reported,hidden,qemu-11.1
     /// <disk type='file' device='disk'>
@@ -145,7 +164,8 @@ struct Grows {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let corrupts = context.target.has_bug(Bug::Qcow2DiscardDuringCow);
-    let mut is_told = false;
+    // `qcow2-discard-corruption` tells the same about the host, if another disk of the guest discards.
+    let mut is_told = corrupts.is_yes() && qcow2_discard_corruption::is_affected(context);
     for (index, disk, image) in context.images() {
         if !drops_discards(disk)
             || super::machine_type_old_defaults::hides_discards(context.domain, disk)
@@ -157,15 +177,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
         };
-        // Nothing can be changed here now: once for the guests of a host is enough.
         let waits = is_qcow2 && !corrupts.is_no();
-        if waits && std::mem::replace(&mut is_told, true) {
+        // A file that grows can wait for the next QEMU: once for the guests of a host is enough. A pool can run full.
+        let is_about_host = waits && grows.severity == Severity::Advice;
+        if is_about_host && std::mem::replace(&mut is_told, true) {
             continue;
         }
         let fix = [Change::set(at, Discard::Unmap)];
         let qemu = context.target.qemu.filter(|_| corrupts.is_yes());
         let title = match qemu {
-            _ if !waits => phrase!(
+            _ if !is_about_host => phrase!(
                 "{disk} is {what} and does not free what the guest deletes",
                 what = grows.what,
             ),
@@ -198,7 +219,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 });
             continue;
         }
-        finding.about_host();
+        if is_about_host {
+            finding.about_host();
+        }
         let fixed = Bug::Qcow2DiscardDuringCow.row().fix().unwrap_or_default();
         match qemu {
             Some(_) => finding

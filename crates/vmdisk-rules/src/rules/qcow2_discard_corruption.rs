@@ -165,6 +165,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The qcow2 disks that pass discards on, and whether each turns zeroes into discards.
+/// True if a disk can meet the bug where QEMU has it.
+pub(super) fn is_affected(context: &Context<'_>) -> bool {
+    !affected(context).is_empty()
+}
+
 fn affected(context: &Context<'_>) -> Vec<(usize, bool)> {
     let mut found = Vec::new();
     for (index, disk, image) in context.images() {

@@ -42,6 +42,45 @@ fn thin_storage_without_discard_is_told_from_thick() {
     expect("btrfs-checksums-6.18", sparse, raw, "<transient/>", &[]);
 }
 
+/// A QEMU whose discards corrupt qcow2: advice about the host can wait for the next one, a pool that runs full cannot.
+#[test]
+fn a_pool_is_named_beside_advice_that_waits_for_a_newer_qemu() {
+    let qcow2 = |discard: &str| format!("type='qcow2' cache='none' {discard}");
+    let file = |discard: &str| disk("disk", &qcow2(discard), "/srv/img/web2.qcow2", "");
+    let volume = disk("disk", &qcow2(""), "/dev/vg0/web1", "").replace("vda", "vdb");
+    let third = file("").replace("vda", "vdc").replace("web2", "web3");
+    let facts = recorded("lvm-thin-64k");
+    for (first, expected) in [
+        (
+            file(""),
+            &[
+                "discard-missing-thin advice",
+                "discard-missing-thin warning",
+            ][..],
+        ),
+        (
+            file("discard='unmap'"),
+            &[
+                "discard-missing-thin warning",
+                "qcow2-discard-corruption advice",
+            ],
+        ),
+    ] {
+        let xml = format!(
+            "<domain type='kvm'><name>web</name><devices>{first}{volume}{third}</devices></domain>"
+        );
+        let outcome = run(&xml, Some(&facts), "qemu=7.2", Policy::default());
+        let rules = ["discard-missing-thin", "qcow2-discard-corruption"];
+        assert_eq!(said(&outcome, &rules), expected, "{xml}");
+        let pool = outcome
+            .findings
+            .iter()
+            .find(|it| it.severity == Severity::Warning);
+        let pool = pool.expect("the pool is warned of");
+        assert!(!pool.is_about_host && pool.fix.is_none(), "{pool:?}");
+    }
+}
+
 #[test]
 fn zeroes_to_be_discarded_without_discard_are_one_cause() {
     let driver = "type='raw' detect_zeroes='unmap'";
