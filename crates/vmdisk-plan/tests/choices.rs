@@ -58,6 +58,19 @@ fn the_cache_mode_follows_what_direct_io_does_there() {
 }
 
 #[test]
+fn new_files_are_written_in_place_where_the_mount_says_so() {
+    for (option, expected, is_mounted_so) in [("null", "false", false), ("true", "true", true)] {
+        let text = crate::common::host::HOST;
+        let text = text.replace("nodatacow: null", &format!("nodatacow: {option}"));
+        let facts = Facts::from_yaml(&text).unwrap().facts;
+        let plan = planned_on(&facts, &Target::default(), &["raw:/mirror/a.img,size=1G"]);
+        let (value, _, reason) = choice(&plan, "nocow");
+        assert_eq!(value, expected, "{reason}");
+        assert_eq!(reason.contains("already written in place"), is_mounted_so);
+    }
+}
+
+#[test]
 fn a_backing_image_that_refuses_direct_io_decides_for_the_whole_chain() {
     let disk = "qcow2:/ext4/a.qcow2,backing.path=/squash/base.img,backing.format=raw";
     let plan = planned(&[disk]);

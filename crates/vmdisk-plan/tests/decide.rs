@@ -166,6 +166,22 @@ fn no_options_are_chosen_for_what_no_spec_expresses() {
 }
 
 #[test]
+fn a_new_iothread_is_not_for_scsi_disks_which_have_that_of_their_controller() {
+    let mut guest = planned(&["raw:/ext4/full.img,bus=virtio-scsi", "device:/dev/nvme0n1"]).domain;
+    for disk in &mut guest.disks {
+        *disk = without_loops(disk);
+    }
+    for controller in &mut guest.controllers {
+        controller.iothread = None;
+        controller.iothread_mapping.clear();
+    }
+    guest.iothreads.clear();
+    let decided = decide(&guest, &[0, 1], &host(), &Target::default());
+    let of = |nth: usize| &decided[nth].as_ref().unwrap().disk.frontend.iothread;
+    assert_eq!((of(0), of(1)), (&None, &Some(IoThreadId(1))));
+}
+
+#[test]
 fn a_disk_that_is_refused_leaves_the_others_decided() {
     let mut guest = planned(&["raw:/ext4/full.img", "raw:/xfs4k/a.img", "device:/dev/sda"]).domain;
     guest.disks[1].backend.cache = Some(CacheMode::Writeback);
@@ -182,6 +198,13 @@ fn a_disk_that_is_refused_leaves_the_others_decided() {
         decided[2].as_ref().unwrap().disk.backend.cache,
         Some(CacheMode::None)
     );
+    // A disk that no spec expresses does not shift the errors of the others.
+    guest.disks[0].frontend.bus = Some(vmdisk_model::TargetBus::Xen);
+    let decided = decide(&guest, &[0, 1, 2], &host(), &Target::default());
+    let refused: Vec<bool> = decided.iter().map(Result::is_err).collect();
+    assert_eq!(refused, [true, true, false]);
+    let errors = decided[1].as_ref().unwrap_err();
+    assert!(errors[0].to_string().contains("native AIO"), "{errors:?}");
 }
 
 #[test]

@@ -257,6 +257,63 @@ fn scsi_disks_keep_their_places_or_are_reported() {
 }
 
 #[test]
+fn an_encrypted_image_that_no_spec_expresses_is_told_wherever_it_is() {
+    let secret = Secret {
+        secret_type: Some("passphrase".to_owned()),
+        reference: SecretReference::Usage("u".to_owned()),
+    };
+    let plain = Encryption {
+        format: Some(EncryptionFormat::Luks),
+        secrets: vec![secret],
+        ..Encryption::default()
+    };
+    let strange = Encryption {
+        ivgen: Some(EncryptionVector::default()),
+        ..plain.clone()
+    };
+    let path = || "/a".to_owned();
+    let nvme = NvmeSource {
+        address: PciAddress::default(),
+        namespace: 1,
+        managed: None,
+    };
+    for (protocol, encryption, is_told) in [
+        (Protocol::File { path: path() }, &plain, false),
+        (Protocol::File { path: path() }, &strange, true),
+        (Protocol::Nvme(nvme), &plain, true),
+        (Protocol::VhostVdpa { path: path() }, &plain, true),
+        (Protocol::Directory { path: path() }, &plain, true),
+    ] {
+        let mut image = Image::new(Some(Format::Raw), protocol);
+        image.encryption = Some(encryption.clone());
+        let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
+        let domain = Domain {
+            scope: Scope::DisksOnly,
+            disks: vec![disk],
+            ..Domain::default()
+        };
+        let (_, not_carried) = Spec::of_domain(&domain);
+        let at = FieldPath::Image(0, 0, ImageField::Encryption);
+        let told = not_carried.iter().any(|one| one.at == at);
+        assert_eq!(told, is_told, "{:?}", domain.disks[0].backend);
+    }
+}
+
+#[test]
+fn options_of_iothreads_are_told_where_no_guest_has_them() {
+    let mut thread = IoThread::new(IoThreadId(1));
+    thread.polling.max = Some(0);
+    let domain = Domain {
+        scope: Scope::DisksOnly,
+        iothreads: vec![thread],
+        ..Domain::default()
+    };
+    let (_, not_carried) = Spec::of_domain(&domain);
+    let told: Vec<FieldPath> = not_carried.iter().map(|one| one.at).collect();
+    assert_eq!(told, [FieldPath::IoThread(0, IoThreadField::Polling)]);
+}
+
+#[test]
 fn a_guest_without_a_machine_keeps_the_default_of_libvirt() {
     let (spec, _) = Spec::of_domain(&Domain::default());
     assert_eq!(spec.guest.unwrap().machine.as_deref(), Some("pc"));
@@ -271,7 +328,7 @@ fn the_cache_mode_of_an_empty_drive_is_planned_as_asked() {
     disk.frontend.device = Some(Device::Cdrom);
     disk.backend.source = BackendSource::Empty;
     disk.backend.cache = Some(CacheMode::None);
-    let domain = Domain {
+    let mut domain = Domain {
         scope: Scope::DisksOnly,
         disks: vec![disk],
         ..Domain::default()
@@ -281,6 +338,10 @@ fn the_cache_mode_of_an_empty_drive_is_planned_as_asked() {
         .unwrap()
         .domain;
     assert_eq!(planned.disks[0].backend.cache, Some(CacheMode::None));
+    // With a medium, nothing is written about requests that a CD drive does not get.
+    domain.disks[0].backend.source = Image::file("/a", Format::Raw).into();
+    let (spec, _) = Spec::of_domain(&domain);
+    assert_eq!((spec.disks[0].io, spec.disks[0].discard), (None, None));
 }
 
 #[test]

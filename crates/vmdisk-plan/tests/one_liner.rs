@@ -146,6 +146,12 @@ fn every_fault_has_its_column_and_what_to_write() {
             ],
         ),
         (
+            "raw:",
+            &[
+                "line 1, column 5: `raw:` requires a location; write KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G,preallocation=metadata or lvm:vg0/data,bus=virtio",
+            ],
+        ),
+        (
             "raw:a.img",
             &[
                 "line 1, column 5: raw.path: `a.img` is not an absolute path; use an absolute path, because libvirt and QEMU run in other directories",

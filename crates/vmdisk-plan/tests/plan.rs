@@ -2,11 +2,44 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use crate::common;
-use crate::common::host::{errors, host, planned, spec};
+use crate::common::host::{choice, errors, host, planned, spec};
 use proptest::prelude::*;
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;
 use vmdisk_plan::*;
+
+#[test]
+fn a_new_file_has_the_size_of_its_source_and_the_owner_of_the_spec() {
+    let source = "source.path=/ext4/sparse.img,source.format=raw";
+    let of = |rest: &str| planned(&[&format!("raw:/ext4/new.img,{source}{rest}")]);
+    assert_eq!(choice(&of(""), "size").0, "1 GiB");
+    let unknown = "source.path=/ext4/other.img,source.format=raw";
+    let found = errors(&format!("raw:/ext4/new.img,{unknown}"));
+    assert!(
+        found[0].contains("the facts do not have the size of"),
+        "{found:?}"
+    );
+    planned(&[&format!("raw:/ext4/new.img,{unknown},size=2G")]);
+    let plan = of(",owner=qemu,group=kvm");
+    let of_program = |program: &str| {
+        let mut steps = plan.steps.iter();
+        let step = steps.find(|step| step.argv[0] == program).unwrap();
+        step.why.contains("only root")
+    };
+    assert_eq!((of_program("chown"), of_program("chgrp")), (true, false));
+}
+
+#[test]
+fn an_existing_image_is_not_new_after_a_plan() {
+    let facts = host();
+    let disks = ["raw:/ext4/full.img", "raw:/ext4/new.img,size=1G"];
+    let after = facts_after(&facts, &planned(&disks));
+    let new: Vec<&str> = after.files[facts.files.len()..]
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(new, ["/ext4/new.img"]);
+}
 
 #[test]
 fn what_no_choice_can_make_work_is_refused_with_its_place() {

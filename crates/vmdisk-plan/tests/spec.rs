@@ -237,6 +237,22 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "names each iothread once",
         ),
         ("{raw: {path: /a}, iothread: some}", "or `auto`"),
+        (
+            "raw: {path: /a, cache: none}",
+            "write `cache` in the item of `disks`",
+        ),
+        (
+            "raw: {path: /a, size: 1G, owner: 'a b'}",
+            "expected a name or a number, found `a b`",
+        ),
+        (
+            "raw: {path: /a, owner: root}",
+            "applies only to new storage, which needs `size`",
+        ),
+        (
+            "network: {protocol: iscsi, name: iqn.x/1/2, hosts: a}",
+            "a disk on iscsi is named",
+        ),
     ] {
         let text = format!("version: 1\ndisks:\n- {disk}\n");
         let found = faults(&text);
@@ -246,6 +262,36 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
         );
         assert!(found[0].starts_with("line "), "{found:?}");
     }
+}
+
+#[test]
+fn values_at_the_limits_are_accepted_and_the_next_ones_are_not() {
+    let socket = |length: usize| {
+        let path = "/".repeat(length);
+        format!("vhost-user-blk: {{socket: {path}}}")
+    };
+    for (disk, next) in [
+        (socket(107), socket(108)),
+        (
+            "{raw: {path: /a}, iotune: {read-iops-sec: 8, read-iops-sec-max: 8}}".to_owned(),
+            "{raw: {path: /a}, iotune: {read-iops-sec: 8, read-iops-sec-max: 7}}".to_owned(),
+        ),
+        (
+            "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 4096}".to_owned(),
+            "{raw: {path: /a}, logical-block-size: 8192, physical-block-size: 4096}".to_owned(),
+        ),
+        (
+            "network: {protocol: nbd, hosts: ['[2001:db8::7]:10810']}".to_owned(),
+            "network: {protocol: nbd, hosts: ['[2001:db8::7]x10810']}".to_owned(),
+        ),
+    ] {
+        let read = |disk: &str| Spec::from_yaml(&format!("version: 1\ndisks:\n- {disk}\n"));
+        assert_eq!(read(&disk).err(), None, "{disk}");
+        assert!(read(&next).is_err(), "{next}");
+    }
+    // A word in a value is not a key.
+    assert!(is_spec(r#"{"version": 1, "disks": []}"#));
+    assert!(!is_spec(r#"{"kind": "version", "disks": []}"#));
 }
 
 #[test]
@@ -454,6 +500,10 @@ fn what_is_only_about_images_that_exist_is_refused_for_new_ones() {
         ),
         ("encryption: {secret: {}}", "identify a secret"),
         ("encryption: {secret: {uuid: x}}", "`x` is not a UUID"),
+        (
+            "encryption: {secret: {uuid: 12345678-1234-1234-1234-12345678901}}",
+            "is not a UUID",
+        ),
     ] {
         let found = faults(&disk(keys));
         assert!(
