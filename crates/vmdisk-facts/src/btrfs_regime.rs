@@ -8,6 +8,8 @@
 use crate::fact::{Fact, Reason};
 use crate::version::Version;
 
+use self::Write::{Bounced, Buffered, Direct, NotVerified, Refused};
+
 /// The effect of one O_DIRECT write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
@@ -40,122 +42,53 @@ pub struct BtrfsRow {
     pub source: &'static str,
 }
 
+const NONE: &str = "btrfs commit 4b46fce23349 added direct I/O in 2.6.35";
 const DIRECT: &str =
     "true direct I/O; btrfs commit 4b46fce23349 (2.6.35), checksum errors measured on 6.1.192";
-const CHECKSUMMED_BUFFERED: &str =
+const CHECKSUMS: &str =
     "btrfs commit 968f19c5b1b7, in the 6.15 pull request and the announcement of 6.6.130";
-const BOTH_BUFFERED: &str =
-    "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
+const COPIES: &str = "the changelog of Debian's 6.12 names 7c2830f00c3e under 6.12.75 and 968f19c5b1b7 under 6.12.77";
+const BOTH: &str = "btrfs commits 968f19c5b1b7 and 7c2830f00c3e; measured on 6.12.117 and 6.18.44";
+const IN_6_18: &str = "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; the first 6.18 release with it is unknown";
+const IN_6_19: &str = "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; the first 6.19 release with it is unknown";
+const COPIED: &str = "btrfs commit e9b7b9d9e78e uses IOMAP_DIO_BOUNCE since 7.3; not booted here";
 
 /// The ranges, in order and without gaps, each up to but not including the next.
 pub const TABLE: &[BtrfsRow] = &[
     BtrfsRow {
-        from: Version(0, 0, 0),
-        until: Version(2, 6, 35),
-        checksummed: Write::Refused,
-        plain: Write::Refused,
-        plain_redundant: Write::Refused,
-        source: "btrfs commit 4b46fce23349 added direct I/O in 2.6.35",
+        plain: Refused,
+        ..row((0, 0, 0), (2, 6, 35), Refused, Refused, NONE)
     },
     // Every long-term line up to 6.1 stays here for good.
-    row(
-        Version(2, 6, 35),
-        Version(6, 6, 130),
-        Write::Direct,
-        Write::Direct,
-        DIRECT,
-    ),
-    row(
-        Version(6, 6, 130),
-        Version(6, 7, 0),
-        Write::Buffered,
-        Write::Direct,
-        CHECKSUMMED_BUFFERED,
-    ),
-    row(
-        Version(6, 7, 0),
-        Version(6, 12, 75),
-        Write::Direct,
-        Write::Direct,
-        DIRECT,
-    ),
-    row(
-        Version(6, 12, 75),
-        Version(6, 12, 77),
-        Write::Direct,
-        Write::Buffered,
-        "the changelog of Debian's 6.12 names 7c2830f00c3e under 6.12.75 and 968f19c5b1b7 under 6.12.77",
-    ),
-    row(
-        Version(6, 12, 77),
-        Version(6, 13, 0),
-        Write::Buffered,
-        Write::Buffered,
-        BOTH_BUFFERED,
-    ),
-    row(
-        Version(6, 13, 0),
-        Version(6, 15, 0),
-        Write::Direct,
-        Write::Direct,
-        DIRECT,
-    ),
-    row(
-        Version(6, 15, 0),
-        Version(6, 18, 0),
-        Write::Buffered,
-        Write::Direct,
-        CHECKSUMMED_BUFFERED,
-    ),
-    row(
-        Version(6, 18, 0),
-        Version(6, 18, 44),
-        Write::Buffered,
-        Write::NotVerified,
-        "6.18.44 has 7c2830f00c3e, which was proposed for 6.19 to 6.12 in February 2026; the first 6.18 release with it is unknown",
-    ),
-    row(
-        Version(6, 18, 44),
-        Version(6, 19, 0),
-        Write::Buffered,
-        Write::Buffered,
-        BOTH_BUFFERED,
-    ),
-    row(
-        Version(6, 19, 0),
-        Version(7, 0, 0),
-        Write::Buffered,
-        Write::NotVerified,
-        "7c2830f00c3e was proposed for 6.19 to 6.12 in February 2026; the first 6.19 release with it is unknown",
-    ),
-    row(
-        Version(7, 0, 0),
-        Version(7, 3, 0),
-        Write::Buffered,
-        Write::Buffered,
-        BOTH_BUFFERED,
-    ),
-    row(
-        Version(7, 3, 0),
-        Version(u32::MAX, 0, 0),
-        Write::Bounced,
-        Write::NotVerified,
-        "btrfs commit e9b7b9d9e78e uses IOMAP_DIO_BOUNCE since 7.3; not booted here",
-    ),
+    row((2, 6, 35), (6, 6, 130), Direct, Direct, DIRECT),
+    row((6, 6, 130), (6, 7, 0), Buffered, Direct, CHECKSUMS),
+    row((6, 7, 0), (6, 12, 75), Direct, Direct, DIRECT),
+    row((6, 12, 75), (6, 12, 77), Direct, Buffered, COPIES),
+    row((6, 12, 77), (6, 13, 0), Buffered, Buffered, BOTH),
+    row((6, 13, 0), (6, 15, 0), Direct, Direct, DIRECT),
+    row((6, 15, 0), (6, 18, 0), Buffered, Direct, CHECKSUMS),
+    row((6, 18, 0), (6, 18, 44), Buffered, NotVerified, IN_6_18),
+    row((6, 18, 44), (6, 19, 0), Buffered, Buffered, BOTH),
+    row((6, 19, 0), (7, 0, 0), Buffered, NotVerified, IN_6_19),
+    row((7, 0, 0), (7, 3, 0), Buffered, Buffered, BOTH),
+    row((7, 3, 0), (u32::MAX, 0, 0), Bounced, NotVerified, COPIED),
 ];
 
+/// A version, by its three numbers.
+type Numbers = (u32, u32, u32);
+
 const fn row(
-    from: Version,
-    until: Version,
+    from: Numbers,
+    until: Numbers,
     checksummed: Write,
     plain_redundant: Write,
     source: &'static str,
 ) -> BtrfsRow {
     BtrfsRow {
-        from,
-        until,
+        from: Version(from.0, from.1, from.2),
+        until: Version(until.0, until.1, until.2),
         checksummed,
-        plain: Write::Direct,
+        plain: Direct,
         plain_redundant,
         source,
     }
@@ -250,7 +183,6 @@ mod tests {
 
     #[test]
     fn each_boundary_is_where_the_kernels_changed() {
-        use Write::{Bounced, Buffered, Direct, NotVerified, Refused};
         let expected = [
             ("2.6.34", Refused, Refused, Refused),
             ("2.6.35", Direct, Direct, Direct),

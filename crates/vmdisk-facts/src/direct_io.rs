@@ -25,13 +25,8 @@ pub fn on_filesystem(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
 
 /// Concludes for a block device, which does direct I/O unless it was seen not to.
 pub fn on_block_device(dio: &Dio) -> Fact<DirectIo> {
-    let concluded = seen(dio, None).unwrap_or_else(|| {
-        concluded(
-            DirectIoEffect::Direct,
-            DirectIoBasis::FromVersionTable,
-            "block devices do direct I/O".to_owned(),
-        )
-    });
+    let concluded = seen(dio, None)
+        .unwrap_or_else(|| DirectIoEffect::Direct.by_table("block devices do direct I/O"));
     with_declared(concluded, dio)
 }
 
@@ -40,11 +35,7 @@ fn seen(dio: &Dio, evidence: Option<DirectIoInputs<'_>>) -> Option<Fact<DirectIo
     if let Fact::Known(outcome) = &dio.open
         && outcome.failed_with("EINVAL")
     {
-        return Some(concluded(
-            DirectIoEffect::Unsupported,
-            DirectIoBasis::Probed,
-            "open with O_DIRECT gave EINVAL there".to_owned(),
-        ));
+        return Some(DirectIoEffect::Unsupported.probed("open with O_DIRECT gave EINVAL there"));
     }
     match (&dio.dioalign, &dio.mem, &dio.off) {
         (Fact::Known(DioAlign::Set), Fact::Known(0), Fact::Known(0)) => {
@@ -57,11 +48,7 @@ fn seen(dio: &Dio, evidence: Option<DirectIoInputs<'_>>) -> Option<Fact<DirectIo
             } else {
                 (Buffered::SaysNo, "statx gives direct I/O alignment 0")
             };
-            Some(concluded(
-                DirectIoEffect::AcceptedButBuffered(why),
-                DirectIoBasis::Observed,
-                because.to_owned(),
-            ))
+            Some(DirectIoEffect::AcceptedButBuffered(why).observed(because.to_owned()))
         }
         (Fact::Known(DioAlign::Set), Fact::Known(memory), Fact::Known(offset)) => {
             Some(Fact::Known(DirectIo {
@@ -82,20 +69,8 @@ fn seen(dio: &Dio, evidence: Option<DirectIoInputs<'_>>) -> Option<Fact<DirectIo
 
 fn by_kind(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let Filesystem { kind, .. } = evidence.filesystem;
-    let direct = || {
-        concluded(
-            DirectIoEffect::Direct,
-            DirectIoBasis::FromVersionTable,
-            format!("{kind} does direct I/O"),
-        )
-    };
-    let refused = || {
-        concluded(
-            DirectIoEffect::Unsupported,
-            DirectIoBasis::FromVersionTable,
-            format!("{kind} has no direct I/O"),
-        )
-    };
+    let direct = || DirectIoEffect::Direct.by_table(format!("{kind} does direct I/O"));
+    let refused = || DirectIoEffect::Unsupported.by_table(format!("{kind} has no direct I/O"));
     match kind {
         FsKind::Btrfs => btrfs::conclude(evidence),
         FsKind::Ext2 | FsKind::Ext3 | FsKind::Ext4 => on_ext(evidence),
@@ -158,16 +133,11 @@ fn data_journal(evidence: DirectIoInputs<'_>) -> Fact<bool> {
 fn on_ext(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let kind = &evidence.filesystem.kind;
     match data_journal(evidence) {
-        Fact::Known(true) => concluded(
-            DirectIoEffect::AcceptedButBuffered(Buffered::Ext4DataJournal),
-            DirectIoBasis::Observed,
-            format!("{kind} is mounted with data=journal"),
-        ),
-        Fact::Known(false) | Fact::Absent => concluded(
-            DirectIoEffect::Direct,
-            DirectIoBasis::FromVersionTable,
-            format!("{kind} does direct I/O unless it is mounted with data=journal"),
-        ),
+        Fact::Known(true) => DirectIoEffect::AcceptedButBuffered(Buffered::Ext4DataJournal)
+            .observed(format!("{kind} is mounted with data=journal")),
+        Fact::Known(false) | Fact::Absent => DirectIoEffect::Direct.by_table(format!(
+            "{kind} does direct I/O unless it is mounted with data=journal"
+        )),
         Fact::Unknown(unknown) => Fact::Unknown(unknown),
         Fact::NotCollected => Fact::NotCollected,
     }
@@ -176,16 +146,10 @@ fn on_ext(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
 fn on_tmpfs(kernel: &Kernel) -> Fact<DirectIo> {
     kernel.version.clone().and_then(|version| {
         if version >= Version(6, 6, 0) {
-            concluded(
-                DirectIoEffect::AcceptedButBuffered(Buffered::Tmpfs),
-                DirectIoBasis::FromVersionTable,
-                format!("tmpfs accepts O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
+            DirectIoEffect::AcceptedButBuffered(Buffered::Tmpfs).by_table(format!("tmpfs accepts O_DIRECT since Linux 6.6 and is itself the page cache (Linux {version})"),
             )
         } else {
-            concluded(
-                DirectIoEffect::Unsupported,
-                DirectIoBasis::FromVersionTable,
-                format!("tmpfs refuses O_DIRECT before Linux 6.6 (Linux {version})"),
+            DirectIoEffect::Unsupported.by_table(format!("tmpfs refuses O_DIRECT before Linux 6.6 (Linux {version})"),
             )
         }
     })
@@ -196,26 +160,14 @@ fn on_zfs(filesystem: &Filesystem) -> Fact<DirectIo> {
     let version = zfs.clone().and_then(|zfs| zfs.version.clone());
     let direct = zfs.and_then(|zfs| zfs.direct.clone());
     match (version, direct) {
-        (_, Fact::Known(direct)) if direct == "disabled" => concluded(
-            DirectIoEffect::AcceptedButBuffered(Buffered::ZfsDisabled),
-            DirectIoBasis::Observed,
-            "the ZFS dataset has direct=disabled".to_owned(),
+        (_, Fact::Known(direct)) if direct == "disabled" => DirectIoEffect::AcceptedButBuffered(Buffered::ZfsDisabled).observed("the ZFS dataset has direct=disabled",
         ),
         // zfs-0.8.0 is the first to accept the flag (openzfs/zfs pull request 7823).
-        (Fact::Known(version), _) if version < Version(0, 8, 0) => concluded(
-            DirectIoEffect::Unsupported,
-            DirectIoBasis::FromVersionTable,
-            format!("ZFS before 0.8 refuses O_DIRECT (ZFS {version})"),
+        (Fact::Known(version), _) if version < Version(0, 8, 0) => DirectIoEffect::Unsupported.by_table(format!("ZFS before 0.8 refuses O_DIRECT (ZFS {version})"),
         ),
-        (Fact::Known(version), _) if version < Version(2, 3, 0) => concluded(
-            DirectIoEffect::AcceptedButBuffered(Buffered::ZfsIgnored),
-            DirectIoBasis::FromVersionTable,
-            format!("ZFS before 2.3 ignores O_DIRECT (ZFS {version})"),
+        (Fact::Known(version), _) if version < Version(2, 3, 0) => DirectIoEffect::AcceptedButBuffered(Buffered::ZfsIgnored).by_table(format!("ZFS before 2.3 ignores O_DIRECT (ZFS {version})"),
         ),
-        (Fact::Known(_), Fact::Known(direct)) => concluded(
-            DirectIoEffect::Direct,
-            DirectIoBasis::FromVersionTable,
-            format!(
+        (Fact::Known(_), Fact::Known(direct)) => DirectIoEffect::Direct.by_table(format!(
                 "ZFS does direct I/O for aligned requests since 2.3, and the dataset has direct={direct}"
             ),
         ),

@@ -47,11 +47,6 @@ impl<T> Fact<T> {
         value.map_or(Fact::Absent, Fact::Known)
     }
 
-    /// The value, if it was collected.
-    pub fn or_not_collected(value: Option<T>) -> Self {
-        value.map_or(Fact::NotCollected, Fact::Known)
-    }
-
     /// An unknown value with the reason and the details.
     pub fn unknown(reason: Reason, detail: impl Into<String>) -> Self {
         Self::Unknown(Unknown::new(reason, detail))

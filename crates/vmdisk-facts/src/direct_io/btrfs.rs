@@ -1,8 +1,6 @@
 //! What O_DIRECT does on btrfs: by checksum, data profile and kernel, unless a trial decided.
 
-use super::effect::{
-    Buffered, DirectIo, DirectIoBasis, DirectIoEffect, DirectIoInputs, concluded, undecided,
-};
+use super::effect::{Buffered, DirectIo, DirectIoEffect, DirectIoInputs, undecided};
 use crate::btrfs_regime::{self, Write};
 use crate::fact::{Fact, Reason};
 use crate::filesystem::{Btrfs, Filesystem};
@@ -51,11 +49,8 @@ pub(super) fn conclude(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
         .as_ref()
         .and_then(Btrfs::keeps_several_copies);
     if let Some(verdict) = tried(evidence, &checksums, &redundant) {
-        return concluded(
-            verdict,
-            DirectIoBasis::Probed,
-            "a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)".to_owned(),
-        );
+        return verdict
+            .probed("a direct overwrite there did not have to wait (RWF_NOWAIT succeeded)");
     }
     let row = match evidence.kernel.version.clone().and_then(|version| {
         let vendor = evidence.kernel.vendor.value().map(String::as_str);
@@ -69,11 +64,7 @@ pub(super) fn conclude(evidence: DirectIoInputs<'_>) -> Fact<DirectIo> {
     let (version, row) = row;
     if row.checksummed == Write::Refused {
         let because = format!("btrfs has direct I/O since Linux 2.6.35 (Linux {version})");
-        return concluded(
-            DirectIoEffect::Unsupported,
-            DirectIoBasis::FromVersionTable,
-            because,
-        );
+        return DirectIoEffect::Unsupported.by_table(because);
     }
     by_kernel(evidence, checksums, redundant, version, row)
 }
@@ -146,11 +137,10 @@ fn by_kernel(
                 .or_excuse("the NOCOW flag");
         }
     };
-    concluded(
-        verdict,
-        DirectIoBasis::FromVersionTable,
-        format!("{what}, and btrfs of Linux {version} {}", does(written)),
-    )
+    verdict.by_table(format!(
+        "{what}, and btrfs of Linux {version} {}",
+        does(written)
+    ))
 }
 
 /// The effect of a write, as the end of a sentence about btrfs.

@@ -121,6 +121,23 @@ pub(super) fn concluded(
     })
 }
 
+impl DirectIoEffect {
+    /// The conclusion from a version.
+    pub(super) fn by_table(self, because: impl Into<String>) -> Fact<DirectIo> {
+        concluded(self, DirectIoBasis::FromVersionTable, because.into())
+    }
+
+    /// The conclusion from what the host shows.
+    pub(super) fn observed(self, because: impl Into<String>) -> Fact<DirectIo> {
+        concluded(self, DirectIoBasis::Observed, because.into())
+    }
+
+    /// The conclusion from a trial.
+    pub(super) fn probed(self, because: impl Into<String>) -> Fact<DirectIo> {
+        concluded(self, DirectIoBasis::Probed, because.into())
+    }
+}
+
 pub(super) fn undecided(why: impl Into<String>) -> Fact<DirectIo> {
     Fact::unknown(Reason::Undecided, why)
 }
