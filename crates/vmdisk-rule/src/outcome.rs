@@ -60,12 +60,9 @@ impl Outcome {
                         || changed.into_iter().any(is_open))
         };
         for finding in self.findings.extract_if(.., is_about_open) {
-            self.not_checked.push(NotChecked {
-                rule: finding.rule,
-                at: finding.at,
-                missing: Missing::new("the value of a variable", Missing::OPEN_VALUE),
-                hosts: Vec::new(),
-            });
+            let missing = Missing::new("the value of a variable", Missing::OPEN_VALUE);
+            self.not_checked
+                .push(NotChecked::new(finding.rule, finding.at, missing));
         }
     }
 

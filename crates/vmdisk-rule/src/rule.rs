@@ -308,6 +308,18 @@ pub struct NotChecked {
     pub hosts: Vec<usize>,
 }
 
+impl NotChecked {
+    /// A check of one host, or of none, that lacks an input.
+    pub const fn new(rule: &'static Rule, at: FieldPath, missing: Missing) -> Self {
+        Self {
+            rule,
+            at,
+            missing,
+            hosts: Vec::new(),
+        }
+    }
+}
+
 /// Collects the findings of one rule about one configuration.
 #[derive(Debug)]
 pub struct Report<'o> {
@@ -354,12 +366,8 @@ impl<'o> Report<'o> {
 
     /// Records that `at` could not be checked, and why.
     pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
-        self.not_checked.push(NotChecked {
-            rule: self.rule,
-            at,
-            missing,
-            hosts: Vec::new(),
-        });
+        self.not_checked
+            .push(NotChecked::new(self.rule, at, missing));
     }
 
     /// Groups the compared hosts by their answers to one question; hosts without an answer are not checked at `at`.

@@ -108,6 +108,27 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A certain finding of a rule with its title and its place.
+    pub(crate) fn new(rule: &'static Rule, at: FieldPath, title: String, place: TextPlace) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            confidence: Confidence::Certain,
+            disk: None,
+            at,
+            title,
+            place,
+            label: None,
+            related: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            fix: None,
+            is_about_host: rule.is_about_host,
+            allowed_by: None,
+            hosts: None,
+        }
+    }
+
     /// Masks the secrets that its texts quote. The edits of a fix stay exact.
     pub(crate) fn mask_secrets(&mut self) {
         self.texts().for_each(mask);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::mask;
 use crate::rules::{
-    Confidence, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, RULES, Rule,
-    Severity,
+    Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, RULES, Rule, Severity,
 };
 use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
@@ -96,12 +95,8 @@ pub fn lint_generated(written: &Document, spec: &Document, options: &LintOptions
             fix: None,
             ..finding
         };
-        let mut diagnostic = resolve(spec, finding, None, options, false);
-        diagnostic.allowed_by = allowed_by(spec, options, &diagnostic, &mut used);
-        match diagnostic.allowed_by {
-            Some(_) => report.allowed.push(diagnostic),
-            None => report.diagnostics.push(diagnostic),
-        }
+        let diagnostic = resolve(spec, finding, None, options, false);
+        settle(&mut report, diagnostic, spec, options, &mut used);
     }
     report.keep(&options.selection);
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
@@ -211,34 +206,25 @@ fn report(
         .iter()
         .map(|message| refusal(document, rule, outcome, message));
     let mut used = vec![BTreeSet::new(); document.allowances().len()];
-    for mut diagnostic in found
+    for diagnostic in found
         .chain(spec_mistakes(document, options.fleet.as_ref()))
         .chain(refusals)
     {
         if document.compares_unknown(&diagnostic) {
-            report.not_checked.push(NotChecked {
-                rule: diagnostic.rule,
-                at: diagnostic.at,
-                missing: Missing::new("a variable", Missing::OPEN_VALUE),
-                hosts: Vec::new(),
-            });
+            let missing = Missing::new("a variable", Missing::OPEN_VALUE);
+            let missed = NotChecked::new(diagnostic.rule, diagnostic.at, missing);
+            report.not_checked.push(missed);
             continue;
         }
-        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
-        match diagnostic.allowed_by {
-            Some(_) => report.allowed.push(diagnostic),
-            None => report.diagnostics.push(diagnostic),
-        }
+        settle(&mut report, diagnostic, document, options, &mut used);
     }
     if !options.ignored.contains(rule.name) {
-        report
-            .not_checked
-            .extend(outcome.not_tried.iter().map(|(at, why)| NotChecked {
-                rule,
-                at: *at,
-                missing: Missing::new("a trial", why.clone()),
-                hosts: Vec::new(),
-            }));
+        report.not_checked.extend(
+            outcome
+                .not_tried
+                .iter()
+                .map(|(at, why)| NotChecked::new(rule, *at, Missing::new("a trial", why.clone()))),
+        );
     }
     for diagnostic in complaints_about_allowances(document, &used) {
         if options.ignored.contains(diagnostic.rule.name) {
@@ -287,15 +273,12 @@ fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
 /// A report that rules about the guests of a host were not checked, because it is not known which guests share one.
 pub fn guests_not_compared(options: &LintOptions) -> LintReport {
     let rules = RULES.iter().filter(|rule| rule.compares_guests());
+    let rules = rules.filter(|rule| !options.ignored.contains(rule.name));
+    let missing = || Missing::new("the host of each guest", Missing::NO_HOST);
+    let at = FieldPath::Domain(DomainField::Domain);
     let mut report = LintReport {
         not_checked: rules
-            .filter(|rule| !options.ignored.contains(rule.name))
-            .map(|rule| NotChecked {
-                rule,
-                at: FieldPath::Domain(DomainField::Domain),
-                missing: Missing::new("the host of each guest", Missing::NO_HOST),
-                hosts: Vec::new(),
-            })
+            .map(|rule| NotChecked::new(rule, at, missing()))
             .collect(),
         ..LintReport::default()
     };
@@ -321,12 +304,8 @@ pub fn lint_beside(document: &Document, options: &LintOptions, others: &OtherGue
     let mut report = LintReport::default();
     let mut used = vec![BTreeSet::new(); document.allowances().len()];
     for finding in outcome.findings {
-        let mut diagnostic = resolve(document, finding, None, options, false);
-        diagnostic.allowed_by = allowed_by(document, options, &diagnostic, &mut used);
-        match diagnostic.allowed_by {
-            Some(_) => report.allowed.push(diagnostic),
-            None => report.diagnostics.push(diagnostic),
-        }
+        let diagnostic = resolve(document, finding, None, options, false);
+        settle(&mut report, diagnostic, document, options, &mut used);
     }
     options.selection.set_severities(&mut report.diagnostics);
     options.selection.set_severities(&mut report.allowed);
@@ -388,25 +367,16 @@ fn spec_mistakes(document: &Document, fleet: Option<&Fleet>) -> Vec<Diagnostic> 
 
 fn spec_refused(document: &Document, mistake: &SpecMistake, hosts: Option<FoundOn>) -> Diagnostic {
     let rule = crate::rules::find("spec-refused").expect("the rule is in the table");
+    let place = document.place_of_span(mistake.at, mistake.span, true);
     Diagnostic {
-        rule,
-        severity: rule.severity,
-        confidence: Confidence::Certain,
         disk: mistake.at.disk().map(|index| DiskIdentity {
             index,
             target: None,
         }),
-        at: mistake.at,
-        title: mistake.message.clone(),
-        place: document.place_of_span(mistake.at, mistake.span, true),
         label: (!mistake.path.is_empty()).then(|| mistake.path.clone()),
-        related: Vec::new(),
-        notes: Vec::new(),
         help: mistake.help.clone(),
-        fix: None,
-        is_about_host: rule.is_about_host,
-        allowed_by: None,
         hosts,
+        ..Diagnostic::new(rule, mistake.at, mistake.message.clone(), place)
     }
 }
 
@@ -423,49 +393,34 @@ fn refusal(
         message,
         option,
     } = found;
-    let disk = at.disk().map(|index| DiskIdentity {
-        index,
-        target: document
-            .domain()
-            .disks
-            .get(index)
-            .and_then(|disk| disk.frontend.target.clone()),
-    });
-    let whom = match at
-        .disk()
-        .and_then(|index| document.domain().disks.get(index))
-    {
-        Some(disk) => format!("`{}`", disk.name()),
-        None => "the guest".to_owned(),
-    };
+    let disk = at.disk().and_then(|nth| document.domain().disks.get(nth));
+    let whom = disk.map_or("the guest".to_owned(), |disk| format!("`{}`", disk.name()));
     let title = match severity {
         Severity::Error => format!("{} refuses {whom}: {message}", outcome.qemu),
         Severity::Warning | Severity::Advice | Severity::Pedantic => {
             format!("{} warns of {whom}: {message}", outcome.qemu)
         }
     };
+    let options = option.iter();
     Diagnostic {
-        rule,
         severity: *severity,
-        confidence: Confidence::Certain,
-        disk,
-        at: *at,
-        title,
-        place: document.place(*at),
-        label: None,
-        related: Vec::new(),
-        notes: option
-            .iter()
+        disk: disk_at(document, *at),
+        notes: options
             .map(|option| format!("the caller requested: {option}"))
             .collect(),
         help: (*severity == Severity::Error).then(|| {
             "the guest will not start with it on this QEMU; use a setting that this QEMU accepts".to_owned()
         }),
-        fix: None,
-        is_about_host: rule.is_about_host,
-        allowed_by: None,
-        hosts: None,
+        ..Diagnostic::new(rule, *at, title, document.place(*at))
     }
+}
+
+/// The disk that a field belongs to.
+fn disk_at(document: &Document, at: FieldPath) -> Option<DiskIdentity> {
+    let index = at.disk()?;
+    let disk = document.domain().disks.get(index);
+    let target = disk.and_then(|disk| disk.frontend.target.clone());
+    Some(DiskIdentity { index, target })
 }
 
 /// The programs whose version neither the target nor a host names.
@@ -518,14 +473,7 @@ fn resolve(
         rule,
         severity,
         confidence,
-        disk: at.disk().map(|index| DiskIdentity {
-            index,
-            target: document
-                .domain()
-                .disks
-                .get(index)
-                .and_then(|disk| disk.frontend.target.clone()),
-        }),
+        disk: disk_at(document, at),
         at,
         title: render(&title),
         place,
@@ -554,6 +502,21 @@ fn resolve(
         is_about_host,
         allowed_by: None,
         hosts,
+    }
+}
+
+/// Adds a finding to the report, among those that are allowed if an allowance or an option covers it.
+fn settle(
+    report: &mut LintReport,
+    mut diagnostic: Diagnostic,
+    document: &Document,
+    options: &LintOptions,
+    used: &mut [BTreeSet<&'static str>],
+) {
+    diagnostic.allowed_by = allowed_by(document, options, &diagnostic, used);
+    match diagnostic.allowed_by {
+        Some(_) => report.allowed.push(diagnostic),
+        None => report.diagnostics.push(diagnostic),
     }
 }
 
@@ -634,25 +597,14 @@ fn complaints_about_allowances(document: &Document, used: &[BTreeSet<&str>]) -> 
     let mut complain = |rule: &str, span: Span, title: String, help: &str, edits: Vec<Edit>| {
         let rule = crate::rules::find(rule).expect("rules about allowances are in the table");
         let at = FieldPath::Domain(DomainField::Domain);
+        let place = document.place_of_span(at, span, true);
         complaints.push(Diagnostic {
-            rule,
-            severity: rule.severity,
-            confidence: Confidence::Certain,
-            disk: None,
-            at,
-            title,
-            place: document.place_of_span(at, span, true),
-            label: None,
-            related: Vec::new(),
-            notes: Vec::new(),
             help: Some(help.to_owned()),
             fix: (!edits.is_empty() && document.may_edit(&edits)).then_some(ResolvedFix {
                 edits,
                 applicability: Applicability::Safe,
             }),
-            is_about_host: rule.is_about_host,
-            allowed_by: None,
-            hosts: None,
+            ..Diagnostic::new(rule, at, title, place)
         });
     };
     for (allowance, used) in document.allowances().iter().zip(used) {

@@ -29,6 +29,32 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// A loss at the place of a field.
+    fn at(document: &Document, at: FieldPath, what: String, changes_guest: bool) -> Self {
+        Self {
+            what,
+            at,
+            place: document.place(at),
+            changes_guest,
+        }
+    }
+
+    /// A loss at a place inside a field.
+    fn inside(
+        document: &Document,
+        at: FieldPath,
+        span: Span,
+        what: String,
+        changes_guest: bool,
+    ) -> Self {
+        Self {
+            what,
+            at,
+            place: document.place_of_span(at, span, true),
+            changes_guest,
+        }
+    }
+
     /// The setting that avoids the loss, in the syntax of the document.
     pub fn help(&self, document: &Document) -> Option<String> {
         if document.template().is_some() {
@@ -135,14 +161,7 @@ pub fn filled_in(document: &Document) -> Vec<Loss> {
         let is_around = |at: &&FieldPath| document.nearest_place(**at).span.overlaps(span);
         let field = fields.find(is_around).copied();
         let at = field.unwrap_or(FieldPath::Domain(DomainField::Devices));
-        let place = document.place_of_span(at, span, true);
-        let changes_guest = true;
-        Loss {
-            what,
-            at,
-            place,
-            changes_guest,
-        }
+        Loss::inside(document, at, span, what, true)
     };
     let placeholders = template.placeholders.iter();
     let placeholders = placeholders.map(|it| loss(it.span, format!("the value of `{}`", it.name)));
@@ -164,14 +183,11 @@ pub fn disks_passed_through(document: &Document) -> Vec<Loss> {
     };
     let at = FieldPath::Domain(DomainField::Devices);
     let disks = source.passthrough.disks.iter();
-    disks
-        .map(|(option, _, span)| Loss {
-            what: format!("the disk of `{option}`, which libvirt passes to QEMU unread,"),
-            at,
-            place: document.place_of_span(at, *span, true),
-            changes_guest: true,
-        })
-        .collect()
+    let losses = disks.map(|(option, _, span)| {
+        let what = format!("the disk of `{option}`, which libvirt passes to QEMU unread,");
+        Loss::inside(document, at, *span, what, true)
+    });
+    losses.collect()
 }
 
 /// The arguments that libvirt passes to QEMU unread; a command line of the guest ends with them.
@@ -187,13 +203,10 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
     let probed = sources.clone().filter(|(_, disk)| is_probed(disk));
     let probed = probed.map(|(nth, disk)| {
         let at = FieldPath::Image(nth, 0, ImageField::Format);
-        Loss {
-            what: "the image format, which is not set and which QEMU probes,".to_owned(),
-            at,
-            place: document.place(at),
-            // Images in CD drives are almost always raw.
-            changes_guest: disk.frontend.effective_device() != Device::Cdrom,
-        }
+        let what = "the image format, which is not set and which QEMU probes,".to_owned();
+        // Images in CD drives are almost always raw.
+        let changes_guest = disk.frontend.effective_device() != Device::Cdrom;
+        Loss::at(document, at, what, changes_guest)
     });
     let unnamed = sources.filter(|(_, disk)| has_other_source(disk));
     let unnamed: BTreeMap<usize, String> = unnamed
@@ -208,12 +221,7 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
         .iter()
         .map(|(nth, what)| {
             let at = FieldPath::Disk(*nth, DiskField::Source);
-            Loss {
-                what: what.clone(),
-                at,
-                place: document.place(at),
-                changes_guest: true,
-            }
+            Loss::at(document, at, what.clone(), true)
         })
         .chain(probed)
         .chain(write_cache_bits(document, &source.domain))
@@ -224,22 +232,21 @@ fn of_command_line(document: &Document, source: &vmdisk_qemu::Document) -> Vec<L
                 .kept
                 .iter()
                 .filter(|kept| !is_of_unnamed(kept.at))
-                .map(|kept| Loss {
-                    what: match kept.is_open {
-                        true => format!(
-                            "`{}`, whose value a variable sets{},",
-                            kept.key,
-                            reasons(source, kept.span)
-                        ),
-                        false => format!("`{}`", kept.key),
-                    },
-                    at: kept.at,
-                    place: document.place_of_span(kept.at, kept.span, true),
+                .map(|kept| {
+                    let reasons = match kept.is_open {
+                        true => {
+                            let reasons = reasons(source, kept.span);
+                            format!(", whose value a variable sets{reasons},")
+                        }
+                        false => String::new(),
+                    };
                     // An empty drive has nothing to lose.
-                    changes_guest: !kept.is_tuning
+                    let changes_guest = !kept.is_tuning
                         && (kept.key.starts_with("file")
                             || kept.is_open
-                            || !is_of_empty_drive(&source.domain, kept.at)),
+                            || !is_of_empty_drive(&source.domain, kept.at));
+                    let what = format!("`{}`{reasons}", kept.key);
+                    Loss::inside(document, kept.at, kept.span, what, changes_guest)
                 }),
         )
         .chain(unread_words(document, source))
@@ -267,12 +274,13 @@ fn unread_words<'a>(
             let help = problem.help.as_deref().unwrap_or_default();
             format!(", which is {} ({help}),", problem.message)
         });
-        Loss {
-            what: format!("`{}`{why}", other.name),
+        Loss::inside(
+            document,
             at,
-            place: document.place_of_span(at, other.span, true),
-            changes_guest: true,
-        }
+            other.span,
+            format!("`{}`{why}", other.name),
+            true,
+        )
     })
 }
 
@@ -358,12 +366,7 @@ fn write_cache_bits<'d>(
     });
     switched_off.map(|(nth, _)| {
         let at = FieldPath::Disk(nth, DiskField::ConfigWce);
-        Loss {
-            what: "`config-wce`".to_owned(),
-            at,
-            place: document.place(at),
-            changes_guest: false,
-        }
+        Loss::at(document, at, "`config-wce`".to_owned(), false)
     })
 }
 
@@ -373,14 +376,11 @@ fn disks_of_the_host<'d>(
     guest: &'d UnmodeledContent,
 ) -> impl Iterator<Item = Loss> + 'd {
     let at = FieldPath::Domain(DomainField::Devices);
-    guest.elements_with_data().map(move |element| Loss {
-        place: {
-            let start = document.text.find(element.text).unwrap_or_default();
-            document.place_of_span(at, Span::new(start, start + element.text.len()), true)
-        },
-        what: format!("`<{}>` of type '{}'", element.name, element.kind),
-        at,
-        changes_guest: true,
+    guest.elements_with_data().map(move |element| {
+        let start = document.text.find(element.text).unwrap_or_default();
+        let span = Span::new(start, start + element.text.len());
+        let what = format!("`<{}>` of type '{}'", element.name, element.kind);
+        Loss::inside(document, at, span, what, true)
     })
 }
 
@@ -406,33 +406,22 @@ fn secrets<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item
                 SecretReference::Object(id) => id,
             };
             let at = FieldPath::Image(nth, depth, field);
-            Some(Loss {
-                what: format!(
-                    "the secret `{name}`, which must be defined in libvirt with this usage,"
-                ),
-                at,
-                place: document.place(at),
-                changes_guest: false,
-            })
+            let what =
+                format!("the secret `{name}`, which must be defined in libvirt with this usage,");
+            Some(Loss::at(document, at, what, false))
         })
     })
 }
 
 /// The files with keys of Ceph users in names such as `rbd:pool/image:id=admin:keyring=FILE`.
 fn keyrings<'d>(document: &'d Document, domain: &'d Domain) -> impl Iterator<Item = Loss> + 'd {
-    let places = (0..domain.disks.len()).map(|nth| {
+    let losses = (0..domain.disks.len()).map(|nth| {
         let at = FieldPath::Disk(nth, DiskField::Source);
-        (at, document.place(at))
+        Loss::at(document, at, "`keyring`".to_owned(), false)
     });
-    let named = places.filter(|(_, place)| {
-        let written = place.span.slice(&document.text).unwrap_or_default();
+    losses.filter(|loss| {
+        let written = loss.place.span.slice(&document.text).unwrap_or_default();
         written.contains("rbd:") && written.contains(":keyring=")
-    });
-    named.map(|(at, place)| Loss {
-        what: "`keyring`".to_owned(),
-        at,
-        place,
-        changes_guest: false,
     })
 }
 

@@ -94,14 +94,10 @@ impl Document {
         }
         let rule = crate::rules::find("invalid-value").expect("the rule is in the table");
         let words: BTreeSet<&str> = self.unknown_words().map(|it| it.name.as_str()).collect();
-        not_checked.extend(words.into_iter().map(|word| NotChecked {
-            rule,
-            at: FieldPath::Domain(DomainField::Devices),
-            missing: Missing::new(
-                format!("the options of the word `{word}`"),
-                Missing::OPEN_VALUE,
-            ),
-            hosts: Vec::new(),
+        not_checked.extend(words.into_iter().map(|word| {
+            let what = format!("the options of the word `{word}`");
+            let missing = Missing::new(what, Missing::OPEN_VALUE);
+            NotChecked::new(rule, FieldPath::Domain(DomainField::Devices), missing)
         }));
     }
 

@@ -495,11 +495,6 @@ impl Missed {
             let is_again = last.replace((*rule, *at)) == Some((*rule, *at));
             !(name.is_empty() && is_again)
         });
-        entries.map(|((_, at, name), rule)| NotChecked {
-            rule,
-            at,
-            missing: missing(&name),
-            hosts: Vec::new(),
-        })
+        entries.map(|((_, at, name), rule)| NotChecked::new(rule, at, missing(&name)))
     }
 }
