@@ -1,5 +1,7 @@
 //! Where a device sits in the machine.
 
+use std::fmt;
+
 use crate::TargetBus;
 
 /// Address on a PCI bus.
@@ -17,6 +19,20 @@ pub struct PciAddress {
     pub multifunction: Option<crate::Switch>,
 }
 
+impl fmt::Display for PciAddress {
+    /// Writes the address as Linux and QEMU name a device of the host: `0000:01:00.0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            domain,
+            bus,
+            slot,
+            function,
+            multifunction: _, // of a device of the guest
+        } = self;
+        write!(f, "{domain:04x}:{bus:02x}:{slot:02x}.{function:x}")
+    }
+}
+
 /// Address on a disk controller; libvirt `<address type='drive'>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriveAddress {
@@ -31,6 +47,16 @@ pub struct DriveAddress {
 }
 
 impl DriveAddress {
+    /// A unit of a controller, on its first bus and target.
+    pub const fn of_unit(controller: u32, unit: u32) -> Self {
+        Self {
+            controller,
+            bus: 0,
+            target: 0,
+            unit,
+        }
+    }
+
     /// The place that libvirt gives a disk without an address, by the number in its target's name: 7 to
     /// a SCSI controller, 6 to a SATA one, 4 to an IDE one, 2 to a floppy controller; `None` for a name
     /// that has no number, or a bus without such places (`virDomainDiskDefAssignAddress`).
@@ -51,12 +77,8 @@ impl DriveAddress {
             TargetBus::Fdc => (number / 2, 0, number % 2),
             _ => return None,
         };
-        Some(DriveAddress {
-            controller,
-            bus,
-            target: 0,
-            unit,
-        })
+        let place = DriveAddress::of_unit(controller, unit);
+        Some(DriveAddress { bus, ..place })
     }
 }
 

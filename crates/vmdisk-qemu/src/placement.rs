@@ -122,34 +122,21 @@ impl Plan {
             }
             ControllerType::Sata => {
                 let (controller, unit) = spread(6);
-                Some(DriveAddress {
-                    controller,
-                    unit,
-                    ..DriveAddress::default()
-                })
+                Some(DriveAddress::of_unit(controller, unit))
             }
             ControllerType::Ide => {
                 let (controller, nth) = spread(4);
                 Some(DriveAddress {
-                    controller,
                     bus: nth / 2,
-                    unit: nth % 2,
-                    target: 0,
+                    ..DriveAddress::of_unit(controller, nth % 2)
                 })
             }
             ControllerType::Fdc => {
                 let (controller, unit) = spread(2);
-                Some(DriveAddress {
-                    controller,
-                    unit,
-                    ..DriveAddress::default()
-                })
+                Some(DriveAddress::of_unit(controller, unit))
             }
             // Namespaces of one controller.
-            ControllerType::Nvme => Some(DriveAddress {
-                unit: nth,
-                ..DriveAddress::default()
-            }),
+            ControllerType::Nvme => Some(DriveAddress::of_unit(0, nth)),
             // QEMU picks the port.
             ControllerType::Usb => Some(DriveAddress::default()),
         }
@@ -163,11 +150,8 @@ impl Plan {
         target: &str,
     ) -> Option<DriveAddress> {
         if kind == ControllerType::Nvme {
-            return nvme_index(target).map(|(controller, unit)| DriveAddress {
-                controller,
-                unit,
-                ..DriveAddress::default()
-            });
+            return nvme_index(target)
+                .map(|(controller, unit)| DriveAddress::of_unit(controller, unit));
         }
         self.place(machine, kind, target_number(target)?)
     }
@@ -257,10 +241,7 @@ impl Planner<'_> {
                     Some(Address::Usb(address)) => address.bus,
                     Some(_) | None => self.usb_controller(),
                 };
-                self.plan.places[nth] = Some(DriveAddress {
-                    controller,
-                    ..DriveAddress::default()
-                });
+                self.plan.places[nth] = Some(DriveAddress::of_unit(controller, 0));
             } else if self.plan.places[nth].is_none() {
                 let place = self.free_place(kind, disk, next.entry(kind).or_default());
                 self.taken.extend(place.map(|place| (kind, place)));

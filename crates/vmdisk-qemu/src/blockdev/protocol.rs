@@ -3,7 +3,7 @@
 use vmdisk_facts::Capability;
 use vmdisk_model::{
     AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, EncryptionEngine,
-    FieldPath, ImageField, NvmeSource, PciAddress, Protocol, Slice,
+    FieldPath, ImageField, NvmeSource, Protocol, Slice,
 };
 
 use super::{Layer, NodeOptions};
@@ -116,14 +116,7 @@ impl Writer<'_> {
 
     fn nvme_node(&mut self, layer: &Layer<'_>, source: &NvmeSource) -> JsonObject {
         let NvmeSource {
-            address:
-                PciAddress {
-                    domain,
-                    bus,
-                    slot,
-                    function,
-                    ..
-                },
+            address,
             namespace,
             managed,
         } = source;
@@ -135,10 +128,9 @@ impl Writer<'_> {
                 "libvirt detaches the controller from the host's driver; bind it to vfio-pci before the start",
             );
         }
-        let device = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}");
         JsonObject::new()
             .with("driver", "nvme")
-            .with("device", device)
+            .with("device", address.to_string())
             .with("namespace", *namespace)
     }
 

@@ -251,10 +251,7 @@ impl<'a> Buses<'a> {
                 let id = properties.get("id").map(|id| id.value.as_str());
                 let found = id.and_then(|id| self.controllers.get(id));
                 let controller = found.map_or(0, |(_, index)| *index);
-                Some(DriveAddress {
-                    controller,
-                    ..DriveAddress::default()
-                })
+                Some(DriveAddress::of_unit(controller, 0))
             }
             DeviceModel::NvmeNamespace => {
                 properties.accept(&["bus"]);
@@ -263,11 +260,7 @@ impl<'a> Buses<'a> {
                 let unit = number(properties.take("nsid")).map_or(0, |nsid| nsid.saturating_sub(1));
                 let serial = name.and_then(|name| self.serials.get(device_of(name)));
                 frontend.serial = serial.map(|serial| (*serial).to_owned());
-                Some(DriveAddress {
-                    controller,
-                    unit,
-                    ..DriveAddress::default()
-                })
+                Some(DriveAddress::of_unit(controller, unit))
             }
         };
         if let Some(property) = properties.get("lun").or(properties.get("bus")) {
@@ -360,15 +353,10 @@ impl<'a> Buses<'a> {
         let Some(port) = port else {
             return (self.default_ide().1, None);
         };
-        let place = DriveAddress::default();
         match found {
             Some((ControllerType::Sata, controller)) => (
                 TargetBus::Sata,
-                Some(DriveAddress {
-                    controller,
-                    unit: port,
-                    ..place
-                }),
+                Some(DriveAddress::of_unit(controller, port)),
             ),
             // IDE has two buses, AHCI more. The older PC has no built-in AHCI.
             None if port > 1 && !matches!(self.board, Board::I440fx) => {
@@ -435,12 +423,8 @@ impl<'a> Buses<'a> {
             }
         });
         self.taken_units.insert((kind, controller, bus, unit));
-        DriveAddress {
-            controller,
-            bus,
-            target: 0,
-            unit,
-        }
+        let place = DriveAddress::of_unit(controller, unit);
+        DriveAddress { bus, ..place }
     }
 }
 

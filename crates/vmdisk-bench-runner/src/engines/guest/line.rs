@@ -80,10 +80,7 @@ pub(super) fn words(
         }
         let is_controlled = matches!(kind, FrontendKind::VirtioScsi | FrontendKind::Nvme);
         if is_controlled {
-            disk.frontend.address = Some(Address::Drive(DriveAddress {
-                controller: number,
-                ..DriveAddress::default()
-            }));
+            disk.frontend.address = Some(Address::Drive(DriveAddress::of_unit(number, 0)));
         }
         let serial = format!("vmdisk-bench-{index}");
         match socket {
