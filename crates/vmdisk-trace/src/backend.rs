@@ -9,7 +9,7 @@ use vmdisk_rule::image_facts::direct_io;
 
 use crate::frontend::{SG_IO, same};
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Results, Tracer, collect, lacking, property, result, unknown};
+use crate::tracer::{Results, Tracer, collect, lacking, property, unknown};
 
 const PAGE_CACHE: &str =
     "QEMU block/file-posix.c: without cache.direct the file is opened without O_DIRECT";
@@ -27,24 +27,21 @@ impl<'a> Tracer<'a> {
         let is_device = matches!(image.protocol.on_host(), Some(HostStorage::Device(_)));
         let direct = self.direct_io(image, path);
         let by_command =
-            |text: &str| result(RequestOutcome::Passed, text, StatementBasis::source(SG_IO));
+            |text: &str| RequestOutcome::Passed.by(text, StatementBasis::source(SG_IO));
         let discard = match is_device {
             true if self.is_passed_through() => by_command("UNMAP, with SG_IO"),
-            true => result(
-                RequestOutcome::Passed,
+            true => RequestOutcome::Passed.by(
                 "BLKDISCARD on the device",
                 StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_discard"),
             ),
-            false => result(
-                RequestOutcome::Passed,
+            false => RequestOutcome::Passed.by(
                 "fallocate punches a hole into the file",
                 StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_discard"),
             ),
         };
         let flush = match self.is_passed_through() {
             true => by_command("SYNCHRONIZE CACHE, with SG_IO"),
-            false => result(
-                RequestOutcome::Passed,
+            false => RequestOutcome::Passed.by(
                 "fdatasync",
                 StatementBasis::source("QEMU block/file-posix.c, handle_aiocb_flush"),
             ),
@@ -112,28 +109,24 @@ impl<'a> Tracer<'a> {
         direct: &Option<Result<DirectIo, StatementBasis>>,
     ) -> (RequestOutcome, Statement) {
         match direct {
-            None => result(
-                RequestOutcome::Cached,
+            None => RequestOutcome::Cached.by(
                 "the host's page cache answers, or reads ahead",
                 StatementBasis::source(PAGE_CACHE),
             ),
-            Some(Err(basis)) => result(RequestOutcome::Unknown, "unknown", basis.clone()),
+            Some(Err(basis)) => RequestOutcome::Unknown.by("unknown", basis.clone()),
             Some(Ok(direct)) => {
                 let basis = StatementBasis::fact(direct.because.clone());
                 match direct.verdict {
-                    DirectIoEffect::Unsupported => result(RequestOutcome::Refused, NO_START, basis),
-                    DirectIoEffect::AcceptedButBuffered(_) => result(
-                        RequestOutcome::Cached,
+                    DirectIoEffect::Unsupported => RequestOutcome::Refused.by(NO_START, basis),
+                    DirectIoEffect::AcceptedButBuffered(_) => RequestOutcome::Cached.by(
                         "O_DIRECT is accepted and ignored; the host's page cache can answer",
                         basis,
                     ),
                     DirectIoEffect::Direct
                     | DirectIoEffect::DirectUnstableChecksums
-                    | DirectIoEffect::DirectUnstableMirrors => result(
-                        RequestOutcome::Passed,
-                        "O_DIRECT: past the host's page cache",
-                        basis,
-                    ),
+                    | DirectIoEffect::DirectUnstableMirrors => {
+                        RequestOutcome::Passed.by("O_DIRECT: past the host's page cache", basis)
+                    }
                 }
             }
         }
@@ -147,27 +140,22 @@ impl<'a> Tracer<'a> {
         let is_native = self.disk.backend.aio == Some(AioMode::Native);
         let direct = match direct {
             None => {
-                return result(
-                    RequestOutcome::Cached,
+                return RequestOutcome::Cached.by(
                     "completes in the host's page cache",
                     StatementBasis::source(PAGE_CACHE),
                 );
             }
-            Some(Err(basis)) => return result(RequestOutcome::Unknown, "unknown", basis.clone()),
+            Some(Err(basis)) => return RequestOutcome::Unknown.by("unknown", basis.clone()),
             Some(Ok(direct)) => direct,
         };
         let basis = StatementBasis::fact(direct.because.clone());
         let sector = u64::from(self.guest_sector());
         match direct.verdict {
-            DirectIoEffect::Unsupported => result(RequestOutcome::Refused, NO_START, basis),
-            DirectIoEffect::AcceptedButBuffered(_) if is_native => result(
-                RequestOutcome::Cached,
-                "O_DIRECT is ignored: the write uses the page cache, and blocks the event loop in io_submit",
+            DirectIoEffect::Unsupported => RequestOutcome::Refused.by(NO_START, basis),
+            DirectIoEffect::AcceptedButBuffered(_) if is_native => RequestOutcome::Cached.by("O_DIRECT is ignored: the write uses the page cache, and blocks the event loop in io_submit",
                 basis,
             ),
-            DirectIoEffect::AcceptedButBuffered(_) => result(
-                RequestOutcome::Cached,
-                "O_DIRECT is ignored: the write uses the host's page cache",
+            DirectIoEffect::AcceptedButBuffered(_) => RequestOutcome::Cached.by("O_DIRECT is ignored: the write uses the host's page cache",
                 basis,
             ),
             DirectIoEffect::Direct
@@ -177,14 +165,12 @@ impl<'a> Tracer<'a> {
                 let host = self.context.host;
                 let of_devices = host.and_then(|host| host.sector_under(path).known());
                 match of_file.max(of_devices.unwrap_or(0)) {
-                    block if block > sector => result(
-                        RequestOutcome::Split,
-                        format!(
+                    block if block > sector => RequestOutcome::Split.by(format!(
                             "O_DIRECT; QEMU reads and rewrites blocks of {block} bytes for smaller writes"
                         ),
                         basis,
                     ),
-                    _ => result(RequestOutcome::Passed, unstable(direct.verdict), basis),
+                    _ => RequestOutcome::Passed.by(unstable(direct.verdict), basis),
                 }
             }
         }
@@ -237,26 +223,17 @@ impl<'a> Tracer<'a> {
     fn own_nvme(&mut self, above: usize, nvme: &NvmeSource) -> usize {
         const SOURCE: &str =
             "QEMU block/nvme.c: requests enter the queues of the drive, without the host's kernel";
-        let read = result(
-            RequestOutcome::Honoured,
-            "the drive",
-            StatementBasis::source(SOURCE),
-        );
-        let write = result(
-            RequestOutcome::Cached,
+        let read = RequestOutcome::Honoured.by("the drive", StatementBasis::source(SOURCE));
+        let write = RequestOutcome::Cached.by(
             "the drive's write cache, if it has one",
             StatementBasis::source(SOURCE),
         );
-        let flush = result(
-            RequestOutcome::Honoured,
+        let flush = RequestOutcome::Honoured.by(
             "the drive empties its cache",
             StatementBasis::source(SOURCE),
         );
-        let discard = result(
-            RequestOutcome::Honoured,
-            "dataset management",
-            StatementBasis::source(SOURCE),
-        );
+        let discard =
+            RequestOutcome::Honoured.by("dataset management", StatementBasis::source(SOURCE));
         let results = [read, write, flush, discard];
         let name = format!(
             "NVMe controller {:?}, namespace {}",
@@ -317,8 +294,7 @@ const fn unstable(verdict: DirectIoEffect) -> &'static str {
 /// A server, of which only the protocol is known.
 fn served(name: &str) -> Results {
     let sent = || {
-        result(
-            RequestOutcome::Passed,
+        RequestOutcome::Passed.by(
             "sent to the server",
             StatementBasis::source("QEMU: the driver of the protocol sends a request"),
         )

@@ -7,7 +7,7 @@ use vmdisk_rule::{Context, Missing};
 
 use crate::host::zvol;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Tracer, collect, property, property_of, result, unknown};
+use crate::tracer::{FactProperties, Tracer, bytes, collect, property, unknown};
 
 impl<'a> Tracer<'a> {
     /// Adds the device that an image is on, and the devices below it.
@@ -164,66 +164,32 @@ impl Seen<'_> {
             write_cache,
             ..
         } = &self.device.queue;
-        let command = collect(&[], self.path);
-        let key = |name: &str| format!("{} queue.{name}", self.device.name());
-        let bytes = |bytes: &u64| format!("{bytes} bytes");
-        let mut properties = Vec::new();
+        let mut queue =
+            FactProperties::new(format!("{} queue.", self.device.name()), &[], self.path);
         match (logical, physical) {
             (Fact::Known(logical), Fact::Known(physical)) => {
-                let basis = self.fact(
-                    "queue.logical, queue.physical",
-                    format_args!("{logical}, {physical}"),
-                );
-                properties.push(property(
-                    "sectors",
-                    format!("{logical}/{physical} bytes"),
-                    basis,
-                ));
+                let value = format_args!("{logical}, {physical}");
+                let basis = self.fact("queue.logical, queue.physical", value);
+                let sizes = format!("{logical}/{physical} bytes");
+                queue.properties.push(property("sectors", sizes, basis));
             }
-            (logical, _) => {
-                properties.extend(property_of(
-                    "sectors",
-                    logical.clone(),
-                    &key("logical"),
-                    bytes,
-                    &command,
-                ));
-            }
+            (logical, _) => queue.add("sectors", logical, "logical", bytes),
         }
-        properties.extend(property_of(
-            "scheduler",
-            scheduler.clone(),
-            &key("scheduler"),
-            String::clone,
-            &command,
-        ));
+        queue.add("scheduler", scheduler, "scheduler", String::clone);
         // The queue of a device that passes requests on holds none.
         if self.is_drive() {
-            properties.extend(property_of(
-                "requests",
-                nr_requests.clone(),
-                &key("nr_requests"),
-                u64::to_string,
-                &command,
-            ));
+            queue.add("requests", nr_requests, "nr_requests", u64::to_string);
         }
-        properties.extend(property_of(
-            "write cache",
-            write_cache.clone(),
-            &key("write_cache"),
-            String::clone,
-            &command,
-        ));
-        let granularity = discard_granularity.clone();
-        properties.extend(property_of(
+        queue.add("write cache", write_cache, "write_cache", String::clone);
+        let granularity = discard_granularity;
+        queue.add(
             "discard granularity",
             granularity,
-            &key("discard_granularity"),
+            "discard_granularity",
             bytes,
-            &command,
-        ));
-        properties.extend(self.kind_properties());
-        properties
+        );
+        queue.properties.extend(self.kind_properties());
+        queue.properties
     }
 
     /// What only some kinds of devices have.
@@ -231,63 +197,29 @@ impl Seen<'_> {
         let mut properties = Vec::new();
         let name = self.device.name();
         if let Fact::Known(lvm) = &self.device.lvm {
-            let command = collect(&["lvm"], self.path);
-            let key = |field: &str| format!("{name} lvm.{field}");
-            let bytes = |bytes: &u64| format!("{bytes} bytes");
-            properties.extend(property_of(
-                "chunk",
-                lvm.chunk.clone(),
-                &key("chunk"),
-                bytes,
-                &command,
-            ));
+            let mut facts = FactProperties::new(format!("{name} lvm."), &["lvm"], self.path);
+            facts.add("chunk", &lvm.chunk, "chunk", bytes);
             if self.device.kind == BlockKind::LvmThin {
-                let full = lvm.data_percent.clone();
-                properties.extend(property_of(
+                facts.add(
                     "pool in use",
-                    full,
-                    &key("data_percent"),
-                    |it| it.to_string(),
-                    &command,
-                ));
-                let when = lvm.when_full.clone();
-                properties.extend(property_of(
-                    "when full",
-                    when,
-                    &key("when_full"),
-                    String::clone,
-                    &command,
-                ));
+                    &lvm.data_percent,
+                    "data_percent",
+                    ToString::to_string,
+                );
+                facts.add("when full", &lvm.when_full, "when_full", String::clone);
             }
+            properties.extend(facts.properties);
         }
         if let Fact::Known(md) = &self.device.md {
-            let command = collect(&[], self.path);
-            let key = |field: &str| format!("{name} md.{field}");
-            properties.extend(property_of(
-                "level",
-                md.level.clone(),
-                &key("level"),
-                String::clone,
-                &command,
-            ));
-            properties.extend(property_of(
-                "missing members",
-                md.degraded.clone(),
-                &key("degraded"),
-                u32::to_string,
-                &command,
-            ));
+            let mut facts = FactProperties::new(format!("{name} md."), &[], self.path);
+            facts.add("level", &md.level, "level", String::clone);
+            facts.add("missing members", &md.degraded, "degraded", u32::to_string);
+            properties.extend(facts.properties);
         }
         if let Fact::Known(crypt) = &self.device.crypt {
-            let command = collect(&["dm"], self.path);
-            let key = format!("{name} crypt.cipher");
-            properties.extend(property_of(
-                "cipher",
-                crypt.cipher.clone(),
-                &key,
-                String::clone,
-                &command,
-            ));
+            let mut facts = FactProperties::new(format!("{name} crypt."), &["dm"], self.path);
+            facts.add("cipher", &crypt.cipher, "cipher", String::clone);
+            properties.extend(facts.properties);
         }
         properties
     }
@@ -296,22 +228,16 @@ impl Seen<'_> {
         let kind = self.fact("kind", &self.device.kind);
         match &self.device.kind {
             BlockKind::CryptLuks1 | BlockKind::CryptLuks2 | BlockKind::Crypt => {
-                result(RequestOutcome::Passed, "read and decrypted", kind)
+                RequestOutcome::Passed.by("read and decrypted", kind)
             }
-            BlockKind::Bcache => result(
-                RequestOutcome::Cached,
-                "from the cache, or from the backing disk",
-                kind,
-            ),
-            BlockKind::Md => result(
-                RequestOutcome::Passed,
-                "from one copy, or from the stripes",
-                kind,
-            ),
-            BlockKind::Multipath => result(RequestOutcome::Passed, "on one of the paths", kind),
-            BlockKind::Loop => result(RequestOutcome::Passed, "from the file", kind),
-            _ if self.is_drive() => result(RequestOutcome::Honoured, "the drive answers", kind),
-            _ => result(RequestOutcome::Passed, "to the device below", kind),
+            BlockKind::Bcache => {
+                RequestOutcome::Cached.by("from the cache, or from the backing disk", kind)
+            }
+            BlockKind::Md => RequestOutcome::Passed.by("from one copy, or from the stripes", kind),
+            BlockKind::Multipath => RequestOutcome::Passed.by("on one of the paths", kind),
+            BlockKind::Loop => RequestOutcome::Passed.by("from the file", kind),
+            _ if self.is_drive() => RequestOutcome::Honoured.by("the drive answers", kind),
+            _ => RequestOutcome::Passed.by("to the device below", kind),
         }
     }
 
@@ -319,18 +245,16 @@ impl Seen<'_> {
         let kind = self.fact("kind", &self.device.kind);
         match &self.device.kind {
             BlockKind::CryptLuks1 | BlockKind::CryptLuks2 | BlockKind::Crypt => {
-                result(RequestOutcome::Passed, "encrypted", kind)
+                RequestOutcome::Passed.by("encrypted", kind)
             }
             BlockKind::Md => self.array_writes(),
             BlockKind::LvmThin => self.thin_writes(),
             BlockKind::Bcache => self.cache_writes(),
-            BlockKind::Multipath => result(RequestOutcome::Passed, "on one of the paths", kind),
+            BlockKind::Multipath => RequestOutcome::Passed.by("on one of the paths", kind),
             BlockKind::Loop => self.loop_writes(),
-            BlockKind::Zram | BlockKind::Ram => {
-                result(RequestOutcome::Cached, "stays in memory", kind)
-            }
+            BlockKind::Zram | BlockKind::Ram => RequestOutcome::Cached.by("stays in memory", kind),
             _ if self.is_drive() => self.drive_writes(),
-            _ => result(RequestOutcome::Passed, "to the device below", kind),
+            _ => RequestOutcome::Passed.by("to the device below", kind),
         }
     }
 
@@ -340,13 +264,10 @@ impl Seen<'_> {
             Ok(Some(level)) => {
                 let basis = self.fact("md.level", &level);
                 match level.as_str() {
-                    "raid1" | "raid10" => result(RequestOutcome::Copied, "to each copy", basis),
-                    "raid4" | "raid5" | "raid6" => result(
-                        RequestOutcome::Split,
-                        "split at chunks; parity is written as well",
-                        basis,
-                    ),
-                    _ => result(RequestOutcome::Split, "split at chunks", basis),
+                    "raid1" | "raid10" => RequestOutcome::Copied.by("to each copy", basis),
+                    "raid4" | "raid5" | "raid6" => RequestOutcome::Split
+                        .by("split at chunks; parity is written as well", basis),
+                    _ => RequestOutcome::Split.by("split at chunks", basis),
                 }
             }
             Ok(None) => unknown(
@@ -362,13 +283,11 @@ impl Seen<'_> {
         match Context::known(zero, || {
             format!("whether the pool of {} zeroes chunks", self.device.name())
         }) {
-            Ok(Some(false)) => result(
-                RequestOutcome::Passed,
+            Ok(Some(false)) => RequestOutcome::Passed.by(
                 "the first write to a chunk allocates it, with the deleted data that it holds",
                 self.fact("lvm.zero", false),
             ),
-            Ok(Some(true) | None) => result(
-                RequestOutcome::Passed,
+            Ok(Some(true) | None) => RequestOutcome::Passed.by(
                 "the first write to a chunk allocates it, zeroed",
                 self.fact("lvm.zero", true),
             ),
@@ -386,19 +305,15 @@ impl Seen<'_> {
             Ok(Some(mode)) => {
                 let basis = self.fact("bcache.mode", &mode);
                 match mode.as_str() {
-                    "writeback" => result(
-                        RequestOutcome::Cached,
-                        "completes on the cache device",
-                        basis,
-                    ),
-                    _ => result(RequestOutcome::Copied, "to the backing disk", basis),
+                    "writeback" => {
+                        RequestOutcome::Cached.by("completes on the cache device", basis)
+                    }
+                    _ => RequestOutcome::Copied.by("to the backing disk", basis),
                 }
             }
-            Ok(None) => result(
-                RequestOutcome::Passed,
-                "to the backing disk",
-                self.fact("kind", "bcache"),
-            ),
+            Ok(None) => {
+                RequestOutcome::Passed.by("to the backing disk", self.fact("kind", "bcache"))
+            }
             Err(missing) => unknown(missing, collect(&[], self.path)),
         }
     }
@@ -412,13 +327,10 @@ impl Seen<'_> {
         match Context::known(direct, || {
             format!("whether {} uses direct I/O", self.device.name())
         }) {
-            Ok(Some(true)) => result(
-                RequestOutcome::Passed,
-                "directly to the file",
-                self.fact("loop.dio", true),
-            ),
-            Ok(Some(false) | None) => result(
-                RequestOutcome::Cached,
+            Ok(Some(true)) => {
+                RequestOutcome::Passed.by("directly to the file", self.fact("loop.dio", true))
+            }
+            Ok(Some(false) | None) => RequestOutcome::Cached.by(
                 "completes in the host's page cache of the file",
                 self.fact("loop.dio", false),
             ),
@@ -434,13 +346,11 @@ impl Seen<'_> {
 
     fn drive_writes(&self) -> (RequestOutcome, Statement) {
         match self.write_cache() {
-            Ok(Some(mode)) if mode == "write back" => result(
-                RequestOutcome::Cached,
+            Ok(Some(mode)) if mode == "write back" => RequestOutcome::Cached.by(
                 "completes in the drive's cache",
                 self.fact("queue.write_cache", mode),
             ),
-            Ok(Some(mode)) => result(
-                RequestOutcome::Honoured,
+            Ok(Some(mode)) => RequestOutcome::Honoured.by(
                 "on the medium when it completes",
                 self.fact("queue.write_cache", mode),
             ),
@@ -456,15 +366,11 @@ impl Seen<'_> {
         let effect = StackLayer::Device(self.device).flush();
         if effect == FlushEffect::Dropped(FlushLoss::DeletedFile) {
             let text = "its file is deleted, and gone when the device is detached";
-            return result(
-                RequestOutcome::Dropped,
-                text,
-                self.fact("loop.deleted", true),
-            );
+            return RequestOutcome::Dropped.by(text, self.fact("loop.deleted", true));
         }
         if let FlushEffect::Dropped(_) = effect {
             let kind = self.fact("kind", &self.device.kind);
-            return result(RequestOutcome::Dropped, "nothing survives a reboot", kind);
+            return RequestOutcome::Dropped.by("nothing survives a reboot", kind);
         }
         let mode = match self.write_cache() {
             Ok(Some(mode)) => mode,
@@ -473,22 +379,19 @@ impl Seen<'_> {
         };
         let basis = self.fact("queue.write_cache", &mode);
         if effect == FlushEffect::Durable {
-            return result(
-                RequestOutcome::Honoured,
+            return RequestOutcome::Honoured.by(
                 "the kernel sends no flush, because the device reports no volatile cache",
                 basis,
             );
         }
         match &self.device.kind {
-            BlockKind::Loop => result(RequestOutcome::Passed, "fsync of the file", basis),
-            _ if self.is_drive() => result(
-                RequestOutcome::Honoured,
-                "the drive empties its cache",
-                basis,
-            ),
-            BlockKind::Multipath => result(RequestOutcome::Passed, "on one of the paths", basis),
-            _ if self.below > 1 => result(RequestOutcome::Copied, "to each device below", basis),
-            _ => result(RequestOutcome::Passed, "to the device below", basis),
+            BlockKind::Loop => RequestOutcome::Passed.by("fsync of the file", basis),
+            _ if self.is_drive() => {
+                RequestOutcome::Honoured.by("the drive empties its cache", basis)
+            }
+            BlockKind::Multipath => RequestOutcome::Passed.by("on one of the paths", basis),
+            _ if self.below > 1 => RequestOutcome::Copied.by("to each device below", basis),
+            _ => RequestOutcome::Passed.by("to the device below", basis),
         }
     }
 
@@ -502,38 +405,25 @@ impl Seen<'_> {
         let basis = self.fact("queue.discard_max", max);
         match (&self.device.kind, max) {
             // The pool takes the discards of its volumes whether the device below accepts any or not.
-            (BlockKind::LvmThinPool | BlockKind::LvmThinData, 0) => result(
-                RequestOutcome::Freed,
+            (BlockKind::LvmThinPool | BlockKind::LvmThinData, 0) => RequestOutcome::Freed.by(
                 "chunks are freed in the pool; the device below is not informed",
                 basis,
             ),
-            (_, 0) => result(
-                RequestOutcome::Dropped,
-                self.why_none(),
-                self.none_basis(basis),
-            ),
+            (_, 0) => RequestOutcome::Dropped.by(self.why_none(), self.none_basis(basis)),
             (BlockKind::LvmThin, _) => self.thin_discards(basis),
-            (BlockKind::LvmThinPool | BlockKind::LvmThinData, _) => result(
-                RequestOutcome::Passed,
-                "chunks are freed in the pool, and discarded below",
-                basis,
-            ),
-            (BlockKind::Loop, _) => result(
-                RequestOutcome::Passed,
-                "punches a hole into the file",
-                basis,
-            ),
-            (BlockKind::Bcache, _) => result(RequestOutcome::Passed, "to the backing disk", basis),
-            (BlockKind::Multipath, _) => {
-                result(RequestOutcome::Passed, "on one of the paths", basis)
+            (BlockKind::LvmThinPool | BlockKind::LvmThinData, _) => RequestOutcome::Passed
+                .by("chunks are freed in the pool, and discarded below", basis),
+            (BlockKind::Loop, _) => {
+                RequestOutcome::Passed.by("punches a hole into the file", basis)
             }
-            _ if self.is_drive() => result(
-                RequestOutcome::Honoured,
+            (BlockKind::Bcache, _) => RequestOutcome::Passed.by("to the backing disk", basis),
+            (BlockKind::Multipath, _) => RequestOutcome::Passed.by("on one of the paths", basis),
+            _ if self.is_drive() => RequestOutcome::Honoured.by(
                 format!("the drive takes at most {max} bytes at once"),
                 basis,
             ),
-            _ if self.below > 1 => result(RequestOutcome::Copied, "to each device below", basis),
-            _ => result(RequestOutcome::Passed, "to the device below", basis),
+            _ if self.below > 1 => RequestOutcome::Copied.by("to each device below", basis),
+            _ => RequestOutcome::Passed.by("to the device below", basis),
         }
     }
 
@@ -567,7 +457,7 @@ impl Seen<'_> {
         match treatment.as_str() {
             Fact::Known("ignore") => {
                 let basis = self.fact("lvm.discards", "ignore");
-                result(RequestOutcome::Dropped, "the pool ignores discards", basis)
+                RequestOutcome::Dropped.by("the pool ignores discards", basis)
             }
             _ => {
                 let granularity = self.device.queue.discard_granularity.clone();
@@ -579,7 +469,7 @@ impl Seen<'_> {
                     }
                     None => "whole chunks are passed to the pool; the rest is ignored".to_owned(),
                 };
-                result(RequestOutcome::Split, text, basis)
+                RequestOutcome::Split.by(text, basis)
             }
         }
     }

@@ -8,7 +8,7 @@ use vmdisk_model::{
 use vmdisk_rule::Missing;
 
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Results, Tracer, lacking, property, result, unknown};
+use crate::tracer::{Results, Tracer, lacking, property, unknown};
 
 /// The source for the commands that QEMU passes to a SCSI device of the host.
 pub(crate) const SG_IO: &str = "QEMU hw/scsi/scsi-disk.c, scsi_block_is_passthrough: commands use SG_IO, but reads and writes with O_DIRECT";
@@ -43,8 +43,7 @@ impl Tracer<'_> {
     }
 
     fn guest_device(&mut self) -> usize {
-        let read = result(
-            RequestOutcome::Passed,
+        let read = RequestOutcome::Passed.by(
             "the guest's driver sends it to the device",
             StatementBasis::source(PASSES),
         );
@@ -174,8 +173,7 @@ impl Tracer<'_> {
 
     fn guest_writes(&self) -> (RequestOutcome, Statement) {
         if self.disk.is_writable() {
-            return result(
-                RequestOutcome::Passed,
+            return RequestOutcome::Passed.by(
                 "the guest's driver sends it to the device",
                 StatementBasis::source(PASSES),
             );
@@ -184,11 +182,7 @@ impl Tracer<'_> {
             true => DiskField::ReadOnly,
             false => DiskField::Device,
         };
-        result(
-            RequestOutcome::Refused,
-            "the guest cannot write",
-            self.setting(field),
-        )
+        RequestOutcome::Refused.by("the guest cannot write", self.setting(field))
     }
 
     fn guest_flushes(&self) -> (RequestOutcome, Statement) {
@@ -196,11 +190,10 @@ impl Tracer<'_> {
             let basis = StatementBasis::source(
                 "QEMU block/io.c, bdrv_co_flush: nothing is flushed of a read-only node",
             );
-            return result(RequestOutcome::Absent, "nothing is written", basis);
+            return RequestOutcome::Absent.by("nothing is written", basis);
         }
         if self.is_passed_through() {
-            return result(
-                RequestOutcome::Passed,
+            return RequestOutcome::Passed.by(
                 "the device itself says whether it has a write cache",
                 StatementBasis::source(SG_IO),
             );
@@ -214,15 +207,13 @@ impl Tracer<'_> {
                 );
                 let text =
                     "the guest sees a write cache that is switched off, and sends no flushes";
-                result(RequestOutcome::Dropped, text, measured)
+                RequestOutcome::Dropped.by(text, measured)
             }
-            _ if writes_back => result(
-                RequestOutcome::Passed,
+            _ if writes_back => RequestOutcome::Passed.by(
                 "the guest sees a write cache, and flushes it",
                 self.setting(DiskField::Cache),
             ),
-            _ => result(
-                RequestOutcome::Blocking,
+            _ => RequestOutcome::Blocking.by(
                 "the guest sees no write cache; QEMU flushes after each write",
                 self.setting(DiskField::Cache),
             ),
@@ -231,11 +222,11 @@ impl Tracer<'_> {
 
     fn guest_discards(&self) -> (RequestOutcome, Statement) {
         let passed = |text: &str, source: &str| {
-            result(RequestOutcome::Passed, text, StatementBasis::source(source))
+            RequestOutcome::Passed.by(text, StatementBasis::source(source))
         };
         if !self.disk.is_writable() {
             let basis = StatementBasis::source("QEMU refuses discards of a read-only device");
-            return result(RequestOutcome::Absent, "nothing is discarded", basis);
+            return RequestOutcome::Absent.by("nothing is discarded", basis);
         }
         if self.is_passed_through() {
             return passed("the device itself says whether it accepts UNMAP", SG_IO);
@@ -259,11 +250,11 @@ impl Tracer<'_> {
                     Missing::new("whether the daemon accepts discards", "the daemon decides");
                 unknown(missing, Vec::new())
             }
-            FrontendKind::Fdc | FrontendKind::Sd | FrontendKind::Foreign => result(
-                RequestOutcome::Absent,
-                "the device has no discards",
-                StatementBasis::source("QEMU hw/block/fdc.c, hw/sd/sd.c"),
-            ),
+            FrontendKind::Fdc | FrontendKind::Sd | FrontendKind::Foreign => RequestOutcome::Absent
+                .by(
+                    "the device has no discards",
+                    StatementBasis::source("QEMU hw/block/fdc.c, hw/sd/sd.c"),
+                ),
         }
     }
 
@@ -278,17 +269,13 @@ impl Tracer<'_> {
         let of_machine = target.can(Capability::MachineVirtioBlkDiscard);
         let of_qemu = target.can(Capability::VirtioBlkDiscard);
         match (of_machine, of_qemu) {
-            (Answer::No(_), _) | (_, Answer::No(_)) => result(
-                RequestOutcome::Absent,
-                "the device offers no discards",
-                source,
-            ),
+            (Answer::No(_), _) | (_, Answer::No(_)) => {
+                RequestOutcome::Absent.by("the device offers no discards", source)
+            }
             // Every QEMU that is still in use has them, unless the machine type is old.
-            (Answer::Yes(_) | Answer::Unknown, Answer::Yes(_) | Answer::Unknown) => result(
-                RequestOutcome::Passed,
-                "the device accepts discards",
-                source,
-            ),
+            (Answer::Yes(_) | Answer::Unknown, Answer::Yes(_) | Answer::Unknown) => {
+                RequestOutcome::Passed.by("the device accepts discards", source)
+            }
         }
     }
 
@@ -381,7 +368,7 @@ impl Tracer<'_> {
                 self.setting(DiskField::IoThread),
             ),
         };
-        let results = std::array::from_fn(|_| result(RequestOutcome::Passed, text, basis.clone()));
+        let results = std::array::from_fn(|_| RequestOutcome::Passed.by(text, basis.clone()));
         self.add(Some(above), Layer::EventLoop, name, Vec::new(), results)
     }
 
@@ -405,49 +392,33 @@ impl Tracer<'_> {
             let at = FieldPath::Disk(self.index, field);
             property("limits", "throttled", self.field(at))
         }));
-        let passed = || {
-            result(
-                RequestOutcome::Passed,
-                "to the image",
-                StatementBasis::source(PASSES),
-            )
-        };
+        let passed = || RequestOutcome::Passed.by("to the image", StatementBasis::source(PASSES));
         let write = match backend.detect_zeroes {
-            Some(DetectZeroes::On | DetectZeroes::Unmap) => result(
-                RequestOutcome::Passed,
+            Some(DetectZeroes::On | DetectZeroes::Unmap) => RequestOutcome::Passed.by(
                 "to the image; zeroes become a request to write zeroes",
                 self.setting(DiskField::DetectZeroes),
             ),
             Some(DetectZeroes::Off) | None => passed(),
         };
         let flush = match backend.effective_cache().switches().no_flush {
-            true => result(
-                RequestOutcome::Dropped,
-                "QEMU ignores flushes",
-                self.setting(DiskField::Cache),
-            ),
+            true => {
+                RequestOutcome::Dropped.by("QEMU ignores flushes", self.setting(DiskField::Cache))
+            }
             false => passed(),
         };
         let discard = match (backend.discard, self.disk.frontend.effective_device()) {
-            (_, Device::Lun) => result(
-                RequestOutcome::Passed,
+            (_, Device::Lun) => RequestOutcome::Passed.by(
                 "the device receives the command unchanged",
                 StatementBasis::source(SG_IO),
             ),
-            (Some(Discard::Unmap), _) => result(
-                RequestOutcome::Passed,
-                "to the image",
-                self.setting(DiskField::Discard),
-            ),
-            (Some(Discard::Ignore) | None, _) => result(
-                RequestOutcome::Dropped,
-                "QEMU ignores discards",
-                self.setting(DiskField::Discard),
-            ),
+            (Some(Discard::Unmap), _) => {
+                RequestOutcome::Passed.by("to the image", self.setting(DiskField::Discard))
+            }
+            (Some(Discard::Ignore) | None, _) => RequestOutcome::Dropped
+                .by("QEMU ignores discards", self.setting(DiskField::Discard)),
         };
         let read = match backend.copy_on_read {
-            Some(Switch::On) => result(
-                RequestOutcome::Passed,
+            Some(Switch::On) => RequestOutcome::Passed.by(
                 "to the image; data of a backing image is also written to the image",
                 self.setting(DiskField::CopyOnRead),
             ),
@@ -460,7 +431,7 @@ impl Tracer<'_> {
 
 /// Four times the same result.
 pub(crate) fn same(outcome: RequestOutcome, text: &str, source: &str) -> Results {
-    std::array::from_fn(|_| result(outcome, text, StatementBasis::source(source)))
+    std::array::from_fn(|_| outcome.by(text, StatementBasis::source(source)))
 }
 
 fn join(numbers: &[u32]) -> String {

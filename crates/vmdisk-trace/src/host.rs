@@ -6,7 +6,7 @@ use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Missing};
 
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Results, Tracer, collect, property_of, result, unknown};
+use crate::tracer::{FactProperties, Results, Tracer, bytes, collect, unknown};
 
 impl<'a> Tracer<'a> {
     /// Adds the file system of a file, and the devices below it.
@@ -139,84 +139,49 @@ impl<'a> On<'a> {
             zfs,
             ..
         } = self.filesystem;
-        let command = collect(&[], self.path);
-        let bytes = |bytes: &u64| format!("{bytes} bytes");
-        let key = |name: &str| format!("{id} {name}");
-        let mut properties = Vec::new();
-        properties.extend(property_of(
-            "free",
-            free_bytes.clone(),
-            &key("free_bytes"),
-            |free| Bytes(*free).rounded(),
-            &command,
-        ));
+        let mut facts = FactProperties::new(format!("{id} "), &[], self.path);
+        let rounded = |free: &u64| Bytes(*free).rounded();
+        facts.add("free", free_bytes, "free_bytes", rounded);
         if let Fact::Known(btrfs) = btrfs {
             let profile = btrfs
                 .data_profile
                 .as_ref()
                 .map(|profiles| profiles.join("+"));
-            properties.extend(property_of(
+            facts.add(
                 "data profile",
-                profile,
-                &key("btrfs.data_profile"),
+                &profile,
+                "btrfs.data_profile",
                 String::clone,
-                &command,
-            ));
-            let sector = btrfs.sectorsize.clone();
-            properties.extend(property_of(
-                "sectors",
-                sector,
-                &key("btrfs.sectorsize"),
-                bytes,
-                &command,
-            ));
+            );
+            facts.add("sectors", &btrfs.sectorsize, "btrfs.sectorsize", bytes);
         }
         if let Fact::Known(zfs) = zfs {
-            let record = zfs.recordsize.clone();
-            properties.extend(property_of(
-                "record size",
-                record,
-                &key("zfs.recordsize"),
-                bytes,
-                &command,
-            ));
+            facts.add("record size", &zfs.recordsize, "zfs.recordsize", bytes);
         }
-        properties
+        facts.properties
     }
 
     fn reads(&self) -> (RequestOutcome, Statement) {
         match self.filesystem.kind.is_volatile() {
-            true => result(RequestOutcome::Honoured, "from memory", self.kind()),
-            false => result(
-                RequestOutcome::Passed,
-                "from the blocks of the file",
-                self.kind(),
-            ),
+            true => RequestOutcome::Honoured.by("from memory", self.kind()),
+            false => RequestOutcome::Passed.by("from the blocks of the file", self.kind()),
         }
     }
 
     fn writes(&self) -> (RequestOutcome, Statement) {
         let kind = &self.filesystem.kind;
         if kind.is_volatile() {
-            return result(RequestOutcome::Cached, "stays in memory", self.kind());
+            return RequestOutcome::Cached.by("stays in memory", self.kind());
         }
         if let Fact::Known(ext4) = &self.filesystem.ext4
             && ext4.data_mode.as_str().is(&"journal")
         {
             let fact =
                 StatementBasis::fact(format!("{} ext4.data_mode = journal", self.filesystem.id));
-            return result(
-                RequestOutcome::Split,
-                "written twice: first to the journal",
-                fact,
-            );
+            return RequestOutcome::Split.by("written twice: first to the journal", fact);
         }
         if *kind != FsKind::Btrfs {
-            return result(
-                RequestOutcome::Passed,
-                "to the blocks of the file",
-                self.kind(),
-            );
+            return RequestOutcome::Passed.by("to the blocks of the file", self.kind());
         }
         let copies = self
             .filesystem
@@ -233,15 +198,11 @@ impl<'a> On<'a> {
         }) {
             Ok(Some(true)) => {
                 let fact = StatementBasis::fact(format!("{} nocow = true", self.path));
-                result(outcome, "to the same blocks, without checksums", fact)
+                outcome.by("to the same blocks, without checksums", fact)
             }
             Ok(Some(false) | None) => {
                 let fact = StatementBasis::fact(format!("{} nocow = false", self.path));
-                result(
-                    outcome,
-                    "to new blocks (copy-on-write), with checksums",
-                    fact,
-                )
+                outcome.by("to new blocks (copy-on-write), with checksums", fact)
             }
             Err(missing) => unknown(missing, command),
         }
@@ -251,18 +212,14 @@ impl<'a> On<'a> {
         let Filesystem { id, kind, zfs, .. } = self.filesystem;
         let basis = StatementBasis::fact;
         match self.layer().flush() {
-            FlushEffect::Dropped(FlushLoss::Memory) => result(
-                RequestOutcome::Dropped,
-                "nothing survives a reboot",
-                self.kind(),
-            ),
-            FlushEffect::Dropped(FlushLoss::VolatileOverlay) => result(
-                RequestOutcome::Dropped,
+            FlushEffect::Dropped(FlushLoss::Memory) => {
+                RequestOutcome::Dropped.by("nothing survives a reboot", self.kind())
+            }
+            FlushEffect::Dropped(FlushLoss::VolatileOverlay) => RequestOutcome::Dropped.by(
                 "the overlay ignores fsync",
                 basis(format!("{} has volatile", self.point())),
             ),
-            FlushEffect::Dropped(FlushLoss::NoBarrier) => result(
-                RequestOutcome::Dropped,
+            FlushEffect::Dropped(FlushLoss::NoBarrier) => RequestOutcome::Dropped.by(
                 "the drive does not empty its cache",
                 basis(format!("{} has nobarrier or barrier=0", self.point())),
             ),
@@ -275,18 +232,14 @@ impl<'a> On<'a> {
                 unknown(Missing::new(what, "the other side decides"), Vec::new())
             }
             FlushEffect::Unknown(UnknownFlush::Missing(_, missing)) => self.missing(missing),
-            _ if matches!(kind, FsKind::Nfs | FsKind::Nfs4) => result(
-                RequestOutcome::Passed,
+            _ if matches!(kind, FsKind::Nfs | FsKind::Nfs4) => RequestOutcome::Passed.by(
                 "COMMIT on the server",
                 StatementBasis::source("Linux fs/nfs/file.c, nfs_file_fsync"),
             ),
-            _ if *kind == FsKind::Overlay => result(
-                RequestOutcome::Passed,
-                "to the file in the upper directory",
-                self.kind(),
-            ),
-            _ => result(
-                RequestOutcome::Passed,
+            _ if *kind == FsKind::Overlay => {
+                RequestOutcome::Passed.by("to the file in the upper directory", self.kind())
+            }
+            _ => RequestOutcome::Passed.by(
                 "commits the file, and flushes the devices",
                 basis(format!("{} has no nobarrier", self.point())),
             ),
@@ -319,24 +272,18 @@ impl<'a> On<'a> {
                 );
                 unknown(missing, Vec::new())
             }
-            DiscardEffect::Dropped(_) => result(
-                RequestOutcome::Dropped,
+            DiscardEffect::Dropped(_) => RequestOutcome::Dropped.by(
                 "the file system punches no holes; QEMU ignores the error",
                 StatementBasis::source(
                     "fallocate(2), FALLOC_FL_PUNCH_HOLE: the list of file systems",
                 ),
             ),
             DiscardEffect::Missing(missing) => self.missing(missing),
-            DiscardEffect::Passed => result(
-                RequestOutcome::Passed,
-                "to the upper directory",
-                self.kind(),
-            ),
-            _ if kind.is_volatile() => {
-                result(RequestOutcome::Freed, "the memory is freed", self.kind())
+            DiscardEffect::Passed => {
+                RequestOutcome::Passed.by("to the upper directory", self.kind())
             }
-            _ if *kind == FsKind::Zfs => result(
-                RequestOutcome::Freed,
+            _ if kind.is_volatile() => RequestOutcome::Freed.by("the memory is freed", self.kind()),
+            _ if *kind == FsKind::Zfs => RequestOutcome::Freed.by(
                 "the blocks are freed; autotrim of the pool informs the drives",
                 StatementBasis::source("zpoolprops(7), autotrim"),
             ),
@@ -351,13 +298,11 @@ impl<'a> On<'a> {
             None => Err(Missing::new(what(), "not collected")),
         };
         match online {
-            Ok(Some(true)) => result(
-                RequestOutcome::Passed,
+            Ok(Some(true)) => RequestOutcome::Passed.by(
                 "the blocks are freed, and discarded on the devices later",
                 StatementBasis::fact(format!("{} has discard", self.point())),
             ),
-            Ok(Some(false) | None) => result(
-                RequestOutcome::Freed,
+            Ok(Some(false) | None) => RequestOutcome::Freed.by(
                 "the blocks are freed; fstrim informs the devices",
                 StatementBasis::fact(format!("{} has no discard", self.point())),
             ),
@@ -394,11 +339,7 @@ fn zfs_flushes(
         ),
     };
     match Context::known(sync, what) {
-        Ok(Some(sync)) => result(
-            outcome,
-            text,
-            StatementBasis::fact(format!("{id} sync = {sync}")),
-        ),
+        Ok(Some(sync)) => outcome.by(text, StatementBasis::fact(format!("{id} sync = {sync}"))),
         Ok(None) => unknown(Missing::new(what(), "absent"), command.to_vec()),
         Err(missing) => unknown(missing, command.to_vec()),
     }
@@ -408,19 +349,13 @@ fn zfs_flushes(
 pub(crate) fn zvol(sync: Fact<String>, name: &str, path: &str) -> Results {
     const SOURCE: &str = "OpenZFS module/os/linux/zfs/zvol_os.c";
     [
-        result(
-            RequestOutcome::Passed,
-            "through the cache of ZFS",
-            StatementBasis::source(SOURCE),
-        ),
-        result(
-            RequestOutcome::Cached,
+        RequestOutcome::Passed.by("through the cache of ZFS", StatementBasis::source(SOURCE)),
+        RequestOutcome::Cached.by(
             "completes in the cache of ZFS",
             StatementBasis::source(SOURCE),
         ),
         zfs_flushes(&stack::of_zfs(&sync), sync, name, &collect(&["zfs"], path)),
-        result(
-            RequestOutcome::Freed,
+        RequestOutcome::Freed.by(
             "the blocks are freed; autotrim informs the drives",
             StatementBasis::source(SOURCE),
         ),

@@ -7,7 +7,7 @@ use vmdisk_rule::{Consumer, Missing};
 use crate::chain::Below;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
 use crate::tracer::{
-    Tracer, collect, lacking, not_written, property, property_of, result, unknown,
+    FactProperties, Tracer, bytes, collect, lacking, not_written, property, unknown,
 };
 
 const RAW: &str = "QEMU block/raw-format.c: a request has the same offset in the storage";
@@ -68,26 +68,21 @@ impl<'a> Tracer<'a> {
     pub(crate) fn temporary_overlay(&mut self, above: usize) -> usize {
         let basis = || self.setting(DiskField::Transient);
         let flush = match self.context.consumer {
-            Consumer::Qemu => result(
-                RequestOutcome::Dropped,
+            Consumer::Qemu => RequestOutcome::Dropped.by(
                 "QEMU ignores flushes of its temporary file",
                 StatementBasis::source("QEMU block.c, bdrv_temp_snapshot_options"),
             ),
-            Consumer::Libvirt => result(RequestOutcome::Passed, "to the temporary file", basis()),
+            Consumer::Libvirt => RequestOutcome::Passed.by("to the temporary file", basis()),
         };
         let results = [
-            result(
-                RequestOutcome::Split,
-                "clusters that the guest has written come from a temporary file, others from the image",
+            RequestOutcome::Split.by("clusters that the guest has written come from a temporary file, others from the image",
                 basis(),
             ),
-            result(
-                RequestOutcome::Cached,
-                "to a temporary file, which is deleted when the guest stops",
+            RequestOutcome::Cached.by("to a temporary file, which is deleted when the guest stops",
                 basis(),
             ),
             flush,
-            result(RequestOutcome::Freed, "in the temporary file", basis()),
+            RequestOutcome::Freed.by("in the temporary file", basis()),
         ];
         let name = "qcow2, temporary";
         self.add(Some(above), Layer::Format, name, Vec::new(), results)
@@ -133,22 +128,16 @@ impl<'a> Tracer<'a> {
         let (Format::Qcow2, Some(path)) = (format, image.host_path()) else {
             return properties;
         };
-        let command = collect(&[], path);
         match header(self.context, path) {
             Ok(Some(header)) => {
-                let key = format!("{path} image.cluster");
-                let show = |bytes: &u64| format!("{bytes} bytes");
-                properties.extend(property_of(
-                    "clusters",
-                    header.cluster.clone(),
-                    &key,
-                    show,
-                    &command,
-                ));
+                let mut facts = FactProperties::new(format!("{path} image."), &[], path);
+                facts.add("clusters", &header.cluster, "cluster", bytes);
+                properties.extend(facts.properties);
             }
             Ok(None) => {}
             Err(missing) => {
-                properties.push(property("clusters", "unknown", lacking(missing, command)));
+                let basis = lacking(missing, collect(&[], path));
+                properties.push(property("clusters", "unknown", basis));
             }
         }
         properties
@@ -165,18 +154,14 @@ impl<'a> Tracer<'a> {
         }
         let keeps = self.disk.backend.discard_no_unref == Some(Switch::On);
         match format {
-            Format::Raw if image.encryption.is_none() => result(
-                RequestOutcome::Passed,
-                "at the same offset",
-                StatementBasis::source(RAW),
-            ),
-            Format::Qcow2 if keeps => result(
-                RequestOutcome::Passed,
+            Format::Raw if image.encryption.is_none() => {
+                RequestOutcome::Passed.by("at the same offset", StatementBasis::source(RAW))
+            }
+            Format::Qcow2 if keeps => RequestOutcome::Passed.by(
                 "whole clusters stay allocated in the image and are discarded in its storage",
                 self.setting(DiskField::DiscardNoUnref),
             ),
-            Format::Qcow2 => result(
-                RequestOutcome::Split,
+            Format::Qcow2 => RequestOutcome::Split.by(
                 "whole clusters are freed in the image and discarded in its storage",
                 match self.disk.backend.discard {
                     Some(Discard::Unmap) => self.setting(DiskField::Discard),
@@ -185,8 +170,7 @@ impl<'a> Tracer<'a> {
                     }
                 },
             ),
-            _ => result(
-                RequestOutcome::Dropped,
+            _ => RequestOutcome::Dropped.by(
                 "QEMU's driver of this format has no discards",
                 StatementBasis::source(
                     "QEMU block/io.c, bdrv_co_pdiscard: no driver function is not an error",
@@ -210,14 +194,12 @@ fn format_reads(image: &Image, format: Format, below: &Below<'_>) -> (RequestOut
     const READ: &str = "qcow2.c, qcow2_co_preadv_part";
     const FROM_BELOW: &str =
         "clusters that the image does not have are read from the backing image";
-    let split = |text: &str, basis| result(RequestOutcome::Split, text, basis);
+    let split = |text: &str, basis| RequestOutcome::Split.by(text, basis);
     match (format, below) {
-        (Format::Raw, _) => result(
-            RequestOutcome::Passed,
-            "at the same offset",
-            StatementBasis::source(RAW),
-        ),
-        (Format::Luks, _) => result(RequestOutcome::Passed, "decrypted", driver(format, READ)),
+        (Format::Raw, _) => {
+            RequestOutcome::Passed.by("at the same offset", StatementBasis::source(RAW))
+        }
+        (Format::Luks, _) => RequestOutcome::Passed.by("decrypted", driver(format, READ)),
         (_, Below::Configured(_)) => split(FROM_BELOW, driver(format, READ)),
         (_, Below::Recorded(recorded)) => {
             let path = image.host_path().unwrap_or_default();
@@ -244,20 +226,14 @@ fn format_writes(format: Format, depth: usize, below: &Below<'_>) -> (RequestOut
         return not_written();
     }
     match (format, below) {
-        (Format::Raw, _) => result(
-            RequestOutcome::Passed,
-            "at the same offset",
+        (Format::Raw, _) => RequestOutcome::Passed.by("at the same offset",
             StatementBasis::source(RAW),
         ),
-        (Format::Luks, _) => result(RequestOutcome::Passed, "encrypted", driver(format, "")),
-        (_, Below::Configured(_) | Below::Recorded(_)) => result(
-            RequestOutcome::Split,
-            "the first write to a cluster allocates it, and copies the rest of it from the backing image",
+        (Format::Luks, _) => RequestOutcome::Passed.by("encrypted", driver(format, "")),
+        (_, Below::Configured(_) | Below::Recorded(_)) => RequestOutcome::Split.by("the first write to a cluster allocates it, and copies the rest of it from the backing image",
             driver(format, "qcow2-cluster.c, perform_cow"),
         ),
-        (_, Below::Nothing | Below::Unknown(_)) => result(
-            RequestOutcome::Split,
-            "the first write to a cluster allocates it, which writes metadata",
+        (_, Below::Nothing | Below::Unknown(_)) => RequestOutcome::Split.by("the first write to a cluster allocates it, which writes metadata",
             driver(format, "qcow2-cluster.c, qcow2_alloc_host_offset"),
         ),
     }
@@ -268,20 +244,14 @@ fn format_flushes(format: Format, depth: usize) -> (RequestOutcome, Statement) {
         return not_written();
     }
     match format {
-        Format::Raw => result(
-            RequestOutcome::Passed,
-            "to the storage",
-            StatementBasis::source(RAW),
-        ),
-        Format::Qcow2 => result(
-            RequestOutcome::Passed,
+        Format::Raw => RequestOutcome::Passed.by("to the storage", StatementBasis::source(RAW)),
+        Format::Qcow2 => RequestOutcome::Passed.by(
             "writes cached metadata, and flushes the storage",
             StatementBasis::source(
                 "QEMU block/io.c, bdrv_co_flush; block/qcow2.c, qcow2_co_flush_to_os",
             ),
         ),
-        _ => result(
-            RequestOutcome::Passed,
+        _ => RequestOutcome::Passed.by(
             "to the storage",
             StatementBasis::source("QEMU block/io.c, bdrv_co_flush"),
         ),

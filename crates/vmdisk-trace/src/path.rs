@@ -140,6 +140,16 @@ vmdisk_source::words! {
 }
 
 impl RequestOutcome {
+    /// The result in words, with its reason.
+    pub(crate) fn by(
+        self,
+        text: impl Into<String>,
+        basis: StatementBasis,
+    ) -> (RequestOutcome, Statement) {
+        let text = text.into();
+        (self, Statement { text, basis })
+    }
+
     /// True if the steps below see the operation, now or later, as far as is known.
     pub const fn goes_on(self) -> bool {
         match self {

@@ -153,26 +153,15 @@ fn configuration(setting: Option<String>) -> StatementBasis {
     }
 }
 
-/// A result with its reason.
-pub(crate) fn result(
-    outcome: RequestOutcome,
-    text: impl Into<String>,
-    basis: StatementBasis,
-) -> (RequestOutcome, Statement) {
-    let text = text.into();
-    (outcome, Statement { text, basis })
-}
-
 /// A result that depends on a missing fact.
 pub(crate) fn unknown(missing: Missing, command: Vec<String>) -> (RequestOutcome, Statement) {
     let basis = lacking(missing, command);
-    result(RequestOutcome::Unknown, "unknown", basis)
+    RequestOutcome::Unknown.by("unknown", basis)
 }
 
 /// The result of a request that changes data, on a backing image.
 pub(crate) fn not_written() -> (RequestOutcome, Statement) {
-    result(
-        RequestOutcome::Absent,
+    RequestOutcome::Absent.by(
         "a backing image is not written",
         StatementBasis::source("QEMU block.c: a backing image is opened read-only"),
     )
@@ -196,26 +185,46 @@ pub(crate) fn property(name: &str, value: impl Into<String>, basis: StatementBas
     }
 }
 
-/// A property that is a fact; none if the fact is absent.
-pub(crate) fn property_of<T: ToString>(
-    name: &str,
-    fact: Fact<T>,
-    key: &str,
-    show: impl FnOnce(&T) -> String,
-    command: &[String],
-) -> Option<Property> {
-    match Context::known(fact, || key.to_owned()) {
-        Ok(Some(value)) => {
-            let basis = StatementBasis::fact(format!("{key} = {}", value.to_string()));
-            Some(property(name, show(&value), basis))
+/// Properties that are facts, with the begin of their keys and the command that collects them.
+pub(crate) struct FactProperties {
+    keys: String,
+    command: Vec<String>,
+    pub(crate) properties: Vec<Property>,
+}
+
+impl FactProperties {
+    pub(crate) fn new(keys: String, groups: &[&str], path: &str) -> Self {
+        Self {
+            keys,
+            command: collect(groups, path),
+            properties: Vec::new(),
         }
-        Ok(None) => None,
-        Err(missing) => Some(property(
-            name,
-            "unknown",
-            lacking(missing, command.to_vec()),
-        )),
     }
+
+    /// Adds a property, unless the fact is absent.
+    pub(crate) fn add<T: Clone + ToString>(
+        &mut self,
+        name: &str,
+        fact: &Fact<T>,
+        key: &str,
+        show: impl FnOnce(&T) -> String,
+    ) {
+        let key = format!("{}{key}", self.keys);
+        let (value, basis) = match Context::known(fact.clone(), || key.clone()) {
+            Ok(Some(value)) => {
+                let basis = StatementBasis::fact(format!("{key} = {}", value.to_string()));
+                (show(&value), basis)
+            }
+            Ok(None) => return,
+            Err(missing) => ("unknown".to_owned(), lacking(missing, self.command.clone())),
+        };
+        self.properties.push(property(name, value, basis));
+    }
+}
+
+/// A size in words.
+pub(crate) fn bytes(bytes: &u64) -> String {
+    format!("{bytes} bytes")
 }
 
 /// The command that collects the facts of a path.
