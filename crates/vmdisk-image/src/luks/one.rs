@@ -137,24 +137,12 @@ fn check(header: &mut Luks1Header, head: &[u8]) {
     let mut found = |offset, kind| defects.push(Defect::at(offset, kind));
     names(header, head, &mut found);
     if header.payload_offset < HEADER_SECTORS * 512 {
-        found(
-            104,
-            DefectKind::field(
-                "offset of the encrypted disk",
-                header.payload_offset,
-                "within the header",
-            ),
-        );
+        let (name, offset) = ("offset of the encrypted disk", header.payload_offset);
+        found(104, DefectKind::field(name, offset, "within the header"));
     }
     if be32(head, 164) == Some(0) {
-        found(
-            164,
-            DefectKind::field(
-                "iteration count of the volume key",
-                0,
-                "which derives no key",
-            ),
-        );
+        let name = "iteration count of the volume key";
+        found(164, DefectKind::field(name, 0, "which derives no key"));
     }
     slots(header, &mut found);
     if !header.key_slots.iter().any(KeySlot::is_active) {
@@ -163,18 +151,20 @@ fn check(header: &mut Luks1Header, head: &[u8]) {
     if let Some(length) = header.image_length
         && header.payload_offset > length
     {
-        let (table, offset, bytes) = ("encrypted disk", header.payload_offset, 0);
-        found(
-            104,
-            DefectKind::TableEndsImage {
-                table,
-                offset,
-                bytes,
-                length,
-            },
-        );
+        let kind = DefectKind::TableEndsImage {
+            table: "encrypted disk",
+            offset: header.payload_offset,
+            bytes: 0,
+            length,
+        };
+        found(104, kind);
     }
     header.defects.append(&mut defects);
+}
+
+fn unknown(part: &'static str, name: &Name) -> DefectKind {
+    let name = name.clone();
+    DefectKind::UnknownAlgorithm { part, name }
 }
 
 fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKind)) {
@@ -194,13 +184,7 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
     };
     let hash_is_known = vector_hash.map_or(vector != b"essiv", |hash| HASHES.contains(&hash));
     if !MODES.contains(&mode) || !VECTORS.contains(&vector) || !hash_is_known {
-        found(
-            40,
-            DefectKind::UnknownAlgorithm {
-                part: "cipher mode",
-                name: header.mode.clone(),
-            },
-        );
+        found(40, unknown("cipher mode", &header.mode));
     }
     // XTS needs two keys.
     let key_bytes = if mode == b"xts" {
@@ -212,33 +196,16 @@ fn names(header: &Luks1Header, head: &[u8], found: &mut impl FnMut(u64, DefectKi
         .iter()
         .find(|(name, _)| *name == header.cipher.as_bytes())
     {
-        None => found(
-            8,
-            DefectKind::UnknownAlgorithm {
-                part: "cipher",
-                name: header.cipher.clone(),
-            },
-        ),
+        None => found(8, unknown("cipher", &header.cipher)),
         Some((_, sizes)) if !sizes.contains(&key_bytes) => {
-            found(
-                108,
-                DefectKind::field(
-                    "volume key's length in bytes",
-                    u64::from(header.key_bytes),
-                    "which the cipher does not support",
-                ),
-            );
+            let (name, bytes) = ("volume key's length in bytes", header.key_bytes.into());
+            let wrong = "which the cipher does not support";
+            found(108, DefectKind::field(name, bytes, wrong));
         }
         Some(_) => {}
     }
     if !HASHES.contains(&header.hash.as_bytes()) {
-        found(
-            72,
-            DefectKind::UnknownAlgorithm {
-                part: "hash",
-                name: header.hash.clone(),
-            },
-        );
+        found(72, unknown("hash", &header.hash));
     }
 }
 
@@ -253,23 +220,14 @@ fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
         let first = u64::from(slot.first_sector);
         let end = first + sectors(slot);
         if slot.stripes != STRIPES {
-            found(
-                at + 44,
-                DefectKind::field(
-                    "number of stripes of a key slot",
-                    u64::from(slot.stripes),
-                    "not 4000",
-                ),
-            );
+            let (name, stripes) = ("number of stripes of a key slot", slot.stripes.into());
+            found(at + 44, DefectKind::field(name, stripes, "not 4000"));
         }
         if !matches!(slot.state, SLOT_ENABLED | SLOT_DISABLED) {
+            let (name, state) = ("state of a key slot", slot.state.into());
             found(
                 at,
-                DefectKind::field(
-                    "state of a key slot",
-                    u64::from(slot.state),
-                    "neither enabled nor disabled",
-                ),
+                DefectKind::field(name, state, "neither enabled nor disabled"),
             );
         }
         if slot.is_active() && slot.iterations == 0 {
@@ -278,37 +236,20 @@ fn slots(header: &Luks1Header, found: &mut impl FnMut(u64, DefectKind)) {
                 DefectKind::field("iteration count of a key slot", 0, "which derives no key"),
             );
         }
-        if first < HEADER_SECTORS {
-            found(
-                at + 40,
-                DefectKind::Overlap {
-                    one: "key slot",
-                    other: "header",
-                },
-            );
-        }
-        // Divided to avoid an overflow, because the number of stripes is arbitrary.
-        if end > header.payload_offset / 512 {
-            found(
-                at + 40,
-                DefectKind::Overlap {
-                    one: "key slot",
-                    other: "encrypted disk",
-                },
-            );
-        }
         let overlaps = header.key_slots[..index].iter().any(|other| {
             let begin = u64::from(other.first_sector);
             first < begin + sectors(other) && begin < end
         });
-        if overlaps {
-            found(
-                at + 40,
-                DefectKind::Overlap {
-                    one: "key slot",
-                    other: "key slot before it",
-                },
-            );
+        for (is_there, other) in [
+            (first < HEADER_SECTORS, "header"),
+            // Divided to avoid an overflow, because the number of stripes is arbitrary.
+            (end > header.payload_offset / 512, "encrypted disk"),
+            (overlaps, "key slot before it"),
+        ] {
+            let one = "key slot";
+            if is_there {
+                found(at + 40, DefectKind::Overlap { one, other });
+            }
         }
     }
 }

@@ -18,10 +18,9 @@ const SNAPSHOT_ENTRY_BYTES: u64 = 40;
 /// Size of an entry of the L1 table and the reference count table.
 const ENTRY_BYTES: u64 = 8;
 
-/// A table and the offsets of its fields, for [`table`].
+/// A table, for [`table`].
 struct Checked {
     name: &'static str,
-    field: u64,
     offset: u64,
     bytes: u64,
     maximum: u64,
@@ -53,41 +52,27 @@ pub(super) fn fields(header: &mut Qcow2Header, image_length: Option<u64>) {
             found(104, DefectKind::UnknownCompression { found: kind })
         }
     }
-    if header.refcount_order > 6 {
-        found(
-            96,
-            DefectKind::RefcountOrder {
-                order: header.refcount_order,
-            },
-        );
+    let (order, size, length) = (
+        header.refcount_order,
+        header.virtual_size,
+        header.header_length,
+    );
+    if order > 6 {
+        found(96, DefectKind::RefcountOrder { order });
     }
-    if !header.virtual_size.is_multiple_of(512) {
-        found(
-            24,
-            DefectKind::VirtualSizeUnaligned {
-                size: header.virtual_size,
-            },
-        );
+    if !size.is_multiple_of(512) {
+        found(24, DefectKind::VirtualSizeUnaligned { size });
     }
-    if header.version >= 3 && !header.header_length.is_multiple_of(8) {
-        found(
-            100,
-            DefectKind::HeaderLengthUnaligned {
-                found: header.header_length,
-            },
-        );
+    if header.version >= 3 && !length.is_multiple_of(8) {
+        found(100, DefectKind::HeaderLengthUnaligned { found: length });
     }
     if header.autoclear.raw_external_data() && !header.incompatible.external_data_file() {
         found(88, DefectKind::RawDataFileMissing);
     }
+    let bits = header.cluster_bits;
     match header.cluster_size() {
         // Without a valid cluster size the tables cannot be checked.
-        None => found(
-            20,
-            DefectKind::ClusterBits {
-                bits: header.cluster_bits,
-            },
-        ),
+        None => found(20, DefectKind::ClusterBits { bits }),
         Some(cluster_size) => {
             lengths(header, cluster_size, &mut found);
             tables(header, cluster_size, image_length, &mut found);
@@ -111,13 +96,9 @@ fn lengths(header: &Qcow2Header, cluster_size: u64, found: &mut impl FnMut(u64, 
         };
         found(100, kind);
     }
-    if header.incompatible.extended_l2() && header.cluster_bits < 14 {
-        found(
-            20,
-            DefectKind::ClusterTooSmallForExtendedL2 {
-                bits: header.cluster_bits,
-            },
-        );
+    let bits = header.cluster_bits;
+    if header.incompatible.extended_l2() && bits < 14 {
+        found(20, DefectKind::ClusterTooSmallForExtendedL2 { bits });
     }
 }
 
@@ -128,60 +109,50 @@ fn tables(
     found: &mut impl FnMut(u64, DefectKind),
 ) {
     if header.refcount_table.entries == 0 {
-        found(
-            56,
-            DefectKind::TableMissing {
-                table: "reference count table",
-            },
-        );
+        let table = "reference count table";
+        found(56, DefectKind::TableMissing { table });
     }
-    let checked = [
-        Checked {
-            name: "L1 table",
-            field: 40,
-            offset: header.l1_table.offset,
-            bytes: u64::from(header.l1_table.entries) * ENTRY_BYTES,
-            maximum: MAX_L1_BYTES,
-        },
-        Checked {
-            name: "reference count table",
-            field: 48,
-            offset: header.refcount_table.offset,
-            bytes: u64::from(header.refcount_table.entries) * cluster_size,
-            maximum: MAX_REFCOUNT_TABLE_BYTES,
-        },
-        Checked {
-            name: "snapshot table",
-            field: 64,
-            offset: header.snapshots.offset,
-            bytes: u64::from(header.snapshots.entries) * SNAPSHOT_ENTRY_BYTES,
-            maximum: MAX_SNAPSHOTS * SNAPSHOT_ENTRY_BYTES,
-        },
-    ];
-    for one in checked {
-        table(&one, cluster_size, image_length, found);
+    let (l1, refcounts, snapshots) = (header.l1_table, header.refcount_table, header.snapshots);
+    for (name, field, one, entry_bytes, maximum) in [
+        ("L1 table", 40, l1, ENTRY_BYTES, MAX_L1_BYTES),
+        (
+            "reference count table",
+            48,
+            refcounts,
+            cluster_size,
+            MAX_REFCOUNT_TABLE_BYTES,
+        ),
+        (
+            "snapshot table",
+            64,
+            snapshots,
+            SNAPSHOT_ENTRY_BYTES,
+            MAX_SNAPSHOTS * SNAPSHOT_ENTRY_BYTES,
+        ),
+    ] {
+        let one = Checked {
+            name,
+            offset: one.offset,
+            bytes: u64::from(one.entries) * entry_bytes,
+            maximum,
+        };
+        let mut found = |kind| found(field, kind);
+        table(&one, cluster_size, image_length, &mut found);
     }
     let Some(needed) = header.l1_entries_needed() else {
         return;
     };
+    let (size, entries) = (header.virtual_size, u64::from(l1.entries));
     // QEMU stores the number of L1 entries in a C int.
     if needed > i32::MAX as u64 {
-        found(
-            24,
-            DefectKind::VirtualSizeTooLarge {
-                size: header.virtual_size,
-            },
-        );
-    } else if u64::from(header.l1_table.entries) < needed {
-        let entries = u64::from(header.l1_table.entries);
-        found(
-            36,
-            DefectKind::TableTooSmall {
-                table: "L1 table",
-                found: entries,
-                needed,
-            },
-        );
+        found(24, DefectKind::VirtualSizeTooLarge { size });
+    } else if entries < needed {
+        let kind = DefectKind::TableTooSmall {
+            table: "L1 table",
+            found: entries,
+            needed,
+        };
+        found(36, kind);
     }
 }
 
@@ -189,92 +160,68 @@ fn table(
     one: &Checked,
     cluster_size: u64,
     image_length: Option<u64>,
-    found: &mut impl FnMut(u64, DefectKind),
+    found: &mut impl FnMut(DefectKind),
 ) {
     let Checked {
         name: table,
-        field,
         offset,
         bytes,
         maximum,
     } = *one;
     if bytes > maximum {
-        found(
-            field,
-            DefectKind::TableTooLarge {
-                table,
-                bytes,
-                maximum,
-            },
-        );
+        found(DefectKind::TableTooLarge {
+            table,
+            bytes,
+            maximum,
+        });
     }
     if !offset.is_multiple_of(cluster_size) {
-        found(
-            field,
-            DefectKind::TableUnaligned {
-                table,
-                offset,
-                alignment: cluster_size,
-            },
-        );
+        found(DefectKind::TableUnaligned {
+            table,
+            offset,
+            alignment: cluster_size,
+        });
     }
     // QEMU uses signed 64-bit offsets.
     let end = u128::from(offset) + u128::from(bytes);
     if end > i64::MAX as u128 {
-        found(
-            field,
-            DefectKind::TableOverflows {
-                table,
-                offset,
-                bytes,
-            },
-        );
+        found(DefectKind::TableOverflows {
+            table,
+            offset,
+            bytes,
+        });
     } else if bytes > 0 {
         if offset < cluster_size {
-            found(field, DefectKind::TableOverHeader { table, offset });
+            found(DefectKind::TableOverHeader { table, offset });
         }
         if let Some(length) = image_length
             && end > u128::from(length)
         {
-            found(
-                field,
-                DefectKind::TableBeyondEnd {
-                    table,
-                    offset,
-                    bytes,
-                    length,
-                },
-            );
+            found(DefectKind::TableBeyondEnd {
+                table,
+                offset,
+                bytes,
+                length,
+            });
         }
     }
 }
 
 /// Checks the location of the backing file name.
 pub(super) fn backing_place(header: &mut Qcow2Header, place: BackingPlace, cluster_size: u64) {
-    if place.offset == 0 {
+    let (offset, end) = (place.offset, u64::from(header.header_length));
+    if offset == 0 {
         return;
     }
-    let fields_end = u64::from(header.header_length);
-    if place.offset > cluster_size {
-        header.defects.push(Defect::at(
-            8,
-            DefectKind::BackingNameOutsideHeader {
-                offset: place.offset,
-            },
-        ));
-    } else if place.offset < fields_end {
-        let kind = DefectKind::BackingNameOverHeader {
-            offset: place.offset,
-            end: fields_end,
-        };
-        header.defects.push(Defect::at(8, kind));
+    let mut found = |offset, kind| header.defects.push(Defect::at(offset, kind));
+    if offset > cluster_size {
+        found(8, DefectKind::BackingNameOutsideHeader { offset });
+    } else if offset < end {
+        found(8, DefectKind::BackingNameOverHeader { offset, end });
     }
     let (length, maximum) = (u64::from(place.length), place.room(cluster_size));
-    if place.offset <= cluster_size && length > maximum {
-        header.defects.push(Defect::at(
-            16,
-            DefectKind::BackingNameTooLong { length, maximum },
-        ));
+    if offset <= cluster_size && length > maximum {
+        found(16, DefectKind::BackingNameTooLong { length, maximum });
     }
 }
 
@@ -296,13 +243,8 @@ pub(super) fn extensions(header: &mut Qcow2Header) {
             .into_iter()
             .map(|feature| feature.name.clone())
             .collect();
-        found(
-            72,
-            DefectKind::UnknownIncompatibleFeatures {
-                bits: unknown,
-                names,
-            },
-        );
+        let bits = unknown;
+        found(72, DefectKind::UnknownIncompatibleFeatures { bits, names });
     }
     let external = header.incompatible.external_data_file();
     match (&header.data_file, external) {
