@@ -1,164 +1,43 @@
 //! Keys of all QEMU releases, to distinguish a misspelt key from a key outside the model.
 
-/// Members of nodes and of nested objects; from `query-qmp-schema` of the same releases.
-const NODE: &[&str] = &[
-    "abstract",
-    "active",
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use vmdisk_facts::{MemberTable, Owner};
+
+/// Members of nodes and of nested objects, in any recorded release.
+static NODE: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let owners = MemberTable::recorded().owners();
+    let nodes = owners.filter(|(owner, _)| matches!(owner, Owner::Node(_)));
+    let members = nodes.flat_map(|(_, members)| members.keys());
+    members
+        .flat_map(|name| name.split('.'))
+        .chain(IN_LISTS.iter().copied())
+        .collect()
+});
+
+/// Members of alternatives and of items of lists, such as those of `overlap-check` and `inject-error`, which the table does
+/// not have.
+const IN_LISTS: &[&str] = &[
     "active-l1",
     "active-l2",
-    "aio",
-    "aio-max-batch",
-    "align",
-    "auth-client-required",
-    "auto-read-only",
-    "backing",
-    "bitmap",
     "bitmap-directory",
-    "blkverify",
-    "bottom",
-    "cache",
-    "cache-clean-interval",
-    "cache-size",
-    "cbw-timeout",
-    "children",
-    "cid",
-    "conf",
-    "config",
-    "cookie",
-    "cookie-secret",
-    "data-file",
-    "debug",
     "delay-ns",
-    "detect-zeroes",
-    "device",
-    "dir",
-    "direct",
-    "discard",
-    "discard-no-unref",
-    "driver",
-    "drop-cache",
-    "encrypt",
     "errno",
     "event",
-    "export",
-    "fat-type",
-    "file",
-    "filename",
-    "floppy",
-    "force-range",
-    "force-share",
-    "format",
-    "group",
-    "hash",
-    "header",
-    "header-digest",
-    "host",
-    "host-key-check",
-    "image",
     "immediately",
     "inactive-l1",
     "inactive-l2",
-    "initiator-name",
-    "inject-error",
     "iotype",
-    "ipv4",
-    "ipv6",
-    "keep-alive",
-    "keep-alive-count",
-    "keep-alive-idle",
-    "keep-alive-interval",
-    "key-secret",
-    "l2-cache-entry-size",
-    "l2-cache-size",
-    "label",
-    "latency-ns",
-    "lazy-refcounts",
-    "locking",
-    "log",
-    "log-append",
-    "log-sector-size",
-    "log-super-update-interval",
-    "logfile",
-    "lun",
     "main-header",
-    "max-discard",
-    "max-transfer",
-    "max-write-zero",
-    "min-cluster-size",
-    "mode",
-    "mptcp",
-    "name",
-    "namespace",
     "new_state",
-    "no-flush",
-    "node",
-    "node-name",
-    "numeric",
-    "offset",
-    "on-cbw-error",
     "once",
-    "open-timeout",
-    "opt-discard",
-    "opt-write-zero",
-    "overlap-check",
-    "page-cache-size",
-    "parent",
-    "pass-discard-other",
-    "pass-discard-request",
-    "pass-discard-snapshot",
-    "password-secret",
-    "path",
-    "pool",
-    "port",
-    "portal",
-    "pr-manager",
-    "prealloc-align",
-    "prealloc-size",
-    "proxy-password-secret",
-    "proxy-username",
-    "raw",
-    "read-only",
-    "read-pattern",
-    "read-zeroes",
-    "readahead",
-    "readahead-size",
-    "reconnect-delay",
     "refcount-block",
-    "refcount-cache-size",
     "refcount-table",
-    "rewrite-corrupted",
-    "rw",
     "sector",
-    "server",
-    "set-state",
-    "size",
-    "snap-id",
-    "snapshot",
     "snapshot-table",
-    "sslverify",
     "state",
-    "tag",
-    "take-child-perms",
-    "target",
-    "tcp-syn-count",
     "template",
-    "test",
-    "throttle-group",
-    "tight",
-    "timeout",
-    "tls-creds",
-    "tls-hostname",
-    "to",
-    "top-id",
-    "transport",
-    "type",
-    "unshare-child-perms",
-    "url",
-    "user",
-    "username",
-    "vdi",
-    "volume",
-    "vote-threshold",
 ];
 
 /// Options of `-drive` that are not options of its nodes.
@@ -237,12 +116,10 @@ const DRIVE: &[&str] = &[
 /// The keys of `-blockdev` or `-drive` in any release of QEMU, by the name of the option without its dash; empty for
 /// other options, whose keys depend on a device or an object.
 pub fn words(option: &str) -> impl Iterator<Item = &'static str> {
-    let lists: &[&[&str]] = match option {
-        "blockdev" => &[NODE],
-        "drive" => &[DRIVE, NODE],
-        _ => &[],
-    };
-    lists.iter().flat_map(|list| list.iter().copied())
+    let of_drive = (option == "drive").then_some(DRIVE);
+    let of_node = matches!(option, "blockdev" | "drive").then(|| NODE.iter());
+    let of_drive = of_drive.into_iter().flatten();
+    of_drive.chain(of_node.into_iter().flatten()).copied()
 }
 
 /// True for options of `-drive` that are not options of its nodes.
@@ -253,15 +130,14 @@ pub(crate) fn is_of_drive(key: &str) -> bool {
 /// True if an option supports this key, or if its keys are not known. Names that QEMU marks as unstable (`x-…`) are not
 /// checked.
 pub(crate) fn knows(option: &str, key: &str) -> bool {
-    let lists: &[&[&str]] = match option {
-        "blockdev" => &[NODE],
-        "drive" => &[DRIVE, NODE],
-        _ => return true,
-    };
+    if !matches!(option, "blockdev" | "drive") {
+        return true;
+    }
     let is_known = |part: &str| {
         part.starts_with("x-")
             || part.bytes().all(|byte| byte.is_ascii_digit())
-            || lists.iter().any(|list| list.binary_search(&part).is_ok())
+            || NODE.contains(part)
+            || option == "drive" && is_of_drive(part)
     };
     is_known(key) || key.split('.').all(is_known)
 }
@@ -272,11 +148,12 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_and_a_key_inside_another_is_known_by_its_parts() {
-        for list in [NODE, DRIVE] {
-            assert!(list.windows(2).all(|pair| pair[0] < pair[1]));
-        }
+        assert!(DRIVE.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(NODE.len() > 150, "{NODE:?}");
         assert!(knows("blockdev", "file.filename") && knows("blockdev", "server.0.host"));
         assert!(knows("drive", "cache.writeback") && knows("drive", "x-image-timeout"));
+        assert!(knows("blockdev", "overlap-check.main-header") && knows("blockdev", "conf"));
+        assert!(!knows("blockdev", "bps") && knows("drive", "bps"));
         assert!(!knows("blockdev", "discrad") && !knows("drive", "fiel"));
         assert!(knows("netdev", "whatever"));
     }
