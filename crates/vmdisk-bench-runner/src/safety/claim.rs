@@ -11,8 +11,8 @@ use super::configured::not_configured;
 use super::family::Family;
 use super::loop_file::no_file_users;
 use super::marker::Marker;
-use super::node::{Node, plain};
-use super::refusal::{Check, Refusal, Refusals, Refused};
+use super::node::Node;
+use super::refusal::{Check, Refusal, Refusals, Refused, plain};
 use super::signature::{END_BYTES, no_signature};
 use super::users::{no_btrfs, no_locks, no_mounts, no_swap, not_open};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::family::Family;
-use super::node::{number_of, plain};
-use super::refusal::{Check, Refusal, Refusals};
+use super::node::number_of;
+use super::refusal::{Check, Refusal, Refusals, plain};
 
 /// Directories of libvirt's system guests, running or not.
 const GUESTS: &[&str] = &["/etc/libvirt/qemu", "/run/libvirt/qemu"];
@@ -26,10 +26,7 @@ pub(crate) fn not_configured(family: &Family, refusals: &mut Vec<Refusal>) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => {
-                refusals.refuse(
-                    Check::Configured,
-                    format!("not checked: {}: {}", folder.display(), plain(&error)),
-                );
+                refusals.not_checked(Check::Configured, folder.display(), &error);
                 continue;
             }
         };

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use vmdisk_facts::DeviceNumber;
 
-use super::node::{Node, plain};
-use super::refusal::{Check, Refusal, Refusals};
+use super::node::Node;
+use super::refusal::{Check, Refusal, Refusals, plain};
 
 /// A device and everything stacked on it, by number, with the kernel's names.
 #[derive(Debug, Default)]

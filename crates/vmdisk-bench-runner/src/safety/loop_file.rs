@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::node::{Node, number_of, plain};
+use super::node::{Node, number_of};
 use super::refusal::{Check, Refusal, Refusals};
 use super::users::{lock_on, processes};
 
@@ -21,10 +21,7 @@ pub(crate) fn no_file_users(node: &Node, refusals: &mut Vec<Refusal>) {
     let metadata = match fs::metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) => {
-            refusals.refuse(
-                Check::LoopFile,
-                format!("not checked: {}: {}", path.display(), plain(&error)),
-            );
+            refusals.not_checked(Check::LoopFile, path.display(), &error);
             return;
         }
     };

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
-use super::node::{Node, plain};
-use super::refusal::{Check, Refusal, Refusals};
+use super::node::Node;
+use super::refusal::{Check, Refusal, Refusals, plain};
 
 /// Size of a marker at the beginning and at the end of a device.
 pub(crate) const MARKER_BYTES: usize = 4096;

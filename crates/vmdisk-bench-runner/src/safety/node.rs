@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use vmdisk_facts::DeviceNumber;
 
-use super::refusal::{Check, Refused};
+use super::refusal::{Check, Refused, plain};
 
 /// The identity of a device, independent of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,17 +144,6 @@ fn identity(sysfs: &Path) -> Option<Identity> {
                 .or_else(|| word("device/wwid"))
                 .map(|wwid| named("wwid", wwid))
         })
-}
-
-/// Returns the operating system's message without its number.
-pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Reasons not to write to a device.
 
-use std::fmt;
+use std::{fmt, io};
 
 vmdisk_source::words! {
     /// The check.
@@ -64,6 +64,22 @@ impl Refusal {
 pub(crate) trait Refusals {
     /// Adds a failed check.
     fn refuse(&mut self, check: Check, found: impl Into<String>);
+
+    /// Adds a check for which something could not be read.
+    fn not_checked(&mut self, check: Check, what: impl fmt::Display, error: &io::Error) {
+        self.refuse(check, format!("not checked: {what}: {}", plain(error)));
+    }
+}
+
+/// Returns the operating system's message without its number.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
 }
 
 impl Refusals for Vec<Refusal> {

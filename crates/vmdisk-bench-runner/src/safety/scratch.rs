@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 
-use super::node::plain;
+use super::refusal::plain;
 use crate::report::bytes;
 
 /// Prefix of the directory names.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-use super::node::{Node, plain};
+use super::node::Node;
 use super::refusal::{Check, Refusal, Refusals};
 use crate::programs;
 
@@ -38,35 +38,23 @@ pub(crate) fn no_signature(node: &Node, refusals: &mut Vec<Refusal>) {
         }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            refusals.refuse(
-                Check::Signature,
-                format!(
-                    "not checked: blkid exited with {}: {}",
-                    output.status,
-                    said.lines().next().unwrap_or_default()
-                ),
-            );
+            let (said, status) = (said.lines().next().unwrap_or_default(), output.status);
+            let found = format!("not checked: blkid exited with {status}: {said}");
+            refusals.refuse(Check::Signature, found);
         }
-        Err(error) => refusals.refuse(
-            Check::Signature,
-            format!(
-                "not checked: blkid (util-linux) cannot be started: {}",
-                plain(&error)
-            ),
-        ),
+        Err(error) => {
+            let what = "blkid (util-linux) cannot be started";
+            refusals.not_checked(Check::Signature, what, &error);
+        }
     }
 }
 
 /// Refuses a device whose first or last MiB is not all zeroes.
 pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
     if node.size_bytes < 4 * END_BYTES {
-        refusals.refuse(
-            Check::Blank,
-            format!(
-                "{} bytes is less than the minimum of 4 MiB",
-                node.size_bytes
-            ),
-        );
+        let size = node.size_bytes;
+        let found = format!("{size} bytes is less than the minimum of 4 MiB");
+        refusals.refuse(Check::Blank, found);
         return;
     }
     for (which, offset) in [("first", 0), ("last", node.size_bytes - END_BYTES)] {
@@ -83,10 +71,9 @@ pub(crate) fn blank_ends(node: &Node, refusals: &mut Vec<Refusal>) {
                     );
                 }
             }
-            Err(error) => refusals.refuse(
-                Check::Blank,
-                format!("not checked: its {which} MiB: {}", plain(&error)),
-            ),
+            Err(error) => {
+                refusals.not_checked(Check::Blank, format_args!("its {which} MiB"), &error);
+            }
         }
     }
 }

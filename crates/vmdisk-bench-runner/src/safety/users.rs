@@ -10,7 +10,7 @@ use vmdisk_facts::DeviceNumber;
 use vmdisk_facts::mount::unescaped;
 
 use super::family::Family;
-use super::node::{Node, number_of, plain};
+use super::node::{Node, number_of};
 use super::refusal::{Check, Refusal, Refusals};
 
 /// Refuses a family with a mounted member, in every mount table that is readable.
@@ -107,10 +107,7 @@ pub(crate) fn no_swap(family: &Family, refusals: &mut Vec<Refusal>) {
         }
         // A kernel without swap has no such file.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => refusals.refuse(
-            Check::Swap,
-            format!("not checked: /proc/swaps: {}", plain(&error)),
-        ),
+        Err(error) => refusals.not_checked(Check::Swap, "/proc/swaps", &error),
     }
 }
 
@@ -188,10 +185,7 @@ pub(crate) fn no_locks(node: &Node, refusals: &mut Vec<Refusal>) {
     let (metadata, text) = match (node.file().metadata(), fs::read_to_string("/proc/locks")) {
         (Ok(metadata), Ok(text)) => (metadata, text),
         (Err(error), _) | (_, Err(error)) => {
-            refusals.refuse(
-                Check::Locks,
-                format!("not checked: /proc/locks: {}", plain(&error)),
-            );
+            refusals.not_checked(Check::Locks, "/proc/locks", &error);
             return;
         }
     };
