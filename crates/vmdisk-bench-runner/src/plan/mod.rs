@@ -11,8 +11,6 @@ mod presets;
 mod proposal;
 mod record;
 #[cfg(test)]
-mod socket_tests;
-#[cfg(test)]
 mod tests;
 mod word;
 mod workload;

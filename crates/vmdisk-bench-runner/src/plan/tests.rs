@@ -1,5 +1,7 @@
 //! Plans parsed from texts.
 
+mod socket;
+
 use std::path::PathBuf;
 
 use vmdisk_model::{AioMode, CacheMode, FrontendKind};
