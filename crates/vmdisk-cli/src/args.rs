@@ -369,7 +369,6 @@ pub(crate) struct BaselineInputArgs {
 #[derive(Args, Debug)]
 pub(crate) struct EditArgs {
     /// Name of the guest.
-    #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Libvirt to connect to, such as qemu:///system; by default virsh chooses.
     #[arg(long, short = 'c', value_name = "URI")]
@@ -385,10 +384,8 @@ pub(crate) struct EditArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
     /// Libvirt XML, a QEMU command line, a -readconfig file or a spec; - is standard input.
-    #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Target of a disk, or the id of its device; by default all disks are shown.
-    #[arg(value_name = "DISK")]
     pub(crate) disk: Option<String>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
@@ -527,7 +524,6 @@ pub(crate) enum DecideFormat {
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
-    #[arg(value_name = "SPEC")]
     pub(crate) spec: Option<PathBuf>,
     /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
@@ -733,17 +729,14 @@ pub(crate) enum FactsCommand {
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// A facts file.
-    #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
     /// The old facts file.
-    #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
     /// The new facts file.
-    #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
     /// Also list the findings about this domain that appear or disappear; may be repeated.
     #[arg(long = "for", value_name = "FILE.xml")]
@@ -759,7 +752,6 @@ pub(crate) struct DiffArgs {
 #[derive(Args, Debug)]
 pub(crate) struct RedactArgs {
     /// A facts file, or libvirt XML. The result contains only the parts of the XML that vmdisk reads.
-    #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// File with the salt: at least 16 bytes, which must stay secret. By default the environment variable
     /// VMDISK_SALT contains the salt.
@@ -799,7 +791,6 @@ pub(crate) struct LspArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// A facts file.
-    #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Maximum age of the facts, such as 12h, 30d or 8w.
     #[arg(long, value_name = "AGE", value_parser = age)]
