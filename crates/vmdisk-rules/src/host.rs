@@ -11,17 +11,8 @@ use vmdisk_facts::path::Dio;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
 use vmdisk_model::{Disk, DiskField, FieldPath, Image, ImageField, Protocol};
 
-/// A writable disk that bypasses the host's page cache, or is configured to.
-pub(crate) struct WrittenDirectly<'a> {
-    /// Its index.
-    pub(crate) index: usize,
-    /// The disk.
-    pub(crate) disk: &'a Disk,
-    /// Path of its image.
-    pub(crate) path: &'a str,
-    /// The effect of `O_DIRECT` on that path.
-    pub(crate) direct: DirectIo,
-}
+/// A disk with its index, the path of its image, and the effect of `O_DIRECT` on that path.
+type WrittenDirectly<'a> = (usize, &'a Disk, &'a str, DirectIo);
 
 /// The writable disks that use `O_DIRECT` and for which `are_meant` holds. If the facts do not show its effect, the
 /// report has an entry at `field`. `are_meant` is asked first, because the effect is the most expensive question about a
@@ -44,12 +35,7 @@ pub(crate) fn written_directly<'a>(
             continue;
         };
         if let Some(direct) = report.require(FieldPath::Disk(index, field), direct) {
-            found.push(WrittenDirectly {
-                index,
-                disk,
-                path,
-                direct,
-            });
+            found.push((index, disk, path, direct));
         }
     }
     found

@@ -5,7 +5,7 @@ use vmdisk_fields::phrase;
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::host::{self, WrittenDirectly};
+use crate::host;
 use crate::remedy;
 
 declare_rule! {
@@ -111,13 +111,8 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let may_be_on_btrfs = |_: &Disk, path: &str| host::may_be_on(&FsKind::Btrfs, context, path);
-    for found in host::written_directly(context, report, DiskField::Cache, may_be_on_btrfs) {
-        let WrittenDirectly {
-            index,
-            disk,
-            path,
-            direct,
-        } = found;
+    let found = host::written_directly(context, report, DiskField::Cache, may_be_on_btrfs);
+    for (index, disk, path, direct) in found {
         let at = FieldPath::Disk(index, DiskField::Cache);
         if !matches!(direct.verdict, DirectIoEffect::DirectUnstableChecksums) {
             continue;

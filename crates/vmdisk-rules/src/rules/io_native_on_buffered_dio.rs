@@ -5,7 +5,7 @@ use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::host::{self, WrittenDirectly};
+use crate::host;
 
 declare_rule! {
     /// Linux AIO (`io='native'`) blocks QEMU, because the file system buffers direct writes.
@@ -92,13 +92,8 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let is_native = |disk: &Disk, _: &str| disk.backend.aio == Some(AioMode::Native);
-    for found in host::written_directly(context, report, DiskField::Aio, is_native) {
-        let WrittenDirectly {
-            index,
-            path,
-            direct,
-            ..
-        } = found;
+    let found = host::written_directly(context, report, DiskField::Aio, is_native);
+    for (index, _, path, direct) in found {
         let at = FieldPath::Disk(index, DiskField::Aio);
         // On older kernels btrfs is direct; another rule reports its wrong checksums.
         if !matches!(direct.verdict, DirectIoEffect::AcceptedButBuffered(_)) {

@@ -5,7 +5,7 @@ use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::host::{self, WrittenDirectly};
+use crate::host;
 use crate::remedy;
 
 declare_rule! {
@@ -105,13 +105,8 @@ declare_rule! {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for found in host::written_directly(context, report, DiskField::Cache, |_, _| true) {
-        let WrittenDirectly {
-            index,
-            disk,
-            path,
-            direct,
-        } = found;
+    let found = host::written_directly(context, report, DiskField::Cache, |_, _| true);
+    for (index, disk, path, direct) in found {
         let at = FieldPath::Disk(index, DiskField::Cache);
         let elsewhere = match direct.verdict {
             DirectIoEffect::AcceptedButBuffered(why) => match why {

@@ -177,8 +177,10 @@ fn check_limits(
 /// QEMU's `THROTTLE_VALUE_MAX`.
 const LARGEST: u64 = 1_000_000_000_000_000;
 
-/// A limit or length that QEMU does not accept, and the remedy.
-fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
+/// A kind of request, with its limit, its burst and the length of the burst.
+type Kind = (&'static str, Option<u64>, Option<u64>, Option<u64>);
+
+fn kinds(limits: &IotuneLimits) -> [Kind; 3] {
     let IotuneLimits {
         total,
         read,
@@ -190,10 +192,19 @@ fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
         read_max_length,
         write_max_length,
     } = *limits;
-    let mut all = [total, read, write, total_max, read_max, write_max]
-        .into_iter()
-        .flatten();
-    if let Some(limit) = all.find(|limit| *limit > LARGEST) {
+    [
+        ("total", total, total_max, total_max_length),
+        ("read", read, read_max, read_max_length),
+        ("write", write, write_max, write_max_length),
+    ]
+}
+
+/// A limit or length that QEMU does not accept, and the remedy.
+fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
+    let kinds = kinds(limits);
+    let bursts = kinds.iter().map(|(_, _, burst, _)| burst);
+    let mut all = kinds.iter().map(|(_, limit, ..)| limit).chain(bursts);
+    if let Some(limit) = all.find_map(|limit| limit.filter(|limit| *limit > LARGEST)) {
         return Some((
             phrase!(
                 "a limit of {limit}, above {largest}",
@@ -203,8 +214,8 @@ fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
             "remove the limit; an unset limit means unlimited".into(),
         ));
     }
-    let lengths = [total_max_length, read_max_length, write_max_length];
-    lengths.contains(&Some(0)).then(|| {
+    let mut lengths = kinds.iter().map(|(.., length)| *length);
+    lengths.any(|length| length == Some(0)).then(|| {
         (
             "a burst of 0 seconds".into(),
             "use a length of at least 1, or remove it".into(),
@@ -214,35 +225,23 @@ fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
 
 /// The first contradiction, and the remedy.
 fn contradiction(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
-    let IotuneLimits {
-        total,
-        read,
-        write,
-        total_max,
-        read_max,
-        write_max,
-        total_max_length,
-        read_max_length,
-        write_max_length,
-    } = *limits;
+    let kinds = kinds(limits);
     let is_set = |limit: Option<u64>| limit.is_some_and(|limit| limit > 0);
-    if is_set(total) && (is_set(read) || is_set(write)) {
+    let [total, read, write] = kinds.map(|(_, limit, ..)| is_set(limit));
+    if total && (read || write) {
         return Some((
             "a total limit and a limit for reads or writes".into(),
             "keep either the total limit, or the limits for reads and writes".into(),
         ));
     }
-    if is_set(total_max) && (is_set(read_max) || is_set(write_max)) {
+    let [total, read, write] = kinds.map(|(_, _, burst, _)| is_set(burst));
+    if total && (read || write) {
         return Some((
             "a total burst and a burst for reads or writes".into(),
             "keep either the total burst, or the bursts for reads and writes".into(),
         ));
     }
-    for (kind, limit, burst, length) in [
-        ("total", total, total_max, total_max_length),
-        ("read", read, read_max, read_max_length),
-        ("write", write, write_max, write_max_length),
-    ] {
+    for (kind, limit, burst, length) in kinds {
         let limit = limit.filter(|limit| *limit > 0);
         let burst = burst.filter(|burst| *burst > 0);
         match (limit, burst) {

@@ -5,7 +5,7 @@ use vmdisk_fields::{command, phrase};
 use vmdisk_model::{Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::host::{self, WrittenDirectly};
+use crate::host;
 use crate::remedy;
 
 declare_rule! {
@@ -82,13 +82,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     let may_be_on_zfs = |_: &Disk, path: &str| host::may_be_on(&FsKind::Zfs, context, path);
-    for found in host::written_directly(context, report, DiskField::Cache, may_be_on_zfs) {
-        let WrittenDirectly {
-            index,
-            disk,
-            path,
-            direct,
-        } = found;
+    let found = host::written_directly(context, report, DiskField::Cache, may_be_on_zfs);
+    for (index, disk, path, direct) in found {
         let filesystem = context.host.map(|facts| facts.filesystem_of(path));
         let Some(Fact::Known(filesystem)) = filesystem else {
             continue;
