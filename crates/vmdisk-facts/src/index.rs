@@ -378,7 +378,6 @@ impl<'a> HostIndex<'a> {
             let overlay = written.overlay.as_ref();
             let upper = overlay.and_then(|overlay| overlay.upper.as_str());
             match upper.and_then(|upper| self.filesystem_of(upper)) {
-                Fact::Known(upper) if upper.id == written.id => return Fact::Known(written),
                 Fact::Known(upper) => written = upper,
                 missing => return missing,
             }
