@@ -123,6 +123,7 @@ fn usual(element: &str, attribute: &str) -> &'static str {
         (_, "machine") => "q35",
         ("target", "dev") => "vdx",
         (_, "bus") => "virtio",
+        ("memory" | "max_size" | "page" | "capacity" | "allocation", "unit") => "KiB",
         (_, "file") => "/srv/x.qcow2",
         (_, "dev") => "/dev/x",
         _ => "",

@@ -449,8 +449,11 @@ impl<'t> Reader<'t> {
                             "a second `<{}>` in `<{}>`; the first counts",
                             known.name, element.spec.name
                         );
+                        let fix = removal(self.text, &element, child);
                         let name_span = child.name_span();
-                        self.problem(&DUPLICATE_VALUE, element.at, name_span, message);
+                        self.problem(&DUPLICATE_VALUE, element.at, name_span, message)
+                            .fix
+                            .extend(fix);
                         let verbatim = self.keeps.then(|| self.slice(child.span()).to_owned());
                         let duplicate = verbatim.map(|text| (known.name.to_owned(), text));
                         parts.duplicates.extend(duplicate);
@@ -544,6 +547,17 @@ impl<'t> Reader<'t> {
         }
         edits
     }
+}
+
+/// The removal of an element that is there a second time. libvirt reads some elements whole, and of others each attribute
+/// and each element inside by itself: certain is only what the first one has, too.
+fn removal(text: &str, parent: &Element<'_>, again: &Child<'_>) -> Option<Edit> {
+    let mut children = parent.children.iter();
+    let first = children.find(|child| child.is_named(again.name()))?;
+    let mut attributes = again.attributes();
+    let adds_nothing = again.children().next().is_none()
+        && attributes.all(|written| first.attribute(written.name()).is_some());
+    adds_nothing.then(|| Edit::delete(whole(text, again.span())))
 }
 
 /// The element with the white space before it, if no other text shares its lines.

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk::FixScope;
+use vmdisk::source::apply_edits;
+use vmdisk::{FixScope, LintOptions, lint, read};
 use vmdisk_tests::fix_cases::{FixCase, Syntax, fix_cases};
 use vmdisk_tests::{LibvirtBuild, Step, Verdict, libvirts};
 
+use crate::guest::{Dice, guest as any_guest};
+use crate::moves::MOVES;
 use crate::pages::guest;
+use crate::sources::made_by;
 
 /// Whether a libvirt takes each guest, under a name of its own.
 pub(crate) fn defined(libvirt: &LibvirtBuild, guests: &[&str]) -> Vec<Verdict> {
@@ -82,5 +86,73 @@ fn what_libvirt_accepts_it_accepts_after_every_fix() {
             wrong.join("\n")
         );
         assert!(kept > 100, "{kept}");
+    }
+}
+
+/// The name of an element that is alone on its line.
+fn leaf(line: &str) -> Option<&str> {
+    let inside = line.trim().strip_prefix('<')?;
+    let is_whole = inside.ends_with("/>") || inside.contains("</");
+    let end = inside.find([' ', '/', '>'])?;
+    (is_whole && end > 0).then(|| &inside[..end])
+}
+
+/// Guests in which an element is there twice; the second is one of that name in another place or guest.
+fn with_duplicates() -> Vec<String> {
+    let mut dice = Dice::new(36);
+    let mut guests = Vec::new();
+    for number in 0..400 {
+        let mut made = any_guest(number, &mut dice);
+        (MOVES[dice.below(MOVES.len())].make)(&mut made, &mut dice);
+        let name = format!("<name>guest{number}</name>");
+        let uuid = "<uuid>11111111-1111-4111-8111-111111111111</uuid>";
+        let source = format!("<name>source</name>\n  {uuid}");
+        guests.push(made.write().replace(&name, &source));
+    }
+    let mut pool: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in guests.iter().flat_map(|xml| xml.lines()) {
+        if let Some(name) = leaf(line) {
+            pool.entry(name).or_default().push(line);
+        }
+    }
+    let mut doubled = Vec::new();
+    for xml in &guests {
+        let lines: Vec<&str> = xml.lines().collect();
+        for _ in 0..3 {
+            let nth = dice.below(lines.len());
+            if let Some(name) = leaf(lines[nth]) {
+                let other = dice.pick(&pool[name]);
+                let (before, after) = lines.split_at(nth + 1);
+                doubled.push([before, &[other], after].concat().join("\n"));
+            }
+        }
+    }
+    doubled
+}
+
+#[test]
+fn libvirt_keeps_the_same_of_a_guest_whose_duplicate_is_removed() {
+    let mut cases = Vec::new();
+    for before in with_duplicates() {
+        let Ok(document) = read(&before) else {
+            continue;
+        };
+        let found = lint(&document, &LintOptions::default()).diagnostics;
+        let duplicates = found.iter().filter(|it| it.rule.name == "duplicate-value");
+        for fix in duplicates.filter_map(|it| it.fix.as_ref()) {
+            cases.push((before.clone(), apply_edits(&before, &fix.edits).unwrap()));
+        }
+    }
+    for libvirt in libvirts("duplicates") {
+        let (before, after): (Vec<String>, Vec<String>) = cases.iter().cloned().unzip();
+        let [made, fixed] = [before, after].map(|guests| made_by(&libvirt, &guests, false));
+        let mut kept = 0;
+        for (((before, after), made), fixed) in cases.iter().zip(made).zip(fixed) {
+            if made.definition.is_some() {
+                assert_eq!(made.definition, fixed.definition, "{before}\n---\n{after}");
+                kept += 1;
+            }
+        }
+        assert!(kept > 100, "only {kept} of {}", cases.len());
     }
 }

@@ -71,8 +71,8 @@ pub(crate) struct Properties {
     /// to hash.
     index: HashMap<String, usize>,
     pub(crate) syntax: Syntax,
-    /// Keys that are set twice, each with the span of the later one.
-    pub(crate) twice: Vec<(String, Span)>,
+    /// Keys that are set twice, each with the span of the later one, and the range to delete with the earlier one.
+    pub(crate) twice: Vec<(String, Span, Span)>,
 }
 
 impl Properties {
@@ -84,8 +84,8 @@ impl Properties {
             twice: Vec::new(),
         };
         for property in list {
-            if all.position(&property.key).is_some() {
-                let again = (property.key.clone(), property.key_span);
+            if let Some(earlier) = all.get(&property.key) {
+                let again = (property.key.clone(), property.key_span, earlier.whole);
                 all.twice.push(again);
             }
             all.push(property);
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(properties.value("a"), Some("last"));
             assert_eq!(properties.value("k3"), Some("3"));
             assert_eq!(properties.value("none"), None);
-            let twice: Vec<&str> = properties.twice.iter().map(|(key, _)| &**key).collect();
+            let twice: Vec<&str> = properties.twice.iter().map(|(key, ..)| &**key).collect();
             assert_eq!(twice, ["a"]);
 
             let [changed, mut added] = [0, 1].map(|nth| properties.list[nth].clone());

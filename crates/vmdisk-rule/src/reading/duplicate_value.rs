@@ -12,13 +12,15 @@ declare_rule! {
     /// reports a key that is set twice in one option, which is an error in JSON.
     ///
     /// ## Why it matters
-    /// Usually libvirt uses one element and drops the other without a message; which one differs from element to
-    /// element. Readers of the file cannot see which was intended. For logins and encryption it refuses to define the
+    /// Usually libvirt uses the first element and drops the other without a message. Some, such as `<iotune>`, it joins.
+    /// Readers of the file cannot see which was intended. For logins and encryption it refuses to define the
     /// guest: `an <auth> definition already found for disk source`. QEMU uses the last of two values, and refuses a key
     /// that is set twice in JSON: `JSON parse error, duplicate key`.
     ///
     /// ## Use instead
-    /// Merge the two into one element, or keep one of the values, and remove the other.
+    /// Merge the two into one element, or keep one of the values, and remove the other. The fix removes the one that is
+    /// not used. It is offered where that is certain: not for JSON and `id`, and not for an element that has something
+    /// that the first one lacks.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -28,6 +30,23 @@ declare_rule! {
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
+    /// ```
+    /// ```xml,fixed
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,serial=one,id=vda,serial=two
+    /// ```
+    /// ```args,fixed
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device virtio-blk-pci,drive=f0,id=vda,serial=two
     /// ```
     /// An error:
     /// ```xml,reported
@@ -84,6 +103,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("an <auth> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
         Evidence::refused_by_libvirt("an <encryption> definition already found for disk source", "src/conf/domain_conf.c, virDomainDiskDefParseSourceXML"),
         Evidence::Source("libvirt src/conf/domain_conf.c, virDomainDiskDefParseXML: one node per name is read"),
+        Evidence::Source("QEMU util/qemu-option.c, qemu_opt_get: the last value; opts_parse_id: the first `id`"),
         Evidence::refused_by_qemu("JSON parse error, duplicate key", "qobject/json-parser.c, parse_pair"),
     ],
     check: Text,
