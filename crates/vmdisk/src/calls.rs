@@ -238,12 +238,16 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
     let nothing = Facts::default();
     let facts = host.map_or(&nothing, Host::facts);
     let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::new)?;
-    let xml = write::libvirt_xml(&plan.domain).ok();
+    let xml = write::planned_xml(&plan).ok();
     let qemu = QemuOptions {
         target,
         ..QemuOptions::default()
     };
     let line = write::qemu_command_line(&plan.domain, &qemu).ok();
+    let line = line.map(|mut line| {
+        line.further = write::planned_words(&plan);
+        line
+    });
     Ok(object(&[
         ("xml", json(&xml)),
         ("argv", json(&line.map(|line| line.argv()))),

@@ -133,6 +133,8 @@ mod template;
 pub mod trace;
 pub mod trial;
 mod unlocated;
+#[cfg(feature = "plan")]
+mod windows;
 mod without;
 pub mod write;
 

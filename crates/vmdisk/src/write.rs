@@ -14,6 +14,9 @@ pub use vmdisk_qemu::{
     WriteProblem, WriteProblems,
 };
 
+#[cfg(feature = "plan")]
+pub use crate::windows::{planned_words, planned_xml};
+
 /// A whole libvirt `<domain>`. An x86 PC has ACPI unless it is switched off, as QEMU gives it to each: libvirt does so only if
 /// told, and refuses UEFI without it.
 ///
@@ -23,7 +26,7 @@ pub fn libvirt_xml(domain: &Domain) -> Result<String, Unwritable> {
     libvirt_xml_with(domain, &Unmodeled::default())
 }
 
-fn libvirt_xml_with(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwritable> {
+pub(crate) fn libvirt_xml_with(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwritable> {
     let has_acpi =
         domain.is_pc() || domain.firmware == Some(Firmware::Efi) && domain.architecture.is_none();
     match domain.acpi {

@@ -3,7 +3,7 @@
 use vmdisk::facts::Facts;
 use vmdisk::plan::{BusSpec, Plan, Spec, plan, plan_into};
 use vmdisk::rules::Severity;
-use vmdisk::write::libvirt_xml;
+use vmdisk::write::{libvirt_xml, planned_xml};
 use vmdisk::{LintOptions, lint, read};
 use vmdisk_tests::{LibvirtBuild, Step, Verdict, libvirts};
 
@@ -49,7 +49,7 @@ fn libvirt_starts_every_bus_that_a_pc_has_and_none_else_is_planned() {
                     continue; // not an element of these libvirts
                 }
                 if let Some(plan) = planned(&spec(guest, *bus, 2, &folder), &libvirt) {
-                    guests.push(libvirt_xml(&plan.domain).unwrap());
+                    guests.push(planned_xml(&plan).unwrap());
                     cells.push(format!("{guest} {bus}"));
                 }
             }

@@ -41,7 +41,7 @@ pub(crate) fn guest(
         Some(Written { text, warnings })
     };
     Ok(match form {
-        GenerateForm::LibvirtXml => xml(write::libvirt_xml(domain).map_err(unwritable)?),
+        GenerateForm::LibvirtXml => xml(write::planned_xml(plan).map_err(unwritable)?),
         GenerateForm::DiskXml => xml(write::disks_xml(domain).map_err(unwritable)?),
         GenerateForm::Qemu | GenerateForm::Qmp | GenerateForm::BlockdevJson => {
             let options = QemuOptions {
@@ -52,14 +52,19 @@ pub(crate) fn guest(
                 GenerateForm::Qemu => uefi(domain, facts),
                 _ => None,
             };
-            let Some((files, made)) = uefi else {
-                return command_line(domain, &options, form, qemu, &[]).map(Some);
+            let mut further = match form {
+                GenerateForm::Qemu => write::planned_words(plan),
+                _ => Vec::new(),
             };
+            let Some((files, made)) = uefi else {
+                return command_line(domain, &options, form, qemu, &further).map(Some);
+            };
+            further.extend(files);
             let domain = Domain {
                 firmware: None,
                 ..domain.clone()
             };
-            let mut written = command_line(&domain, &options, form, qemu, &files)?;
+            let mut written = command_line(&domain, &options, form, qemu, &further)?;
             written.warnings.extend(made);
             Some(written)
         }

@@ -3,7 +3,7 @@
 use vmdisk_model::{Domain, FieldPath};
 
 use crate::errors::ErrorList;
-use crate::spec::{SpecError, SpecPath};
+use crate::spec::{GuestOs, SpecError, SpecPath};
 use crate::steps::Step;
 
 /// A planned guest, the reasons, and the creation of its storage.
@@ -11,6 +11,8 @@ use crate::steps::Step;
 pub struct Plan {
     /// The guest, with the requested and the chosen options.
     pub domain: Domain,
+    /// The operating system that the spec names; text around the disks depends on it.
+    pub os: Option<GuestOs>,
     /// Every requested or chosen option, in the order of the decisions.
     pub choices: Vec<Choice>,
     /// What has to be run to make the storage, in order; empty if all of it exists.

@@ -70,7 +70,7 @@ impl<'a> Planner<'a> {
     pub(super) fn finish(mut self) -> Result<Plan, PlanErrors> {
         self.cite_measurements();
         let Planner {
-            spec: _,
+            spec,
             existing: _,
             host: _,
             domain,
@@ -90,6 +90,7 @@ impl<'a> Planner<'a> {
         groundwork.extend(steps);
         Ok(Plan {
             domain,
+            os: spec.guest.as_ref().and_then(|guest| guest.os),
             choices,
             steps: groundwork,
         })
