@@ -287,7 +287,7 @@ fn an_encrypted_image_that_no_spec_expresses_is_told_wherever_it_is() {
         let mut image = Image::new(Some(Format::Raw), protocol);
         image.encryption = Some(encryption.clone());
         let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
-        let domain = Domain {
+        let mut domain = Domain {
             scope: Scope::DisksOnly,
             disks: vec![disk],
             ..Domain::default()
@@ -296,6 +296,11 @@ fn an_encrypted_image_that_no_spec_expresses_is_told_wherever_it_is() {
         let at = FieldPath::Image(0, 0, ImageField::Encryption);
         let told = not_carried.iter().any(|one| one.at == at);
         assert_eq!(told, is_told, "{:?}", domain.disks[0].backend);
+        if let BackendSource::Image(image) = &mut domain.disks[0].backend.source {
+            image.encryption = None;
+        }
+        let (spec, _) = Spec::of_domain(&domain);
+        assert_eq!(spec.disks.len(), 1, "{:?}", domain.disks[0].backend);
     }
 }
 

@@ -34,9 +34,13 @@ fn an_existing_image_is_not_new_after_a_plan() {
     let facts = host();
     let disks = ["raw:/ext4/full.img", "raw:/ext4/new.img,size=1G"];
     let after = facts_after(&facts, &planned(&disks));
-    let new: Vec<&str> = after.files[facts.files.len()..]
+    assert!(facts.files.iter().all(|file| after.files.contains(file)));
+    let is_new = |file: &&vmdisk_facts::File| !facts.files.contains(file);
+    let new: Vec<&str> = after
+        .files
         .iter()
-        .map(|file| file.path.as_str())
+        .filter(is_new)
+        .map(|it| it.path.as_str())
         .collect();
     assert_eq!(new, ["/ext4/new.img"]);
 }

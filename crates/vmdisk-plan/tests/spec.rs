@@ -284,6 +284,10 @@ fn values_at_the_limits_are_accepted_and_the_next_ones_are_not() {
             "network: {protocol: nbd, hosts: ['[2001:db8::7]:10810']}".to_owned(),
             "network: {protocol: nbd, hosts: ['[2001:db8::7]x10810']}".to_owned(),
         ),
+        (
+            "network: {protocol: nbd, hosts: [a], tls: true, tls-hostname: b}".to_owned(),
+            "network: {protocol: nbd, hosts: [a], tls-hostname: b}".to_owned(),
+        ),
     ] {
         let read = |disk: &str| Spec::from_yaml(&format!("version: 1\ndisks:\n- {disk}\n"));
         assert_eq!(read(&disk).err(), None, "{disk}");
