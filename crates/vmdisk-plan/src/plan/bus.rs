@@ -279,13 +279,7 @@ impl Planner<'_> {
         // A narrow bus keeps unit 7 for itself, and so does libvirt on every one.
         let units = (0..).filter(|unit| *unit != 7 && !used.contains(unit));
         for (unit, index) in units.zip(unnamed) {
-            let place = DriveAddress {
-                controller,
-                bus: 0,
-                target: 0,
-                unit,
-            };
-            self.place_disk(index, place);
+            self.place_disk(index, DriveAddress::of_unit(controller, unit));
         }
     }
 

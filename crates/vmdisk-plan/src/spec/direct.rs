@@ -107,15 +107,8 @@ impl NvmeSpec {
             namespace,
             managed,
         } = source;
-        let PciAddress {
-            domain,
-            bus,
-            slot,
-            function,
-            multifunction: _, // of a device of the guest
-        } = address;
         NvmeSpec {
-            address: format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"),
+            address: address.to_string(),
             namespace: Some(*namespace),
             managed: managed.map(|switch| switch == Switch::On),
         }
