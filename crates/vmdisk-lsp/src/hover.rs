@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lsp_types::{Contents, Hover, MarkupContent, MarkupKind, Position};
 use vmdisk::Source;
 use vmdisk_facts::{MemberTable, Owner};
-use vmdisk_libvirt::vocabulary::{AttributeSpec, Field, ValueSpec};
+use vmdisk_libvirt::vocabulary::{AttributeSpec, Field};
 use vmdisk_model::DiskField;
 use vmdisk_qemu::variable_at;
 use vmdisk_source::Span;
@@ -160,22 +160,16 @@ fn element(text: &str, cursor: &xml::Cursor, span: Span) -> Option<(String, Span
 
 /// The words of an attribute with their meanings and versions, as a table.
 fn values(row: &AttributeSpec) -> String {
-    let (words, others): (&[&str], &[&str]) = match row.value {
-        ValueSpec::Words(words) => (words, &[]),
-        ValueSpec::WordsAnd(words, others) => (words, others),
-        _ => return String::new(),
-    };
-    let meaning = row
-        .fields
-        .iter()
-        .flatten()
-        .next()
-        .map(|field| meaning::of(*field));
+    let mut words = row.value.words().peekable();
+    if words.peek().is_none() {
+        return String::new();
+    }
+    let meaning = meaning::of_row(row);
     let mut out = "\n| value | meaning | since |\n|---|---|---|\n".to_owned();
-    for word in words.iter().chain(others) {
+    for word in words {
         let about = meaning.as_ref().and_then(|meaning| meaning.of_word(word));
         let (libvirt, qemu) = row.since_with(word);
-        let about = about.unwrap_or(match *word {
+        let about = about.unwrap_or(match word {
             "default" => "As if it were not set.",
             _ => "",
         });

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use vmdisk_facts::Version;
 use vmdisk_fields::{FieldRow, Since, controller, disk, image};
-use vmdisk_libvirt::vocabulary::Field;
+use vmdisk_libvirt::vocabulary::{AttributeSpec, Field};
 use vmdisk_model::{FieldPath, NetworkSource};
 
 /// Written by `cargo xtask codegen`.
@@ -45,6 +45,11 @@ fn table() -> &'static BTreeMap<&'static str, Meaning> {
         }
         table
     })
+}
+
+/// The meaning of the first field of an attribute.
+pub(crate) fn of_row(row: &AttributeSpec) -> Option<Meaning> {
+    row.fields.iter().flatten().next().map(|field| of(*field))
 }
 
 /// The meaning of a field; empty for one that the model documents elsewhere.

@@ -117,6 +117,18 @@ pub enum ValueSpec {
     AnyBase,
 }
 
+impl ValueSpec {
+    /// The words, those that the model has first; empty for another kind of value.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let (words, others): (&[&str], &[&str]) = match self {
+            ValueSpec::Words(words) => (words, &[]),
+            ValueSpec::WordsAnd(words, others) => (words, others),
+            _ => (&[], &[]),
+        };
+        words.iter().chain(others).copied()
+    }
+}
+
 /// `yes` and `no`.
 pub const YES_NO: ValueSpec = ValueSpec::Words(&["yes", "no"]);
 /// `on` and `off`.

@@ -1,7 +1,7 @@
 //! Elements, attributes and values of libvirt's XML.
 
 use vmdisk::Target;
-use vmdisk_libvirt::vocabulary::{AttributeSpec, ChildSpec, ElementSpec, ValueSpec};
+use vmdisk_libvirt::vocabulary::{AttributeSpec, ChildSpec, ElementSpec};
 use vmdisk_source::Span;
 
 use crate::completion::proposal::{Kind, Proposal, Proposals};
@@ -66,21 +66,11 @@ fn attributes(element: &'static ElementSpec, present: &[&str], target: &Target) 
 }
 
 fn values(row: &AttributeSpec, target: &Target) -> Vec<Proposal> {
-    let (words, others): (&[&str], &[&str]) = match row.value {
-        ValueSpec::Words(words) => (words, &[]),
-        ValueSpec::WordsAnd(words, others) => (words, others),
-        _ => return Vec::new(),
-    };
-    let meaning = row
-        .fields
-        .iter()
-        .flatten()
-        .next()
-        .map(|field| meaning::of(*field));
-    let proposal = |word: &&str| {
+    let meaning = meaning::of_row(row);
+    let proposal = |word: &'static str| {
         let about = meaning.as_ref().and_then(|meaning| meaning.of_word(word));
         let about = about.unwrap_or_default().to_owned();
         Proposal::versioned(word, Kind::Value, target, row.since_with(word), about)
     };
-    words.iter().chain(others).map(proposal).collect()
+    row.value.words().map(proposal).collect()
 }
