@@ -108,40 +108,16 @@ pub fn check_model(context: &Context<'_>) -> Outcome {
     outcome
 }
 
-/// The parts of a rule that its run needs, contiguous in memory.
-#[derive(Clone, Copy)]
-struct OfModel {
-    check: fn(&Context<'_>, &mut Report),
-    rule: &'static Rule,
-    libvirt_only: bool,
-}
-
-/// The rules about the model, at their places in [`RULES`].
-static OF_MODEL: [Option<OfModel>; COUNT] = {
-    let mut of_model = [None; COUNT];
-    let mut nth = 0;
-    while nth < COUNT {
-        let rule = RULES[nth];
-        if let Check::Model(check) = rule.check {
-            of_model[nth] = Some(OfModel {
-                check,
-                rule,
-                libvirt_only: rule.libvirt_only,
-            });
-        }
-        nth += 1;
-    }
-    of_model
-};
-
 fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
     if context.domain.foreign_type().is_some() {
         return judge_foreign(context, outcome);
     }
     let is_for_libvirt = context.is_for_libvirt();
-    for one in OF_MODEL.iter().flatten() {
-        if is_for_libvirt || !one.libvirt_only {
-            outcome.run(one.rule, |report| (one.check)(context, report));
+    for rule in RULES {
+        if let Check::Model(check) = rule.check
+            && (is_for_libvirt || !rule.libvirt_only)
+        {
+            outcome.run(rule, |report| check(context, report));
         }
     }
 }
