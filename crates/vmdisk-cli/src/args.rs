@@ -299,19 +299,14 @@ pub(crate) enum LintFormat {
 impl LintFormat {
     /// True if a report in this format has the rules that could not be checked.
     pub(crate) const fn tells_what_is_unchecked(self) -> bool {
-        match self {
-            LintFormat::Full
-            | LintFormat::Concise
-            | LintFormat::Gitlab
-            | LintFormat::Junit
-            | LintFormat::Checkstyle
-            | LintFormat::JsonLines => false,
+        matches!(
+            self,
             LintFormat::Json
-            | LintFormat::Sarif
-            | LintFormat::Github
-            | LintFormat::Prometheus
-            | LintFormat::Html => true,
-        }
+                | LintFormat::Sarif
+                | LintFormat::Github
+                | LintFormat::Prometheus
+                | LintFormat::Html
+        )
     }
 
     /// True if people read it, and the summary after it.

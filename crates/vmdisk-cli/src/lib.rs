@@ -83,11 +83,13 @@ pub fn main() -> ExitCode {
         std::io::stdout().lock(),
         std::io::stderr().lock(),
     );
-    let shows = |choice| match choice {
-        anstream::ColorChoice::Never => false,
-        anstream::ColorChoice::Auto
-        | anstream::ColorChoice::Always
-        | anstream::ColorChoice::AlwaysAnsi => true,
+    let shows = |choice| {
+        matches!(
+            choice,
+            anstream::ColorChoice::Auto
+                | anstream::ColorChoice::Always
+                | anstream::ColorChoice::AlwaysAnsi
+        )
     };
     let mut io = Io {
         stdout_has_color: shows(anstream::AutoStream::choice(&stdout)),

@@ -152,19 +152,15 @@ impl RequestOutcome {
 
     /// True if the steps below see the operation, now or later, as far as is known.
     pub const fn goes_on(self) -> bool {
-        match self {
+        matches!(
+            self,
             RequestOutcome::Passed
-            | RequestOutcome::Split
-            | RequestOutcome::Copied
-            | RequestOutcome::Cached
-            | RequestOutcome::Blocking
-            | RequestOutcome::Unknown => true,
-            RequestOutcome::Honoured
-            | RequestOutcome::Freed
-            | RequestOutcome::Dropped
-            | RequestOutcome::Refused
-            | RequestOutcome::Absent => false,
-        }
+                | RequestOutcome::Split
+                | RequestOutcome::Copied
+                | RequestOutcome::Cached
+                | RequestOutcome::Blocking
+                | RequestOutcome::Unknown
+        )
     }
 }
 

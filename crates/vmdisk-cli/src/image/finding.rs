@@ -271,53 +271,44 @@ fn of_end(image: &Image, findings: &mut Vec<ImageFinding>) {
         return;
     };
     let error = |name, message| ImageFinding::new(name, Severity::Error, last, message);
-    match &image.end {
+    findings.push(match &image.end {
         // A different format is reported for its image.
-        End::Base | End::NotOpened => {}
-        End::Loop { to } => findings.push(
-            error(
-                "backing-loop",
-                format!(
-                    "the backing file is {}, which is above it in the chain: the chain is a loop",
-                    image.links[*to].location
-                ),
-            )
-            .note("QEMU and libvirt refuse it"),
-        ),
-        End::Missing { place, reason } => findings.push(
-            error(
-                "backing-missing",
-                format!("the backing file {} is missing: {reason}", at(place)),
-            )
-            .note("QEMU does not open the image")
-            .help("restore it, or run `qemu-img rebase -u` with its new path; relative names start at the directory of the image"),
-        ),
-        End::Unreadable { place, reason } => findings.push(error(
-            "backing-unreadable",
-            format!("the backing file {} could not be read: {reason}", at(place)),
-        )),
-        End::Unresolvable => findings.push(error(
-            "backing-unresolvable",
-            "the name of the backing file is relative, but to no known directory"
-                .to_owned(),
-        )),
-        End::TooDeep => findings.push(
-            error(
-                "chain-too-deep",
-                format!("the chain has more than {MAX_IMAGES} images"),
-            )
-            .note("libvirt refuses more; the images below were not read"),
-        ),
-        End::NotFollowed { place, reason } => {
-            // Protocols are reported for the image that names them.
-            if image.is_followed && matches!(place, ResolvedName::Path(_)) {
-                findings.push(error(
-                    "backing-unreadable",
-                    format!("the backing file {} was not followed: {reason}", at(place)),
-                ));
-            }
+        End::Base | End::NotOpened => return,
+        End::Loop { to } => {
+            let above = &image.links[*to].location;
+            let message = format!(
+                "the backing file is {above}, which is above it in the chain: the chain is a loop"
+            );
+            error("backing-loop", message).note("QEMU and libvirt refuse it")
         }
-    }
+        End::Missing { place, reason } => {
+            let message = format!("the backing file {} is missing: {reason}", at(place));
+            error("backing-missing", message)
+                .note("QEMU does not open the image")
+                .help("restore it, or run `qemu-img rebase -u` with its new path; relative names start at the directory of the image")
+        }
+        End::Unreadable { place, reason } => {
+            let message = format!("the backing file {} could not be read: {reason}", at(place));
+            error("backing-unreadable", message)
+        }
+        End::Unresolvable => {
+            let message = "the name of the backing file is relative, but to no known directory";
+            error("backing-unresolvable", message.to_owned())
+        }
+        End::TooDeep => {
+            let message = format!("the chain has more than {MAX_IMAGES} images");
+            error("chain-too-deep", message)
+                .note("libvirt refuses more; the images below were not read")
+        }
+        // Protocols are reported for the image that names them.
+        End::NotFollowed { place, reason }
+            if image.is_followed && matches!(place, ResolvedName::Path(_)) =>
+        {
+            let message = format!("the backing file {} was not followed: {reason}", at(place));
+            error("backing-unreadable", message)
+        }
+        End::NotFollowed { .. } => return,
+    });
 }
 
 /// A name without the credentials in it.

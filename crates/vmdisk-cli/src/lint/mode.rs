@@ -18,9 +18,6 @@ pub(crate) enum Mode {
 impl Mode {
     /// True if it changes files, and standard output receives the changed standard input.
     pub(crate) const fn changes_text(self) -> bool {
-        match self {
-            Mode::Fix(_) | Mode::Allow => true,
-            Mode::Report | Mode::Diff(_) => false,
-        }
+        matches!(self, Mode::Fix(_) | Mode::Allow)
     }
 }

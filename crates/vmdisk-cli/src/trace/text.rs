@@ -19,15 +19,12 @@ pub(super) fn write(traced: &Traced) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        add(
-            &mut out,
-            format_args!("{}: disk {}", line(guest), line(&name(disk))),
-        );
+        let _ = writeln!(out, "{}: disk {}", line(guest), line(&name(disk)));
         write_disk(&mut out, disk);
     }
     if !traced.guest.others.is_empty() {
         out.push('\n');
-        add(&mut out, format_args!("{}: the guest", line(guest)));
+        let _ = writeln!(out, "{}: the guest", line(guest));
         for finding in &traced.guest.others {
             write_finding(&mut out, finding);
         }
@@ -41,22 +38,16 @@ pub(crate) fn name(disk: &DiskTrace) -> String {
     disk.disk.target.clone().unwrap_or_else(number)
 }
 
-fn add(out: &mut String, text: std::fmt::Arguments<'_>) {
-    writeln!(out, "{text}").expect("a string takes everything");
-}
-
 fn write_disk(out: &mut String, disk: &DiskTrace) {
     for (number, step) in disk.path.steps.iter().enumerate() {
         out.push('\n');
-        add(
+        let _ = writeln!(
             out,
-            format_args!(
-                "{:>3}. {}: {}{}",
-                number + 1,
-                step.layer.name(),
-                line(&step.name),
-                below(number, step)
-            ),
+            "{:>3}. {}: {}{}",
+            number + 1,
+            step.layer.name(),
+            line(&step.name),
+            below(number, step)
         );
         for property in &step.properties {
             write_line(out, &property.name, &property.value, &property.basis);
@@ -73,20 +64,11 @@ fn write_disk(out: &mut String, disk: &DiskTrace) {
     }
     let loss = &disk.path.loss;
     out.push('\n');
-    add(out, format_args!("     if the host crashes or loses power"));
-    add(
-        out,
-        format_args!("     flushed data         {}", loss.flushed.name()),
-    );
-    add(
-        out,
-        format_args!("     unflushed data       {}", loss.unflushed.name()),
-    );
+    let _ = writeln!(out, "     if the host crashes or loses power");
+    let _ = writeln!(out, "     flushed data         {}", loss.flushed.name());
+    let _ = writeln!(out, "     unflushed data       {}", loss.unflushed.name());
     for Statement { text, basis } in &loss.statements {
-        add(
-            out,
-            format_args!("     - {} [{}]", line(text), line(&words(basis))),
-        );
+        let _ = writeln!(out, "     - {} [{}]", line(text), line(&words(basis)));
     }
 }
 
@@ -124,18 +106,17 @@ fn below(number: usize, step: &TraceStep) -> String {
 }
 
 fn write_line(out: &mut String, label: &str, text: &str, basis: &StatementBasis) {
-    add(
+    let _ = writeln!(
         out,
-        format_args!("     {label:<20} {} [{}]", line(text), line(&words(basis))),
+        "     {label:<20} {} [{}]",
+        line(text),
+        line(&words(basis))
     );
 }
 
 fn write_finding(out: &mut String, finding: &Diagnostic) {
     let (severity, rule) = (finding.severity.as_str(), finding.rule.name);
-    add(
-        out,
-        format_args!("     ! {severity}[{rule}]: {}", line(&finding.title)),
-    );
+    let _ = writeln!(out, "     ! {severity}[{rule}]: {}", line(&finding.title));
 }
 
 /// A basis in words.
