@@ -105,7 +105,6 @@ fn a_session_finds_fixes_completes_and_explains_in_a_large_domain() {
         .collect();
     let expected = [
         "use `cache='writeback'`",
-        "Allow discard-missing-thin here",
         "Allow cache-unsafe here",
         "Apply all safe fixes of vmdisk",
     ];
